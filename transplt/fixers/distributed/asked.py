@@ -176,16 +176,11 @@ def _let_know_class(bench: Bench, node: ast.expr, every: list[ast.expr]) -> None
     top = next(each for each in (classes, *chain(classes)) if not isinstance(parent(each), ast.BinOp))
     call = parent(top)
     held = call.targets if isinstance(call, ast.Assign) and isinstance(classes, ast.Tuple) else []
-    if _is_kind(bench, call, top) or (held and _is_asked_for(bench, held[0])):
+    given = call.args[1:] if isinstance(call, ast.Call) and last_name(call.func) in _BY_CLASS else []
+    if top in given or (held and _is_asked_for(bench, held[0])):
         joined = f" | {bench.parallel}" if united else f", {bench.parallel}"
         single = classes is node and not united
         bench.change(node, "NPU336", _KNOWS, between("(" * single, joined + ")" * single))
-
-
-def _is_kind(bench: Bench, call: ast.AST, classes: ast.AST) -> bool:
-    """True for the classes in `isinstance(x, classes)`."""
-    named = isinstance(call, ast.Call) and last_name(call.func) in _BY_CLASS
-    return named and isinstance(call, ast.Call) and classes in call.args[1:]
 
 
 def _is_asked_for(bench: Bench, target: ast.expr) -> bool:

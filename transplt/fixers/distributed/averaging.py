@@ -28,7 +28,11 @@ def write_averages(bench: Bench) -> None:
     """The function that averages, its calls, and equal parameters at the start, in the file on the bench."""
     own = [step for step in bench.verdict.steps if step.file is bench.file]
     made = [call for file, call, _ in optimizer_calls(bench.program) if file is bench.file]
-    targets = [(call, target) for call in made if (target := _target(call)) is not None]
+    targets: list[tuple[ast.Call, ast.expr]] = []  # the optimizers that a variable holds
+    for call in made:
+        match parent(call):
+            case ast.Assign(targets=[ast.Name() | ast.Attribute() as held]):
+                targets.append((call, held))
     done: set[tuple[int, str]] = set()
     for step in own:
         _before_step(bench, step, done)
@@ -72,8 +76,10 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     own = [parent(each) for given in call.args for each in ast.walk(given) if getattr(each, "id", "") == "self"]
     whole = any(call_of(each) is not None for each in own)  # self.parameters()
     cls = parent(function) if function is not None and function.name == "__init__" else None
-    if isinstance(cls, ast.ClassDef) and own and (whole or _is_module(cls)):
-        return None
+    if isinstance(cls, ast.ClassDef) and own:
+        forward = any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in cls.body)
+        if whole or forward or any(last_name(base).endswith("Module") for base in cls.bases):
+            return None
     block = block_of(node)
     for later in block[block.index(node) + 1 :]:
         moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
@@ -81,19 +87,6 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
         if isinstance(func, ast.Attribute) and func.attr in MOVES:
             node = later if bench.models.origin(bench.file, func.value) is not None else node
     return node
-
-
-def _is_module(cls: ast.ClassDef) -> bool:
-    """True for a class of modules: by what it derives from, or since it has a forward pass."""
-    forward = any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in cls.body)
-    return forward or any(last_name(base).endswith("Module") for base in cls.bases)
-
-
-def _target(call: ast.Call) -> ast.expr | None:
-    """The variable that an optimizer is kept in."""
-    above = parent(call)
-    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
-    return target if isinstance(target, (ast.Name, ast.Attribute)) else None
 
 
 def _before_step(bench: Bench, step: OptimizerStep, done: set[tuple[int, str]]) -> None:

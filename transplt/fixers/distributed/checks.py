@@ -41,15 +41,15 @@ def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) ->
     program = programs_of(replace(project, sources=dict(outputs))).program(entry)
     if not program.files or program.files[0].path != entry:
         return [Problem(entry, 1, "the main file cannot be read")]
-    found = [*_under_a_rank(program), *_on_paths(program), *_bare_modules(program)]
-    found += [*_other_scripts(program), *_apart(program)]
-    return sorted(set(found), key=lambda each: (each.path, each.line, each.sentence))
-
-
-def _under_a_rank(program: Program) -> Iterator[Problem]:
+    found = [*_on_paths(program), *_other_scripts(program), *_apart(program)]
     for each in divided(program, training=True):
         kind = "a training step" if each.what in _TRAINING else "a collective"
-        yield Problem(each.file.path, each.call.lineno, f"{kind} that not every rank reaches: {each.what}()")
+        sentence = f"{kind} that not every rank reaches: {each.what}()"
+        found.append(Problem(each.file.path, each.call.lineno, sentence))
+    for file, node in modules_of_unwrapped(program):
+        name = last_name(node.value)
+        found.append(Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}"))
+    return sorted(set(found), key=lambda each: (each.path, each.line, each.sentence))
 
 
 def _on_paths(program: Program) -> Iterator[Problem]:
@@ -110,20 +110,11 @@ def _apart(program: Program) -> Iterator[Problem]:
 
 def _averages(program: Program, file: File, call: ast.Call) -> bool:
     """True where the ranks exchange gradients."""
-    if helper_call(file, call) == "average" or _is_average(program.definition(file, call.func)):
+    if helper_call(file, call) == "average":
         return True
-    return last_name(call.func) == "all_reduce" and any(
-        isinstance(each, ast.Attribute) and each.attr == "grad" for each in ast.walk(call)
-    )
-
-
-def _is_average(function: ast.AST | None) -> bool:
-    """True for the helper's function where it stands in the file that calls it."""
-    said = ast.get_docstring(function) if isinstance(function, FUNCTIONS) else None
-    return said is not None and said.startswith("The gradients of these optimizers become their mean over the ranks")
-
-
-def _bare_modules(program: Program) -> Iterator[Problem]:
-    for file, node in modules_of_unwrapped(program):
-        name = last_name(node.value)
-        yield Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}")
+    function = program.definition(file, call.func)
+    about = (ast.get_docstring(function) if isinstance(function, FUNCTIONS) else None) or ""
+    if about.startswith("The gradients of these optimizers become their mean over the ranks"):
+        return True  # the helper's function where it stands in the file that calls it
+    gathers = last_name(call.func) == "all_reduce"
+    return gathers and any(getattr(each, "attr", "") == "grad" for each in ast.walk(call))

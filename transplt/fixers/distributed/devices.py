@@ -24,7 +24,9 @@ def claim(bench: Bench) -> None:
         found = _NUMBERED.fullmatch(str(node.value))
         if found is None or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
             continue
-        if not isinstance(parent(node), ast.Compare) and not _is_default(node):
+        above = parent(node)
+        named = isinstance(above, ast.keyword) and above.arg in ("choices", "help")  # the user may give another card
+        if not isinstance(above, ast.Compare) and not named:
             plain = "cuda:0" in bench.work.text(node)
             new = words_in_literal({"cuda:0": "npu"}) if plain else refusing("not a plain string")
             bench.change(node, _CODE, "'cuda:0' -> 'npu', the card of the rank", new, writes_npu=True)
@@ -35,26 +37,16 @@ def claim(bench: Bench) -> None:
             bench.work.taken.add(id(part))
             bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
     for call in bench.file.scan.calls:
+        full = bench.file.names.qualified(call.func) or ""
         if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
-            _moved(bench, call)
-        elif bench.file.names.qualified(call.func) == "torch.device" and len(call.args) == 2:
+            alone = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
+            if alone and not full.startswith("torch."):  # `.cuda(0)`, `.cuda(args.gpu)`
+                bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
+        elif full == "torch.device" and len(call.args) == 2:
             bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last)
             continue
         if (chosen := chosen_card(bench.file, call)) is not None:
             _choose(bench, call, chosen)
-
-
-def _is_default(node: ast.Constant) -> bool:
-    """A default of a flag: the flag names one card, and the user may name another."""
-    above = parent(node)
-    return isinstance(above, ast.keyword) and above.arg in ("choices", "help")
-
-
-def _moved(bench: Bench, call: ast.Call) -> None:
-    """`.cuda(0)`, `.cuda(args.gpu)`: without the number of the card."""
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if len(call.args) == 1 and not starred and not (bench.file.names.qualified(call.func) or "").startswith("torch."):
-        bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
 
 
 def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:

@@ -105,15 +105,12 @@ class Downloads:
         first = index
         for at in range(index - 1, -1, -1):
             node = block[at]
-            if isinstance(node, ast.If) and self._asks_and_leaves(file, node):
+            ends = any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in own_nodes(node))
+            if isinstance(node, ast.If) and ends and self.ways.asks_files(file, node.test):
                 first, asked = at, asked | names_in(node.test)
             elif isinstance(node, ast.Assign) and self.ways.asks_files(file, node.value) and names_stored(node) & asked:
                 first = at
         return block[first : index + 1]
-
-    def _asks_and_leaves(self, file: File, node: ast.If) -> bool:
-        leaves = any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in own_nodes(node))
-        return leaves and self.ways.asks_files(file, node.test)
 
     def _together(self, file: File, nodes: list[ast.stmt]) -> bool:
         """True for code that trains, makes an optimizer, wraps a model or starts the process group."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from transplt.edits.rewrite import rendered
 from transplt.fixers.distributed.bench import Bench
@@ -21,7 +20,7 @@ from transplt.program.outputs import (
     written_place,
 )
 from transplt.program.own_paths import Own, places_of
-from transplt.program.program import Function, enclosing_function
+from transplt.program.program import enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.program.ways import runs_in_worker
 from transplt.syntax.asks import arguments_of, begins, block_of, by_place, is_elif, keyword_of, last_name
@@ -63,9 +62,12 @@ class Effects:
             return False
         classes = [above for above in chain(node) if isinstance(above, ast.ClassDef)]
         bases = [last_name(base) for cls in classes for base in cls.bases]
-        if any(name.endswith(_ELSEWHERE) for name in bases) and not _saves_itself(node, function, bases):
-            return False
-        return not _in_worker(function)
+        if any(name.endswith(_ELSEWHERE) for name in bases):
+            # what a method of a model writes to a file, as `save` does; what it runs forth and back stays
+            writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
+            if not (writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()):
+                return False
+        return not (runs_in_worker(function) or function.name in ("__len__", "forward"))
 
     def write(self) -> None:
         """All effects of the file."""
@@ -78,20 +80,15 @@ class Effects:
         write_waits(self.bench, self.runs_after_start)
         done: set[int] = set()
         self._files()
-        for block in self._write_blocks():
-            self._guard(block, done)
+        for call in self.bench.file.scan.calls:
+            above = statement(call) if opens_to_write(self.bench.file, call) else None
+            if isinstance(above, ast.With) and self._is_writing(above):
+                self._guard(block_of(above), done)
         for call in by_place(self.bench.file.scan.calls):
             node = parent(call)
             guarded = any(id(above) in done for above in (node, *chain(node)))
             if isinstance(node, ast.Expr) and not guarded and self._is_effect(call):
                 self._guard(block_of(node), done)
-
-    def _write_blocks(self) -> Iterator[list[ast.stmt]]:
-        for call in self.bench.file.scan.calls:
-            if opens_to_write(self.bench.file, call):
-                node = statement(call)
-                if isinstance(node, ast.With) and self._is_writing(node):
-                    yield block_of(node)
 
     def _is_writing(self, node: ast.With) -> bool:
         """True for `with open(path, "w") as f:` whose body only writes."""
@@ -158,7 +155,7 @@ class Effects:
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.first
-            if not is_elif(above) and not _calls(above.test):
+            if not is_elif(above) and not any(isinstance(inner, ast.Call) for inner in ast.walk(above.test)):
                 bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
                 return
         bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
@@ -293,17 +290,3 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
-
-
-def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> bool:
-    """True for what a method of a model writes to a file, as `save` does; what it runs forth and back stays."""
-    writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
-    return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
-
-
-def _in_worker(function: Function) -> bool:
-    return runs_in_worker(function) or function.name in ("__len__", "forward")
-
-
-def _calls(node: ast.expr) -> bool:
-    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))

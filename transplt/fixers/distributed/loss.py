@@ -84,16 +84,12 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
             inner.setdefault(index, []).append(node)
     for index, nodes in inner.items():
         holder = block[index]
-        for branch in _branches(holder):
-            inside = [node for node in nodes if lifted(node, branch) is not None]
-            if not inside:
-                continue
-            _average(bench, effects, branch, inside)
-
-
-def _branches(node: ast.stmt) -> list[list[ast.stmt]]:
-    found = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
-    return [block for block in found if isinstance(block, list) and block and isinstance(block[0], ast.stmt)]
+        for name in ("body", "orelse", "finalbody"):
+            branch = getattr(holder, name, None) or []
+            if isinstance(branch, list) and branch and isinstance(branch[0], ast.stmt):
+                inside = [node for node in nodes if lifted(node, branch) is not None]
+                if inside:
+                    _average(bench, effects, branch, inside)
 
 
 def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
@@ -154,20 +150,15 @@ def write_accumulation(bench: Bench) -> None:
         loop = next((loop for loop in loops_around(call) if not isinstance(loop, ast.AsyncFor)), None)
         if file is not bench.file or loop is None:
             continue
-        step = next((node for node in loop.body if _is_conditional_step(bench, node)), None)
         backward = lifted(call, loop.body)
-        if step is None or backward is None or loop.body.index(step) <= backward:
-            continue
-        assert isinstance(step, ast.If)
-        _without_sync(bench, loop, step, backward)
-
-
-def _is_conditional_step(bench: Bench, node: ast.stmt) -> bool:
-    """`if (i + 1) % n == 0: optimizer.step()`; with a backward pass of its own in it, it goes on from no other."""
-    tests = list(ast.walk(node.test)) if isinstance(node, ast.If) else []
-    counted = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in tests)
-    own = any(node in chain(call) for _, call in bench.training.backwards)
-    return counted and not own and any(node in chain(step.call) for step in bench.verdict.steps)
+        for node in (each for each in loop.body if isinstance(each, ast.If)):
+            # `if (i + 1) % n == 0: optimizer.step()`; with a backward pass in it, it goes on from no other
+            counted = any(isinstance(each, ast.Mod) for each in ast.walk(node.test))
+            own = any(node in chain(each) for _, each in bench.training.backwards)
+            if counted and not own and any(node in chain(step.call) for step in bench.verdict.steps):
+                if backward is not None and loop.body.index(node) > backward:
+                    _without_sync(bench, loop, node, backward)
+                break
 
 
 def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None:

@@ -46,18 +46,15 @@ def _first_read(bench: Bench, loop: ast.stmt) -> ast.stmt:
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)) or not bench.fits(node):
             break
         calls = [each for each in own_nodes(node) if isinstance(each, ast.Call)]
-        if any(_may_make(bench, call) for call in calls):
+        # what the program makes, or a package other than these, may draw weights, which are drawn alike
+        names = [bench.file.names.qualified(call.func) or "" for call in calls]
+        if any("." in name and not name.startswith(_MAKE_NOTHING) for name in names):
             break
-        if any(getattr(call.func, "id", "") == "iter" and call.args and _reads(bench, call.args[0]) for call in calls):
+        if any(bench.program.callee(bench.file, call) is not None for call in calls):
+            break
+        if any(
+            getattr(call.func, "id", "") == "iter" and call.args and loaders_of(bench.program, bench.file, call.args[0])
+            for call in calls
+        ):
             return _first_read(bench, node)
     return loop
-
-
-def _may_make(bench: Bench, call: ast.Call) -> bool:
-    """True for what may draw weights, which are drawn alike: what the program or a package other than these makes."""
-    name = bench.file.names.qualified(call.func) or ""
-    return bench.program.callee(bench.file, call) is not None or ("." in name and not name.startswith(_MAKE_NOTHING))
-
-
-def _reads(bench: Bench, node: ast.expr) -> bool:
-    return bool(loaders_of(bench.program, bench.file, node))

@@ -76,7 +76,11 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     refusals += [*_own_steps(models, steps)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(ways, wraps)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps)
+    # a wrapper that only some ranks would make, for which they wait for each other
+    apart = (wrap.name for wrap in wraps.values() if not ways.alike(wrap.file, wrap.after))
+    if not why and (name := next(apart, "")):
+        why = f"not every rank may reach the place where {name} has to be wrapped"
     why = why or _runs_apart(models, ways)
     unused = frozenset[Variable]() if why else _unused(models, passes)
     why = why or _read_beside(models.program, unused)
@@ -285,14 +289,6 @@ def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
         seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
         if not seen and (made or not any(optimizer_calls(program))):
             return f"the place where {text_of(step.file, step.optimizer)} is created was not found"
-    return ""
-
-
-def _wrapped_apart(ways: Ways, wraps: dict[Variable, Wrap]) -> str:
-    """A wrapper that only some ranks would make, for which they wait for each other."""
-    for wrap in wraps.values():
-        if not ways.alike(wrap.file, wrap.after):
-            return f"not every rank may reach the place where {wrap.name} has to be wrapped"
     return ""
 
 

@@ -59,23 +59,16 @@ def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
         above = parent(stored)
         bench.work.take(call.func)
         if stored.value is call and same:
-            alone = (
-                isinstance(above, ast.If)
-                and not above.orelse
-                and all(item is stored or _prints(item) for item in above.body)
-            )
-            gone = above if alone else stored
-            assert isinstance(gone, ast.stmt)
+            gone: ast.stmt = stored
+            if isinstance(above, ast.If) and not above.orelse:
+                others = [each for each in above.body if each is not stored]
+                called = [each.value if isinstance(each, ast.Expr) else None for each in others]
+                if all(isinstance(each, ast.Call) and last_name(each.func) in ("print", "info") for each in called):
+                    gone = above
             if bench.fits(gone):
                 bench.remove(gone, "NPU336", _REPLACED, only=len(block_of(gone)) == 1)
                 continue
         bench.change(call, "NPU336", _REPLACED, only_argument())
-
-
-def _prints(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    return last_name(node.value.func) in ("print", "info")
 
 
 def write_models(bench: Bench) -> None:
