@@ -70,13 +70,11 @@ def _function_acts(models: Models, function: Function, seen: set[ast.AST]) -> bo
     seen.add(function)
     owner = models.program.owner[function]
     for inner in ast.walk(function):
-        if isinstance(inner, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)):
-            return True
-        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            return True
-        if isinstance(inner, ast.Call) and inner not in function.decorator_list:
-            if any(above in function.decorator_list for above in chain(inner)):
-                continue
-            if _call_acts(models, owner, inner, seen):
+        match inner:
+            case ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Attribute(ctx=ast.Store()):
                 return True
+            case ast.Call():
+                decorates = any(each in function.decorator_list for each in (inner, *chain(inner)))
+                if not decorates and _call_acts(models, owner, inner, seen):
+                    return True
     return False

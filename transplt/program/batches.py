@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from transplt.program.loops import Loop
 from transplt.program.models import Models
-from transplt.program.program import Function
-from transplt.syntax.asks import begins, by_place, last_name, own_nodes
+from transplt.syntax.asks import begins, by_place, inner_nodes, is_none, last_name, own_nodes
 from transplt.syntax.files import File
-from transplt.syntax.scan import FUNCTIONS, chain
+from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 #: Methods that give a matrix of two axes the other way round; attention turns its last two.
 _TURNS = frozenset({"t", "T"})
@@ -32,8 +31,13 @@ def memories(file: File) -> Iterator[ast.expr]:
 
 def over_the_batch(file: File) -> Iterator[ast.expr]:
     """Products of samples with all others of their batch, in functions and at the top, where these are told apart."""
-    top = [node for statement in file.scan.tree.body for node in own_nodes(statement)]
-    for inside in (*(list(ast.walk(function)) for function in file.scan.functions if not _attends(function)), top):
+    parts: list[list[ast.AST]] = []
+    for function in file.scan.functions:
+        named = [function.name, *(above.name for above in chain(function) if isinstance(above, ast.ClassDef))]
+        if not any("attention" in name.lower() for name in named):
+            parts.append(list(ast.walk(function)))
+    parts.append([node for statement in file.scan.tree.body for node in own_nodes(statement)])
+    for inside in parts:
         labels = any(_compares_labels(node) for node in inside)
         apart = labels or any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)
         products = [node for node in inside if isinstance(node, ast.expr) and _compares(file, node, labels)]
@@ -43,9 +47,10 @@ def over_the_batch(file: File) -> Iterator[ast.expr]:
 
 def _compares_labels(node: ast.AST) -> bool:
     """True for `y[:, None] == y[None, :]`."""
-    if not isinstance(node, ast.Compare) or len(node.comparators) != 1:
-        return False
-    return isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and _are_one(node.left, node.comparators[0])
+    match node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            return _are_one(left, right)
+    return False
 
 
 def _are_one(left: ast.expr, right: ast.expr) -> bool:
@@ -56,31 +61,31 @@ def _are_one(left: ast.expr, right: ast.expr) -> bool:
 
 def _laid_out(node: ast.expr) -> ast.expr | None:
     """What is laid along another axis: `y` of `y[:, None]`, `y.unsqueeze(1)` and `y.t()`; None for anything else."""
-    if isinstance(node, ast.Subscript) and any(
-        isinstance(each, ast.Constant) and each.value is None for each in ast.walk(node.slice)
-    ):
-        return node.value
-    turns = ("unsqueeze", "view", "reshape", "t", "expand")
-    func = node.func if isinstance(node, ast.Call) else None
-    return func.value if isinstance(func, ast.Attribute) and func.attr in turns else None
+    match node:
+        case ast.Subscript(value=value, slice=index) if any(map(is_none, ast.walk(index))):
+            return value
+        case ast.Call(func=ast.Attribute(value=value, attr="unsqueeze" | "view" | "reshape" | "t" | "expand")):
+            return value
+    return None
 
 
 def _compares(file: File, node: ast.expr, labels: bool) -> bool:
     """Whether each sample meets each other one; by a difference only where labels are compared, since positions are
     taken from one another, too."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return _is_turned(node.right)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        return labels and _are_one(node.left, node.right)
-    if not isinstance(node, ast.Call):
-        return False
-    name = file.names.qualified(node.func) or ""
-    if name in _SIMILAR:
-        return any(isinstance(each, ast.Call) and last_name(each.func) == "unsqueeze" for each in node.args)
-    if name == "torch.cdist":
-        return True
-    turned = name in _PRODUCTS or last_name(node.func) in ("mm", "matmul")
-    return turned and any(_is_turned(each) for each in node.args)
+    match node:
+        case ast.BinOp(op=ast.MatMult(), right=right):
+            return _is_turned(right)
+        case ast.BinOp(op=ast.Sub()):
+            return labels and _are_one(node.left, node.right)
+        case ast.Call():
+            name = file.names.qualified(node.func) or ""
+            if name in _SIMILAR:
+                return any(isinstance(each, ast.Call) and last_name(each.func) == "unsqueeze" for each in node.args)
+            if name == "torch.cdist":
+                return True
+            product = name in _PRODUCTS or last_name(node.func) in ("mm", "matmul")
+            return product and any(_is_turned(each) for each in node.args)
+    return False
 
 
 def _is_turned(node: ast.expr) -> bool:
@@ -94,42 +99,27 @@ def _is_turned(node: ast.expr) -> bool:
     return func.attr in _TURNS or (func.attr == "transpose" and sorted(map(str, axes)) == ["0", "1"])
 
 
-def _attends(function: Function) -> bool:
-    return "attention" in function.name.lower() or any(
-        isinstance(above, ast.ClassDef) and "attention" in above.name.lower() for above in chain(function)
-    )
-
-
 # --- what a model gets from the batch before -------------------------------------------------------------------------
 
 
 def carried(models: Models, file: File, loop: Loop) -> Iterator[ast.Name]:
     """What a model gets from the batch before: read in a round before the round has assigned it."""
     done = set[str]()
-    for call in by_place(node for node in ast.walk(loop) if isinstance(node, ast.Call)):
+    for call in by_place(inner_nodes(loop, ast.Call)):
+        around = chain(call)
         if models.origin(file, call.func) is None or any(
-            isinstance(above, FUNCTIONS) for above in _within(call, loop)
+            isinstance(above, FUNCTIONS) for above in around[: around.index(loop)]
         ):
             continue
         for given in call.args[1:]:
             if not isinstance(given, ast.Name) or given.id in done:
                 continue
-            named = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == given.id]
-            stores = [node for node in named if isinstance(node.ctx, ast.Store)]
-            if stores and all(_comes_from(store, given.id) for store in stores):
+            named = [node for node in inner_nodes(loop, ast.Name) if node.id == given.id]
+            # `h = f(h)` and `y, h = model(x, h)`: what is assigned holds what was there before.
+            stored = [statement(node) for node in named if isinstance(node.ctx, ast.Store)]
+            if stored and all(
+                isinstance(each, ast.Assign) and any(node.id == given.id for node in inner_nodes(each.value, ast.Name))
+                for each in stored
+            ):
                 done.add(given.id)
                 yield given
-
-
-def _within(node: ast.AST, loop: Loop) -> Iterator[ast.AST]:
-    for above in chain(node):
-        if above is loop:
-            return
-        yield above
-
-
-def _comes_from(store: ast.Name, name: str) -> bool:
-    """True for `h = f(h)` and `y, h = model(x, h)`: what is assigned holds what was there before."""
-    stored = next((above for above in chain(store) if isinstance(above, ast.stmt)), None)
-    value = stored.value if isinstance(stored, ast.Assign) else None
-    return value is not None and any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))

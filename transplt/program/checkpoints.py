@@ -62,9 +62,9 @@ def states_loaded(program: Program, file: File) -> list[Loaded]:
         place: object = call
         if isinstance(given, ast.Subscript):
             place = text_of(file, given.value), id(block_of(stored))
-            alone = isinstance(stored, ast.Expr) and stored.value is call
-            if alone and isinstance(given.value, (ast.Name, ast.Attribute)) and string_of(given.slice) is not None:
-                entry = given
+            match given:
+                case ast.Subscript(value=ast.Name() | ast.Attribute(), slice=ast.Constant(value=str())):
+                    entry = given if parent(call) is stored and isinstance(stored, ast.Expr) else None
         found.pop(place, None)
         found[place] = Loaded(call, entry)
     return list(found.values())
@@ -85,13 +85,13 @@ def _uses(program: Program, file: File, method: str) -> list[ast.Call]:
 
 
 def _holder(call: ast.Call) -> Holder | None:
-    above, stored = parent(call), statement(call)
-    if isinstance(above, ast.Dict):
-        return above
-    if isinstance(above, ast.keyword):
-        return above if last_name(getattr(parent(above), "func", None)) == "dict" else None
-    if isinstance(stored, ast.Assign) and stored.value is call and isinstance(stored.targets[0], ast.Subscript):
-        return stored.targets[0]
+    match above := parent(call):
+        case ast.Dict():
+            return above
+        case ast.keyword():
+            return above if last_name(getattr(parent(above), "func", None)) == "dict" else None
+        case ast.Assign(targets=[ast.Subscript() as target, *_]):
+            return target
     return None
 
 
@@ -139,12 +139,11 @@ def _checkpoints(file: File) -> set[str]:
     for node in file.scan.attributes.get("state_dict", ()):
         call = call_of(node)
         stored = statement(call) if call is not None else None
-        if isinstance(stored, ast.Assign):
-            target = stored.targets[0]
-            if stored.value is not call:
+        match stored:
+            case ast.Assign(targets=[target, *_], value=value) if value is not call:
                 found.add(text_of(file, target))
-            elif isinstance(target, ast.Subscript):
-                found.add(text_of(file, target.value))
+            case ast.Assign(targets=[ast.Subscript(value=holder), *_]):
+                found.add(text_of(file, holder))
     for name, number in (("load_state_dict", 1), ("save", 2)):
         for node in file.scan.attributes.get(name, ()):
             call = call_of(node)

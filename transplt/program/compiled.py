@@ -16,7 +16,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.flow.npu_choices import mentions_npu
 from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
-from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import call_of, inner_nodes, keyword_of, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import parent
@@ -50,7 +50,22 @@ class Compiled:
     def rows(self) -> list[KernelFunction | None]:
         """What says the function of each use, as it is called there; None where nothing does."""
         known = compiled_modules().get(self.name, {})
-        return [_row_of(self.file, _settled(known.get(name, ()), self.held), use) for use, name in self.uses]
+        return [self._row(known.get(name, ()), use) for use, name in self.uses]
+
+    def _row(self, rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
+        """The row that fits a use, with the variant that the sources say it to be."""
+        helpers = [next((each.helper for each in row.variants if each.helper in self.held), row.helper) for row in rows]
+        named = zip(rows, helpers, strict=True)
+        known = [replace(row, helper=helper) for row, helper in named if helper]
+        call = call_of(use)
+        if call is None:
+            return known[0] if len({row.helper for row in known}) == 1 else None
+        given = _arguments_given(self.file, call)
+        if given is None:
+            return None
+        count, names = given
+        fit = (row for row in known if len(row.arguments) == count + len(names) and names <= {*row.arguments[count:]})
+        return next(fit, None)
 
     @property
     def missing(self) -> list[str]:
@@ -96,14 +111,6 @@ def given_up(project: ProjectFacts) -> frozenset[str]:
     return frozenset(found - kept)
 
 
-def _settled(rows: tuple[KernelFunction, ...], held: frozenset[str]) -> tuple[KernelFunction, ...]:
-    """Rows with the variant that the sources say them to be."""
-    return tuple(
-        replace(row, helper=next((each.helper for each in row.variants if each.helper in held), row.helper))
-        for row in rows
-    )
-
-
 def _kernels_below(project: ProjectFacts, folder: str) -> frozenset[str]:
     """Functions of ours that a source below a folder says a kernel of its to be, and none says not to be."""
     below = [said for path, said in project.kernels.items() if path.startswith(f"{folder}/" if folder else "")]
@@ -123,52 +130,41 @@ def _kept_operators(project: ProjectFacts) -> frozenset[str]:
     return frozenset(found)
 
 
-def _row_of(file: File, rows: tuple[KernelFunction, ...], use: ast.expr) -> KernelFunction | None:
-    said = [row for row in rows if row.helper]
-    call = call_of(use)
-    if call is None:
-        return said[0] if len({row.helper for row in said}) == 1 else None
-    given = _given(file, call)
-    if given is None:
-        return None
-    count, names = given
-    fit = (row for row in said if len(row.arguments) == count + len(names) and names <= {*row.arguments[count:]})
-    return next(fit, None)
-
-
-def _given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
+def _arguments_given(file: File, call: ast.Call) -> tuple[int, set[str]] | None:
     """How many arguments a call gives by place, and the names of the others; None where nobody can tell.
 
     `f(*given, **named)` gives what the function around it has put into a list and a dict for this call alone.
     """
     count, names = len(call.args), [keyword.arg for keyword in call.keywords if keyword.arg]
     for arg in [each for each in call.args if isinstance(each, ast.Starred)]:
-        if isinstance(arg.value, ast.Attribute) and arg.value.attr == "saved_tensors":
-            saved = _saved(file, arg)
-            if saved is None:
-                return None
-            count += saved - 1
-            continue
-        held = _display(file, arg.value, arg)
-        if not isinstance(held, (ast.List, ast.Tuple)) or any(isinstance(each, ast.Starred) for each in held.elts):
+        saved = isinstance(arg.value, ast.Attribute) and arg.value.attr == "saved_tensors"
+        added = _tensors_saved(file, arg) if saved else _length(file, arg)
+        if added is None:
             return None
-        count += len(held.elts) - 1
+        count += added - 1
     for keyword in [each for each in call.keywords if each.arg is None]:
         held = _display(file, keyword.value, keyword)
-        texts = [string_of(key) if key is not None else None for key in held.keys] if isinstance(held, ast.Dict) else []
+        texts = [string_of(key) or "" for key in held.keys] if isinstance(held, ast.Dict) else []
         if not texts or not all(texts):
             return None
-        names += [text for text in texts if text]
+        names += texts
     return (count, {*names}) if len({*names}) == len(names) else None
 
 
-def _saved(file: File, node: ast.AST) -> int | None:
+def _length(file: File, arg: ast.Starred) -> int | None:
+    held = _display(file, arg.value, arg)
+    if not isinstance(held, (ast.List, ast.Tuple)) or any(isinstance(each, ast.Starred) for each in held.elts):
+        return None
+    return len(held.elts)
+
+
+def _tensors_saved(file: File, node: ast.AST) -> int | None:
     """How many tensors the class around a node saves for its backward, where one call says it."""
     while not isinstance(node, (ast.ClassDef, ast.Module)):
         node = parent(node)
-    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    calls = list(inner_nodes(node, ast.Call))
     saves = [call for call in calls if last_name(call.func) == "save_for_backward"]
-    given = _given(file, saves[0]) if len(saves) == 1 and isinstance(node, ast.ClassDef) else None
+    given = _arguments_given(file, saves[0]) if len(saves) == 1 and isinstance(node, ast.ClassDef) else None
     return given[0] if given is not None and not given[1] else None
 
 
@@ -198,7 +194,11 @@ def compiled_in(file: File, project: ProjectFacts) -> list[Compiled]:
     every += {id(held): held for held in functions.values()}.values()
     for held, variable in _built(file):
         for use in file.scan.names.get(variable, ()):
-            _of_variable(held, use)
+            match above := parent(use):
+                case ast.Attribute(ctx=ast.Load()):
+                    held.uses.append((above, above.attr))
+                case _ if isinstance(use.ctx, ast.Load):
+                    held.others.append(use)
         every.append(held)
     below = project.once(_kernels_below, posixpath.dirname(file.path)) if project.kernels else frozenset()
     for held in every:
@@ -223,14 +223,6 @@ def _take(brought: dict[str, Compiled], functions: dict[str, Compiled], name: as
         if not isinstance(above, ast.Attribute):
             return
         node, full = above, f"{full}.{above.attr}"
-
-
-def _of_variable(held: Compiled, use: ast.Name) -> None:
-    above = parent(use)
-    if isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Load):
-        held.uses.append((above, above.attr))
-    elif isinstance(use.ctx, ast.Load):
-        held.others.append(use)
 
 
 def _imported(file: File, project: ProjectFacts) -> Iterator[tuple[str, Compiled]]:

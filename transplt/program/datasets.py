@@ -7,7 +7,7 @@ import ast
 from transplt.program.program import File, Program
 from transplt.program.training import Loader
 from transplt.program.values import values_of
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import is_false, is_none, keyword_of
 
 _SAMPLERS = (("sampler", 3), ("batch_sampler", 4))
 
@@ -34,14 +34,14 @@ def stream_of(program: Program, loader: Loader) -> tuple[File, ast.ClassDef] | N
 def shuffles(call: ast.Call) -> bool:
     """True for a loader that is told to shuffle, or may be."""
     value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
-    told = value is not None and not (isinstance(value, ast.Constant) and not value.value)
-    return told or has_own_sampler(call) or any(keyword.arg is None for keyword in call.keywords)
+    by_keyword = value is not None and not is_false(value)
+    return by_keyword or has_own_sampler(call) or any(keyword.arg is None for keyword in call.keywords)
 
 
 def has_own_sampler(call: ast.Call) -> bool:
     """True for a loader that is given a sampler or a batch sampler, and not a None that is written out."""
     given = (keyword_of(call, name) or next(iter(call.args[at:]), None) for name, at in _SAMPLERS)
-    return any(value is not None and not (isinstance(value, ast.Constant) and value.value is None) for value in given)
+    return any(value is not None and not is_none(value) for value in given)
 
 
 def dataset_of(call: ast.Call) -> ast.expr | None:

@@ -9,11 +9,11 @@ from typing import Literal
 from transplt.flow.option_defaults import destination
 from transplt.flow.reaching import reaching
 from transplt.program.given import defaults
-from transplt.program.held import Item, Passed, Source, is_none
+from transplt.program.held import Item, Passed, Source
 from transplt.program.program import File, Value, enclosing_function
 from transplt.program.tensor_types import TensorTypes
-from transplt.syntax.asks import begins, ends, hides_arguments, keyword_of, last_name, string_of
-from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.asks import begins, ends, hides_arguments, is_none, keyword_of, last_name, string_of
+from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 
 Form = Literal["device", "number", "none", "unknown"]
@@ -174,10 +174,13 @@ class DeviceForms:
         return _UNKNOWN
 
     def _of_attribute(self, file: File, node: ast.Attribute) -> Forms:
-        if isinstance(node.value, ast.Name) and node.value.id in SELF:
-            return self._joined(file, self.held.sources(file, node)) | self._is_none_at_first(file, node)
-        if node.attr == "device" and (_is_next(node.value) or self.types.tensor(file, node.value) is not None):
-            return DEVICE
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                return self._joined(file, self.held.sources(file, node)) | self._at_first(file, node)
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="next")), attr="device"):
+                return DEVICE
+            case ast.Attribute(attr="device") if self.types.tensor(file, node.value) is not None:
+                return DEVICE
         text, function = ast.unparse(node), enclosing_function(node)
         stores = [each for each in file.scan.stores if each.attr == node.attr and ast.unparse(each) == text]
         nodes, certain = reaching([each for each in stores if enclosing_function(each) is function], node)
@@ -188,7 +191,7 @@ class DeviceForms:
         option = self._of_option(file, node.attr)
         return found if found and option == _UNKNOWN else found | option
 
-    def _is_none_at_first(self, file: File, node: ast.Attribute) -> Forms:
+    def _at_first(self, file: File, node: ast.Attribute) -> Forms:
         """None for an attribute that is set to it, unless the function that reads it has set it before."""
         slot, function = self.program.slot(file, node), enclosing_function(node)
         values = self.program.values.get(slot, ()) if slot is not None else ()
@@ -223,15 +226,16 @@ class DeviceForms:
 
     def _of_item(self, file: File, node: ast.expr) -> Forms:
         """The forms of the items of a list."""
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return _NO_FORM.union(*(self.of(file, each) for each in node.elts)) or _UNKNOWN
-        if isinstance(node, ast.ListComp):
-            return self.of(file, node.elt)
-        if isinstance(node, ast.Call) and last_name(node.func) in ("range", "list", "sorted") and node.args:
-            return _NUMBER if last_name(node.func) == "range" else self._of_item(file, node.args[0])
-        if isinstance(node, ast.Name):
-            values = [each for each in self.held.sources(file, node) if isinstance(each, Value) and each.index is None]
-            return _NO_FORM.union(*(self._of_item(each.file, each.node) for each in values)) or _UNKNOWN
+        match node:
+            case ast.List() | ast.Tuple():
+                return _NO_FORM.union(*(self.of(file, each) for each in node.elts)) or _UNKNOWN
+            case ast.ListComp():
+                return self.of(file, node.elt)
+            case ast.Call() if last_name(node.func) in ("range", "list", "sorted") and node.args:
+                return _NUMBER if last_name(node.func) == "range" else self._of_item(file, node.args[0])
+            case ast.Name():
+                values = [x for x in self.held.sources(file, node) if isinstance(x, Value) and x.index is None]
+                return _NO_FORM.union(*(self._of_item(each.file, each.node) for each in values)) or _UNKNOWN
         return _UNKNOWN
 
 
@@ -260,11 +264,6 @@ def _takes_the_place_of_none(value: ast.expr, name: ast.Name) -> bool:
     if not isinstance(above, ast.If) or stored not in above.body or ends(above) > begins(name):
         return False
     return _asks_for_none(above.test, ast.Name(name.id, ast.Load()))
-
-
-def _is_next(node: ast.expr) -> bool:
-    """True for `next(model.parameters())`."""
-    return isinstance(node, ast.Call) and last_name(node.func) == "next" and isinstance(node.func, ast.Name)
 
 
 def _name_of(node: ast.expr) -> str:

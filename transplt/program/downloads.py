@@ -10,7 +10,7 @@ from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
 from transplt.program.varying import ASKS
 from transplt.program.ways import Ways
-from transplt.syntax.asks import by_place, keyword_of, last_name, place_in_block
+from transplt.syntax.asks import by_place, inner_nodes, is_false, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import chain, statement
 
 #: Parts of the names of what writes or unpacks what was fetched.
@@ -36,7 +36,7 @@ def download_calls(ways: Ways) -> Iterator[tuple[File, ast.Call]]:
         (file, call)
         for file in ways.program.files
         for call in by_place(file.scan.calls)
-        if _asks_to(call) or fetches(file, call)
+        if ((asked := keyword_of(call, "download")) is not None and not is_false(asked)) or fetches(file, call)
     ]
     while pending:
         file, call = pending.pop(0)
@@ -48,13 +48,8 @@ def download_calls(ways: Ways) -> Iterator[tuple[File, ast.Call]]:
         pending += [
             (at, site)
             for at, site in ways.sites(function)
-            if ways.around(at, site, files=True) or _decides(site)
+            if ways.around(at, site, files=True) or _is_in_condition(site)
         ]
-
-
-def _asks_to(call: ast.Call) -> bool:
-    value = keyword_of(call, "download")
-    return value is not None and not (isinstance(value, ast.Constant) and not value.value)
 
 
 def users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
@@ -63,7 +58,7 @@ def users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
     block, index = place_in_block(place)
     last = index
     for at, node in enumerate(block[index + 1 :], index + 1):
-        calls = {last_name(each.func).lower() for each in ast.walk(node) if isinstance(each, ast.Call)}
+        calls = {last_name(each.func).lower() for each in inner_nodes(node, ast.Call)}
         asks = isinstance(node, ast.If) and bool(calls & ASKS)
         if not (asks or names & names_in(node)) or not any(word in name for name in calls for word in _TAKES):
             break
@@ -77,7 +72,7 @@ def opens(file: File, node: ast.With) -> bool:
     return any(isinstance(call, ast.Call) and opens_to_write(file, call) for call in calls)
 
 
-def _decides(call: ast.Call) -> bool:
+def _is_in_condition(call: ast.Call) -> bool:
     """True for a call in the condition of an `if` or a loop."""
     place = statement(call)
     return isinstance(place, (ast.If, ast.While)) and any(each is call for each in ast.walk(place.test))
@@ -85,7 +80,7 @@ def _decides(call: ast.Call) -> bool:
 
 def names_in(node: ast.AST) -> set[str]:
     """The names in a piece of code."""
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {each.id for each in inner_nodes(node, ast.Name)}
 
 
 def names_stored(node: ast.stmt) -> set[str]:

@@ -39,16 +39,25 @@ def drawing_loops(training: Training) -> list[tuple[File, Loop]]:
 
 
 def _training_loop(program: Program, file: File, loop: Loop) -> tuple[File, Loop]:
-    """The outermost loop around a training loop, through callers, in which no optimizer is made."""
+    """The outermost loop around a training loop, through callers, in which no optimizer is made, in functions that it
+    calls neither: each round would train anew."""
     makes = [(at, call) for at, call, _ in optimizer_calls(program)]
-    makes += [(at, call) for at in program.files for call in at.scan.calls if _begins_anew(at, call)]
+    # What gives a model other weights to begin with makes a training anew, too.
+    makes += [
+        (at, call)
+        for at in program.files
+        for call in at.scan.calls
+        if last_name(call.func) in ("apply", "reset_parameters")
+        or (at.names.qualified(call.func) or "").startswith("torch.nn.init.")
+    ]
     found = (file, loop)
     node: ast.AST = loop
     seen: set[ast.AST | None] = {None}
     while True:
         if around := loops_around(node):
             node = around[0]
-            if _makes_anew(program, file, around[0], makes):
+            run = functions_run_in(program, file, around[0])
+            if any(around[0] in chain(call) or enclosing_function(call) in run for _, call in makes):
                 return found
             found = (file, around[0])
             continue
@@ -58,12 +67,6 @@ def _training_loop(program: Program, file: File, loop: Loop) -> tuple[File, Loop
             return found
         seen.add(function)
         file, node = sites[0]
-
-
-def _begins_anew(file: File, call: ast.Call) -> bool:
-    """True for what gives a model other weights to begin with."""
-    name = file.names.qualified(call.func) or ""
-    return last_name(call.func) in ("apply", "reset_parameters") or name.startswith("torch.nn.init.")
 
 
 def comes_again(program: Program, loop: Loop) -> bool:
@@ -104,9 +107,3 @@ def _entered_by(program: Program, file: File, loop: Loop) -> list[tuple[File, Lo
             break
         found.append(sites[0])
     return found
-
-
-def _makes_anew(program: Program, file: File, loop: Loop, makes: list[tuple[File, ast.Call]]) -> bool:
-    """True for a loop in which an optimizer is made, in functions that it calls, too: each round trains anew."""
-    run = functions_run_in(program, file, loop)
-    return any(loop in chain(call) or enclosing_function(call) in run for _, call in makes)

@@ -34,6 +34,7 @@ def plays(program: Program, method: ast.AST | None) -> bool:
 
 def acts_in_one(program: Program, file: File, call: ast.Call) -> bool:
     """True for `env.step(action)`."""
-    func = call.func
-    steps = isinstance(func, ast.Attribute) and func.attr == "step" and bool(call.args)
-    return steps and isinstance(func, ast.Attribute) and is_environment(program, file, func.value)
+    match call:
+        case ast.Call(func=ast.Attribute(value=stepped, attr="step"), args=[_, *_]):
+            return is_environment(program, file, stepped)
+    return False

@@ -6,15 +6,18 @@ import ast
 
 from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import begins, last_name, place_in_block
+from transplt.syntax.asks import arguments_of, begins, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, Scan, chain
 
 
 def turns_to_evaluation(call: ast.Call) -> bool:
     """True for `model.eval()` and `model.train(False)`."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    off = len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False
-    return not given if last_name(call.func) == "eval" else off
+    match arguments_of(call):
+        case []:
+            return last_name(call.func) == "eval"
+        case [ast.Constant(value=False)]:
+            return last_name(call.func) != "eval"
+    return False
 
 
 def in_evaluation(scan: Scan, node: ast.AST) -> bool:
@@ -41,7 +44,12 @@ def if_training(node: ast.AST) -> bool:
                 return True
         if isinstance(below, ast.stmt):
             block, place = place_in_block(below)
-            if any(isinstance(each, ast.If) and _leaves_evaluation(each) for each in block[:place]):
+            if any(
+                isinstance(each, ast.If)
+                and _asks_training(each.test) is False
+                and isinstance(each.body[-1], (ast.Return, ast.Raise))
+                for each in block[:place]
+            ):
                 return True
         if isinstance(above, FUNCTIONS):
             return False
@@ -51,11 +59,10 @@ def if_training(node: ast.AST) -> bool:
 
 def _asks_training(test: ast.expr) -> bool | None:
     """Whether `self.training` (True) or `not self.training` (False) is asked for; None for another condition."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _asks_training(test.operand)
-        return None if inner is None else not inner
-    return True if isinstance(test, ast.Attribute) and test.attr == "training" else None
-
-
-def _leaves_evaluation(node: ast.If) -> bool:
-    return _asks_training(node.test) is False and isinstance(node.body[-1], (ast.Return, ast.Raise))
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _asks_training(operand)
+            return None if inner is None else not inner
+        case ast.Attribute(attr="training"):
+            return True
+    return None

@@ -29,15 +29,12 @@ def taken_over(part: str, full: str) -> Framework | None:
 
 @cache
 def _forms(part: str) -> tuple[tuple[re.Pattern[str], Framework], ...]:
-    return tuple(
-        (_pattern(name), Framework(row["called"], row.get("precision_set_by", ""), row.get("spawns", False)))
-        for row in read_table("support/frameworks.json")["frameworks"]
-        for name in row.get(part, ())
-    )
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    if name.endswith(".*"):
-        return re.compile(rf"{re.escape(name[:-2])}(?:\..*)?")
-    text = re.escape(name).replace(r"\*\*", r"(?:.*\.)?\w*").replace(r"\*", r"(?:.*\.)?")
-    return re.compile(text)
+    found = []
+    for row in read_table("support/frameworks.json")["frameworks"]:
+        framework = Framework(row["called"], row.get("precision_set_by", ""), row.get("spawns", False))
+        for name in row.get(part, ()):
+            text = re.escape(name).replace(r"\*\*", r"(?:.*\.)?\w*").replace(r"\*", r"(?:.*\.)?")
+            if name.endswith(".*"):
+                text = rf"{re.escape(name[:-2])}(?:\..*)?"
+            found.append((re.compile(text), framework))
+    return tuple(found)

@@ -17,21 +17,34 @@ def defaults(function: Function) -> Iterator[tuple[str, ast.expr]]:
 
 def value_of(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:
     """What a condition comes to with the arguments of a call; None where that cannot be seen."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = value_of(test.operand, given)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        values = [value_of(each, given) for each in test.values]
-        decides = isinstance(test.op, ast.Or)
-        if decides in values:
-            return decides
-        return None if None in values else not decides
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _compared(test, given)
-    known, value = _constant(test, given)
-    if known:
-        return bool(value)
-    return True if isinstance(test, ast.Name) and _is_made(given.get(test.id)) else None
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = value_of(operand, given)
+            return None if inner is None else not inner
+        case ast.BoolOp():
+            values = [value_of(each, given) for each in test.values]
+            decides = isinstance(test.op, ast.Or)
+            if decides in values:
+                return decides
+            return None if None in values else not decides
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
+            return _are_equal(_given(left, given), _given(right, given))
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
+            equal = _are_equal(_given(left, given), _given(right, given))
+            return None if equal is None else not equal
+    match _given(test, given):
+        case ast.Constant(value=value):
+            return bool(value)
+        case made if _is_made(made):
+            return True
+    return None
+
+
+def _given(node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr | None:
+    """What a name is given, or a constant that is written out; None for anything else."""
+    if isinstance(node, ast.Constant):
+        return node
+    return given.get(node.id) if isinstance(node, ast.Name) else None
 
 
 def _is_made(node: ast.expr | None) -> bool:
@@ -39,26 +52,10 @@ def _is_made(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func)[:1].isupper()
 
 
-def _compared(test: ast.Compare, given: Mapping[str, ast.expr]) -> bool | None:
-    op, right = test.ops[0], test.comparators[0]
-    known, value = _constant(test.left, given)
-    other_known, other = _constant(right, given)
-    if other_known and other is None and isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
-        name = test.left.id if isinstance(test.left, ast.Name) else ""
-        if not known and name not in given:
-            return None
-        if not known and not _is_made(given.get(name)):
-            return None
-        return (value is None if known else False) == isinstance(op, (ast.Is, ast.Eq))
-    if not known or not other_known:
-        return None
-    if isinstance(op, (ast.Eq, ast.Is)):
-        return bool(value == other)
-    return bool(value != other) if isinstance(op, (ast.NotEq, ast.IsNot)) else None
-
-
-def _constant(node: ast.expr, given: Mapping[str, ast.expr]) -> tuple[bool, object]:
-    if isinstance(node, ast.Name):
-        held = given.get(node.id)
-        return (True, held.value) if isinstance(held, ast.Constant) else (False, None)
-    return (True, node.value) if isinstance(node, ast.Constant) else (False, None)
+def _are_equal(left: ast.expr | None, right: ast.expr | None) -> bool | None:
+    match left, right:
+        case ast.Constant(), ast.Constant():
+            return bool(left.value == right.value)
+        case _, ast.Constant(value=None) if _is_made(left):
+            return False
+    return None

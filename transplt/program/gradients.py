@@ -24,17 +24,18 @@ def without_gradients(node: ast.AST) -> bool:
 def stops_gradients(node: ast.expr) -> bool:
     """True for `torch.no_grad()`, `inference_mode`, `set_grad_enabled(False)`, as a context or a decorator."""
     func = node.func if isinstance(node, ast.Call) else node
-    return last_name(func) in _OFF or _given(node) is False
+    return last_name(func) in _OFF or _enabled(node) is False
 
 
 def may_stop_gradients(call: ast.Call) -> bool:
     """Also for `set_grad_enabled(phase == "train")`."""
-    asked = last_name(call.func) == "set_grad_enabled" and _given(call) is not True
+    asked = last_name(call.func) == "set_grad_enabled" and _enabled(call) is not True
     return asked or stops_gradients(call)
 
 
-def _given(node: ast.expr) -> object:
+def _enabled(node: ast.expr) -> object:
     """What `set_grad_enabled` is given, if it is written out."""
-    call = node if isinstance(node, ast.Call) and last_name(node.func) == "set_grad_enabled" else None
-    first = call.args[0] if call is not None and call.args else None
-    return first.value if isinstance(first, ast.Constant) else None
+    match node:
+        case ast.Call(func=func, args=[ast.Constant(value=value), *_]) if last_name(func) == "set_grad_enabled":
+            return value
+    return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from transplt.flow.reaching import reaching
 from transplt.program.given import defaults
 from transplt.program.program import File, Program, Value, Variable, enclosing_function
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.asks import is_none, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Binding
@@ -77,7 +77,8 @@ class Held:
             return [self._bound(file, each) for each in bindings]
         while scope is not owner and scope.kind == "comprehension" and scope.parent is not None:
             scope = scope.parent
-        stores = [each for each in bindings if not _changes_in_place(each)]
+        # After `x += 1` a tensor has the type it had.
+        stores = [each for each in bindings if not isinstance(parent(each.node), ast.AugAssign)]
         if scope is owner and owner.kind != "class":
             nodes, certain = reaching([each.node for each in stores if each.kind != "param"], node)
             stores = [each for each in stores if each.node in nodes or (each.kind == "param" and not certain)]
@@ -94,15 +95,15 @@ class Held:
             return None
         if (value := assigned_value(node)) is not None:
             return Value(file, value)
-        above = parent(node)
-        if isinstance(above, (ast.For, ast.comprehension)) and above.target is node:
-            return Item(Value(file, above.iter))
-        holder = parent(above)
-        if isinstance(above, (ast.Tuple, ast.List)) and isinstance(holder, ast.Assign):
-            index = above.elts.index(node)
-            if isinstance(holder.value, (ast.Tuple, ast.List)) and len(holder.value.elts) == len(above.elts):
-                return Value(file, holder.value.elts[index])
-            return Value(file, holder.value, index)
+        match above := parent(node):
+            case ast.For(target=target) | ast.comprehension(target=target) if target is node:
+                return Item(Value(file, above.iter))
+            case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
+                index = targets.index(node)
+                match holder.value:
+                    case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(targets):
+                        return Value(file, values[index])
+                return Value(file, holder.value, index)
         return None
 
     def _parameter(self, file: File, node: ast.arg) -> Source:
@@ -174,11 +175,6 @@ def buffer_of(call: ast.Call) -> ast.expr | None:
     return call.args[1] if len(call.args) > 1 else keyword_of(call, "tensor")
 
 
-def is_none(node: ast.expr) -> bool:
-    """True for `None`."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _says_tensor(annotation: ast.expr | None) -> bool:
     """True for an annotation that names a tensor, alone or as one that may be missing."""
     if isinstance(annotation, ast.Subscript) and last_name(annotation.value) == "Optional":
@@ -188,25 +184,19 @@ def _says_tensor(annotation: ast.expr | None) -> bool:
     return last_name(annotation) in _TENSOR_NAMES
 
 
-def _changes_in_place(binding: Binding) -> bool:
-    """True for `x += 1`: a tensor keeps its type."""
-    return isinstance(parent(binding.node), ast.AugAssign)
-
-
 def _of_itself(node: ast.expr, text: str) -> bool:
     """True for `self.x.to(device)` of `self.x = self.x.to(device)`, also item by item."""
-    if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
-        through = node.generators[0]
-        return ast.unparse(through.iter) == text and _of_item(node.elt, ast.unparse(through.target))
+    match node:
+        case ast.ListComp(elt=moved, generators=[ast.comprehension(target=item, iter=over, ifs=[])]):
+            inner = _receiver(moved)
+            return ast.unparse(over) == text and isinstance(inner, ast.Name) and inner.id == ast.unparse(item)
+    inner = _receiver(node)
+    return isinstance(inner, ast.Attribute) and ast.unparse(inner) == text
+
+
+def _receiver(node: ast.expr) -> ast.expr | None:
+    """What methods are called of, one after the other: `x` of `x.to(device).float()`; None where none is."""
     inner = node
     while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
         inner = inner.func.value
-    return inner is not node and isinstance(inner, ast.Attribute) and ast.unparse(inner) == text
-
-
-def _of_item(node: ast.expr, name: str) -> bool:
-    """True for `x.to(device)` of an item that is called `x`."""
-    inner = node
-    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-        inner = inner.func.value
-    return inner is not node and isinstance(inner, ast.Name) and inner.id == name
+    return inner if inner is not node else None

@@ -9,7 +9,7 @@ from transplt.program.models import READS_OPTIMIZER
 from transplt.program.program import File, Function, Program, Variable, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import is_none, last_name
 from transplt.syntax.scan import parent
 
 _SCALERS = frozenset({"step", "unscale_"})
@@ -153,6 +153,6 @@ def _called_object(program: Program, file: File, node: ast.expr, seen: set[Varia
             found.add(program.method(known, "__call__"))
         elif isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None:
             found.add(_called_object(program, value.file, value.node, seen))
-        elif not (isinstance(value.node, ast.Constant) and value.node.value is None):
+        elif not is_none(value.node):
             found.add(None)
     return found.pop() if len(found) == 1 else None

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import by_place, call_of, keyword_of
+from transplt.syntax.asks import by_place, call_of, inner_nodes, keyword_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Scope
@@ -33,17 +33,15 @@ def long_lookups(scan: Scan, names: Names) -> Iterator[tuple[ast.Attribute, str,
                 continue
             above = parent(node)
             made = parent(above) if isinstance(above, ast.keyword) and above.arg == "dtype" else above
-            if not isinstance(made, ast.Call) or not _makes_index(names, made, node):
-                continue
-            if _only_looks_up(scan, names, made):
+            match made:
+                case ast.Call(func=ast.Attribute(attr="to" | "type"), args=[given], keywords=[]) if given is node:
+                    makes = True
+                case ast.Call():
+                    makes = node not in made.args and names.qualified(made.func) == "torch.arange"
+                case _:
+                    continue
+            if makes and _only_looks_up(scan, names, made):
                 yield node, new, name
-
-
-def _makes_index(names: Names, call: ast.Call, dtype: ast.expr) -> bool:
-    """True for `torch.arange(..., dtype=torch.long)` and `x.to(torch.long)`."""
-    if dtype in call.args:
-        return getattr(call.func, "attr", "") in ("to", "type") and len(call.args) == 1 and not call.keywords
-    return names.qualified(call.func) == "torch.arange"
 
 
 def _only_looks_up(scan: Scan, names: Names, node: ast.expr) -> bool:
@@ -87,27 +85,25 @@ def _is_index(scan: Scan, names: Names, node: ast.expr) -> bool:
 
 def _is_embedding(scan: Scan, names: Names, func: ast.expr) -> bool:
     """True for an attribute of the object in which its class stores nn.Embedding layers and nothing else."""
-    if not isinstance(func, ast.Attribute):
-        return False
-    if isinstance(func.value, ast.Name) and func.value.id == "self":
-        stored = [node for node in scan.stores if node.attr == func.attr and _of_self(node)]
-        values = [getattr(parent(node), "value", None) for node in stored]
-    elif isinstance(func.value, ast.Attribute) and getattr(func.value.value, "id", "") == "self":
-        # self.transformer = nn.ModuleDict(dict(wte=nn.Embedding(...), ...))
-        holders = [node for node in scan.stores if node.attr == func.value.attr and _of_self(node)]
-        values = []
-        for holder in holders:
-            made = getattr(parent(holder), "value", None)
-            if not isinstance(made, ast.Call) or names.qualified(made.func) != "torch.nn.ModuleDict":
-                return False
-            values += [each.value for each in ast.walk(made) if isinstance(each, ast.keyword) and each.arg == func.attr]
-    else:
-        return False
+    match func:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            values = _stored_in_self(scan, name)
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=holder), attr=name):
+            # self.transformer = nn.ModuleDict(dict(wte=nn.Embedding(...), ...))
+            values = []
+            for made in _stored_in_self(scan, holder):
+                if not isinstance(made, ast.Call) or names.qualified(made.func) != "torch.nn.ModuleDict":
+                    return False
+                values += [each.value for each in inner_nodes(made, ast.keyword) if each.arg == name]
+        case _:
+            return False
     return bool(values) and all(isinstance(value, ast.Call) and _plain(names, value) for value in values)
 
 
-def _of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
+def _stored_in_self(scan: Scan, name: str) -> list[ast.expr | None]:
+    """The values of `self.name = value`, None for what is stored in another way."""
+    stores = [node for node in scan.stores if node.attr == name and getattr(node.value, "id", "") == "self"]
+    return [getattr(parent(node), "value", None) for node in stores]
 
 
 def _plain(names: Names, call: ast.Call) -> bool:

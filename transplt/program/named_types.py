@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 
 from transplt.flow.marks import DEVICE, marks_by_name
-from transplt.program.held import Held, Passed, is_none
+from transplt.program.held import Held, Passed
 from transplt.program.program import File, Value, enclosing_function
 from transplt.program.tensors import CARD, CPU, DTYPES, Tensor
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import is_none, last_name, string_of
 
 _NOW = frozenset({"torch.cuda.current_device", "torch.npu.current_device"})
 _OPTIONS = frozenset("self args opt cfg config opts options params hparams".split())
@@ -50,29 +50,30 @@ class Named:
 
     def device(self, file: File, node: ast.expr) -> str:
         """CPU, CARD, or empty where it may be either. One that is chosen when the program runs is the card."""
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, int) and not isinstance(node.value, bool):
+        match node:
+            case ast.Constant(value=bool()):
+                return ""
+            case ast.Constant(value=int()):
                 return CARD
-            text = node.value if isinstance(node.value, str) else ""
-            return CPU if text.startswith("cpu") else CARD if text.startswith(("cuda", "npu")) else ""
-        if isinstance(node, ast.JoinedStr):
-            return self.device(file, node.values[0]) if node.values else ""
-        if isinstance(node, ast.IfExp):
-            found = {self.device(file, node.body), self.device(file, node.orelse)}
-            return CARD if CARD in found else CPU if found == {CPU} else ""
-        if isinstance(node, ast.Call):
-            full = file.names.qualified(node.func) or ""
-            return CARD if full in _NOW else self.device(file, node.args[0]) if _is_device_of(full, node) else ""
-        if isinstance(node, ast.Attribute) and node.attr == "device" and last_name(node.value) not in _OPTIONS:
-            held = self._tensor(file, node.value)
-            if held is not None and held.device:
-                return held.device
-            function = enclosing_function(node)  # the device of what a module computes with
-            return CARD if function is not None and self.held.in_module(file, function) else ""
-        return self._chosen(file, node)
-
-    def _chosen(self, file: File, node: ast.expr) -> str:
-        """What a variable says that holds a device: of the options of the program it is the card."""
+            case ast.Constant():
+                text = string_of(node) or ""
+                return CPU if text.startswith("cpu") else CARD if text.startswith(("cuda", "npu")) else ""
+            case ast.JoinedStr():
+                return self.device(file, node.values[0]) if node.values else ""
+            case ast.IfExp():
+                found = {self.device(file, node.body), self.device(file, node.orelse)}
+                return CARD if CARD in found else CPU if found == {CPU} else ""
+            case ast.Call():
+                full = file.names.qualified(node.func) or ""
+                if full in _NOW:
+                    return CARD
+                return self.device(file, node.args[0]) if full == "torch.device" and node.args else ""
+            case ast.Attribute(attr="device") if last_name(node.value) not in _OPTIONS:
+                held = self._tensor(file, node.value)
+                if held is not None and held.device:
+                    return held.device
+                function = enclosing_function(node)  # the device of what a module computes with
+                return CARD if function is not None and self.held.in_module(file, function) else ""
         key = id(node)
         if key not in self._devices:
             self._devices[key] = ""  # what leads back to itself is not known
@@ -80,6 +81,7 @@ class Named:
         return self._devices[key]
 
     def _of_variable(self, file: File, node: ast.expr) -> str:
+        """What a variable says that holds a device: of the options of the program it is the card."""
         given = [each for each in self._given(file, node) if each is None or not is_none(each.node)]
         found = {self.device(each.file, each.node) if each is not None else "" for each in given}
         if CARD in found or found == {CPU}:
@@ -100,7 +102,3 @@ class Named:
             else:
                 found.append(each if isinstance(each, Value) and each.index is None else None)
         return found
-
-
-def _is_device_of(full: str, call: ast.Call) -> bool:
-    return full == "torch.device" and bool(call.args)

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from transplt.program.outputs import opens_to_write, written_place
 from transplt.program.program import File, Program, Variable
-from transplt.syntax.asks import arguments_of, by_place, last_name
+from transplt.syntax.asks import arguments_of, by_place, inner_nodes, is_none, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _TEMPORARY = frozenset(f"tempfile.{name}" for name in "mkdtemp mkstemp TemporaryDirectory NamedTemporaryFile".split())
@@ -45,7 +45,7 @@ class Places:
             return Own.ALWAYS
         if isinstance(path, (ast.Name, ast.Attribute)) and (slot := self.program.slot(file, path)) is not None:
             held = [] if slot in seen else [(each.file, each.node) for each in self.program.values.get(slot, ())]
-            kinds = {self._own(at, value, seen | {slot}) for at, value in held if not _is_nothing(value)}
+            kinds = {self._own(at, value, seen | {slot}) for at, value in held if not is_none(value)}
             return kinds.pop() if len(kinds) == 1 else Own.SOMETIMES if kinds else Own.NEVER
         callee = self.program.callee(file, path) if isinstance(path, ast.Call) else None
         if isinstance(callee, FUNCTIONS) and callee not in seen:
@@ -61,24 +61,19 @@ def places_of(program: Program) -> Places:
     return program.once(Places)
 
 
-def _is_nothing(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 # --- names after the clock, and random ones ---------------------------------------------------------------------------
 
 
 def names_written_to(program: Program, file: File) -> Iterator[ast.Assign]:
     """The statements of a file that choose a name after the clock, or a random one, under which the program writes."""
-    written = program.once(_written)
-    for node in ast.walk(file.scan.tree) if written else ():
-        if not isinstance(node, ast.Assign) or program.slot(file, node.targets[0]) not in written:
-            continue
-        if any(isinstance(each, ast.Call) and is_named(file, each) for each in ast.walk(node.value)):
+    written = program.once(_paths_written_to)
+    for node in inner_nodes(file.scan.tree, ast.Assign) if written else ():
+        calls = inner_nodes(node.value, ast.Call)
+        if program.slot(file, node.targets[0]) in written and any(is_named(file, call) for call in calls):
             yield node
 
 
-def _written(program: Program) -> frozenset[Variable]:
+def _paths_written_to(program: Program) -> frozenset[Variable]:
     """The variables of paths that a program writes to, nothing where it chooses no such name."""
     named = any(is_named(file, call) for file in program.files for call in file.scan.calls)
     return frozenset(written_to(program)) if named else frozenset()

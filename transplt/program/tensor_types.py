@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program import tensor_calls as calls
-from transplt.program.held import Held, Item, Moved, Source, buffer_of, is_none
+from transplt.program.held import Held, Item, Moved, Passed, Source, buffer_of
 from transplt.program.lists import appended
 from transplt.program.named_types import Named
 from transplt.program.program import File, Program, Value
@@ -32,9 +32,12 @@ from transplt.program.tensors import (
     promoted,
     real_of,
 )  # fmt: skip
-from transplt.syntax.asks import hides_arguments, keyword_of, last_name
+from transplt.syntax.asks import hides_arguments, is_none, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
+#: Texts of files in which tensors may be made on another device than the CPU without being told.
+_SET_DEVICE = (b"set_default_device", b"set_default_tensor_type", b"with torch.device")
+_BY_VALUE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 #: Questions inside of a question up to which answers are looked for.
 _DEEPEST = 60
 
@@ -70,29 +73,31 @@ class TensorTypes:
         return found if isinstance(found, Tensor) else None
 
     def _of(self, file: File, node: ast.expr) -> Known | None:
-        if isinstance(node, ast.Constant):
-            kinds = (int, float, complex)
-            kind = next((each for each in kinds if isinstance(node.value, each)), None)
-            return Number(kind is int, kind is complex) if kind is not None else None
-        if isinstance(node, ast.Name):
-            return self._variable(file, node)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(file, node)
-        if isinstance(node, ast.Call):
-            return self._call(file, node)
-        if isinstance(node, ast.BinOp):
-            return self._binary(file, node)
-        if isinstance(node, ast.UnaryOp):
-            return self.of(file, node.operand) if not isinstance(node.op, ast.Not) else None
-        if isinstance(node, ast.Compare):
-            return self._compared(file, node)
-        if isinstance(node, ast.Subscript):
-            return self._item(file, node)
-        if isinstance(node, (ast.List, ast.ListComp)):
-            return self._several([node.elt] if isinstance(node, ast.ListComp) else node.elts, file)
-        if isinstance(node, ast.IfExp):
-            return joined([self.of(file, node.body), self.of(file, node.orelse)])
-        return self.of(file, node.value) if isinstance(node, ast.NamedExpr) else None
+        match node:
+            case ast.Constant(value=int() | float() | complex() as value):
+                return Number(isinstance(value, int), isinstance(value, complex))
+            case ast.Name():
+                return self._variable(file, node)
+            case ast.Attribute():
+                return self._attribute(file, node)
+            case ast.Call():
+                return self._call(file, node)
+            case ast.BinOp():
+                return self._binary(file, node)
+            case ast.UnaryOp(op=ast.UAdd() | ast.USub() | ast.Invert(), operand=inner) | ast.NamedExpr(value=inner):
+                return self.of(file, inner)
+            case ast.Compare(ops=ops) if all(isinstance(op, _BY_VALUE) for op in ops):
+                found = promoted([self.of(file, each) for each in (node.left, *node.comparators)])
+                return Tensor(frozenset({"bool"}), found.device) if found.sure else None
+            case ast.Subscript():
+                return self._item(file, node)
+            case ast.List():
+                return self._several(node.elts, file)
+            case ast.ListComp():
+                return self._several([node.elt], file)
+            case ast.IfExp():
+                return joined([self.of(file, node.body), self.of(file, node.orelse)])
+        return None
 
     # --- variables ---------------------------------------------------------------------------------------------------
 
@@ -107,54 +112,51 @@ class TensorTypes:
         return Several(found if not isinstance(found, Several) else None)
 
     def _source(self, source: Source) -> Known | None:
-        if isinstance(source, Value):
-            return self.of(source.file, source.node) if source.index is None else self._part(source)
-        if isinstance(source, Moved):
-            return _moved(self._source(source.value))
-        if isinstance(source, Item):
-            if isinstance(source.of.node, ast.Call) and last_name(source.of.node.func) == "range":
+        match source:
+            case Value():
+                return self.of(source.file, source.node) if source.index is None else self._part(source)
+            case Moved():
+                return _moved(self._source(source.value))
+            case Item(of=Value(node=ast.Call(func=func))) if last_name(func) == "range":
                 return Number(whole=True)
-            listed = self._source(source.of)
-            return listed.item if isinstance(listed, Several) else None
-        if source is None:
-            return None
-        if source.forward:
-            return Tensor(frozenset(), CARD, sure=source.tensor)
-        # A call that cannot be followed says nothing against the others.
-        known = [found for each in source.values if (found := self._source(each)) is not None]
-        return joined(known) if known else Tensor() if source.tensor else None
+            case Item():
+                listed = self._source(source.of)
+                return listed.item if isinstance(listed, Several) else None
+            case Passed(forward=True):
+                return Tensor(frozenset(), CARD, sure=source.tensor)
+            case Passed():
+                # A call that cannot be followed says nothing against the others.
+                known = [found for each in source.values if (found := self._source(each)) is not None]
+                return joined(known) if known else Tensor() if source.tensor else None
+        return None
 
     def _attribute(self, file: File, node: ast.Attribute) -> Known | None:
-        if node.attr in ("pi", "e", "inf", "nan") and file.names.qualified(node) is not None:
-            return Number()
-        if node.attr in ("real", "imag"):
-            whole = self.tensor(file, node.value)
-            return Tensor(real_of(whole.types), whole.device, whole.sure) if whole is not None else None
-        if node.attr in ("data", "T", "mT", "H", "mH", "grad"):
-            return self.of(file, node.value)
-        if node.attr in ("indices", "values"):
-            return self._picked(file, node.value, node.attr == "indices")
+        match node.attr:
+            case "pi" | "e" | "inf" | "nan" if file.names.qualified(node) is not None:
+                return Number()
+            case "real" | "imag":
+                whole = self.tensor(file, node.value)
+                return Tensor(real_of(whole.types), whole.device, whole.sure) if whole is not None else None
+            case "data" | "T" | "mT" | "H" | "mH" | "grad":
+                return self.of(file, node.value)
+            case "indices" | "values":
+                return self._picked(file, node.value, node.attr == "indices")
         return self._variable(file, node)
 
     # --- operators ---------------------------------------------------------------------------------------------------
 
     def _binary(self, file: File, node: ast.BinOp) -> Known | None:
         sides = [self.of(file, node.left), self.of(file, node.right)]
-        if all(isinstance(each, Number) for each in sides):
-            whole = all(isinstance(each, Number) and each.whole for each in sides) and not isinstance(node.op, ast.Div)
-            return Number(whole, any(isinstance(each, Number) and each.imaginary for each in sides))
-        if not any(isinstance(each, Tensor) for each in sides):
-            return None
-        found = promoted(sides)
+        match sides:
+            case [Number() as left, Number() as right]:
+                whole = left.whole and right.whole and not isinstance(node.op, ast.Div)
+                return Number(whole, left.imaginary or right.imaginary)
+            case [Tensor(), _] | [_, Tensor()]:
+                found = promoted(sides)
+            case _:
+                return None
         divides = isinstance(node.op, (ast.Div, ast.Pow)) and not is_wide(found.types)
         return Tensor(frozenset(), found.device, found.sure) if divides else found
-
-    def _compared(self, file: File, node: ast.Compare) -> Known | None:
-        if not all(isinstance(op, (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops):
-            return None
-        sides = [self.of(file, each) for each in (node.left, *node.comparators)]
-        found = promoted(sides)
-        return Tensor(frozenset({"bool"}), found.device) if found.sure else None
 
     def _item(self, file: File, node: ast.Subscript) -> Known | None:
         if last_name(node.value) == "shape":
@@ -169,7 +171,7 @@ class TensorTypes:
         if not isinstance(held, Tensor):
             return None
         every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        keeps = any(isinstance(each, ast.Slice) or _is_ellipsis(each) for each in every)
+        keeps = any(isinstance(each, ast.Slice) or getattr(each, "value", None) is Ellipsis for each in every)
         return Tensor(held.types, held.device, held.sure and keeps)
 
     def _part(self, value: Value) -> Known | None:
@@ -303,7 +305,7 @@ class TensorTypes:
         if where is None or is_none(where):
             if name in calls.LIKE:
                 device = like.device if like is not None else ""
-            elif _sets_device(file):
+            elif any(word in file.source.utf8 for word in _SET_DEVICE):
                 device = ""
         sure = True
         if name in ("tensor", "as_tensor"):
@@ -388,13 +390,3 @@ def _moved(found: Known | None) -> Known | None:
         item = _moved(found.item)
         return Several(item if not isinstance(item, Several) else None)
     return Tensor(found.types, "", found.sure) if isinstance(found, Tensor) else found
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is Ellipsis
-
-
-def _sets_device(file: File) -> bool:
-    """True for a file in which tensors may be made on another device than the CPU without being told."""
-    data = file.source.utf8
-    return any(word in data for word in (b"set_default_device", b"set_default_tensor_type", b"with torch.device"))

@@ -10,7 +10,7 @@ from transplt.program.loops import LOOPS, excludes
 from transplt.program.parameters import gradients_asked, is_part, models_asked, over_parameters
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training, find_training
-from transplt.syntax.asks import begins, by_place, ends
+from transplt.syntax.asks import begins, by_place, ends, inner_nodes, is_false
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 
@@ -40,24 +40,18 @@ def made_late(program: Program) -> Iterator[tuple[File, ast.Attribute]]:
             value = getattr(parent(store), "value", None)
             if value is None or not is_part(store.value, models) or _in_constructor(store):
                 continue
-            made = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
-            makes = any(_makes_parameters(program, file, call) for call in made)
+            makes = False
+            for call in inner_nodes(value, ast.Call):
+                callee = program.callee(file, call)
+                body = callee.body if isinstance(callee, ast.ClassDef) else []
+                is_model = any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in body)
+                makes = makes or is_model or is_layer(file, call)
             if makes and _late(program, training, file, store, 3, conditional=False):
                 yield file, store
 
 
-def _makes_parameters(program: Program, file: File, call: ast.Call) -> bool:
-    callee = program.callee(file, call)
-    body = callee.body if isinstance(callee, ast.ClassDef) else []
-    return is_layer(file, call) or any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in body)
-
-
 def _in_constructor(node: ast.AST) -> bool:
     return any(isinstance(above, FUNCTIONS) and above.name == "__init__" for above in chain(node))
-
-
-def _is_false(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and not value.value
 
 
 def _late(
@@ -76,11 +70,14 @@ def _late(
         if isinstance(above, FUNCTIONS):
             break
     function = enclosing_function(node)
-    if not _in_training_loop(program, training, function, depth) and _behind_training(training, file, function, node):
-        return True
+    if not _in_training_loop(program, training, function, depth):
+        before = (call for call in file.scan.calls if ends(call) <= begins(node))
+        near = (call for call in before if enclosing_function(call) is function and not excludes(call, node))
+        if any(training.runs(file, call) for call in near):
+            return True
     for at, site in program.call_sites.get(function, []) if function is not None and depth else []:
         given = dict(program.arguments(site, function)).get(value) if function is not None else None
-        if not _is_false(given):
+        if not is_false(given):
             name = given.id if isinstance(given, ast.Name) else ""
             if _late(program, training, at, site, depth - 1, name, conditional):
                 return True
@@ -95,9 +92,3 @@ def _in_training_loop(program: Program, training: Training, function: ast.AST | 
         if _in_training_loop(program, training, enclosing_function(site), depth - 1):
             return True
     return False
-
-
-def _behind_training(training: Training, file: File, function: ast.AST | None, node: ast.expr) -> bool:
-    """True where a call above a place trains, that is neither in another branch nor around it."""
-    above = [call for call in file.scan.calls if ends(call) <= begins(node) and enclosing_function(call) is function]
-    return any(training.runs(file, call) and not excludes(call, node) for call in above)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.flow.last_value import nearest_binding
+from transplt.flow.last_value import last_value, nearest_binding
 from transplt.program.program import File, Program, Value, key_of
+from transplt.syntax.asks import is_none
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _DEEPEST = 25
@@ -41,17 +42,20 @@ class Traced:
         return found
 
     def _is(self, file: File, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return self._name(file, node)
-        if isinstance(node, ast.IfExp):
-            return self.is_one(file, node.body) or self.is_one(file, node.orelse)
-        if isinstance(node, ast.Subscript):
-            return self._item(file, node)
-        if self.made(file, node):
-            return True
-        if isinstance(node, ast.Call):
-            return self._returned(file, node, None)
-        return isinstance(node, ast.Attribute) and self._any(self._held(file, node))
+        match node:
+            case ast.Name():
+                return self._name(file, node)
+            case ast.IfExp():
+                return self.is_one(file, node.body) or self.is_one(file, node.orelse)
+            case ast.Subscript():
+                return self._item(file, node)
+            case _ if self.made(file, node):
+                return True
+            case ast.Call():
+                return self._returned(file, node, None)
+            case ast.Attribute():
+                return self._any(self._held(file, node))
+        return False
 
     def _held(self, file: File, node: ast.expr) -> list[Value]:
         slot = self.program.slot(file, node)
@@ -64,12 +68,13 @@ class Traced:
         nearest = nearest_binding(file.scan, node)
         if isinstance(nearest, ast.arg):
             return self._any(self._held(file, node))
-        above = parent(nearest) if isinstance(nearest, ast.Name) else None
-        if isinstance(above, ast.Assign):
-            return self.is_one(file, above.value)
-        holder = parent(above) if isinstance(above, (ast.Tuple, ast.List)) else None
-        if isinstance(above, (ast.Tuple, ast.List)) and isinstance(holder, ast.Assign) and nearest in above.elts:
-            return self.is_one(file, holder.value, above.elts.index(nearest))
+        if not isinstance(nearest, ast.Name):
+            return False
+        match above := parent(nearest):
+            case ast.Assign(value=value):
+                return self.is_one(file, value)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
+                return self.is_one(file, holder.value, targets.index(nearest))
         return False
 
     def _item(self, file: File, node: ast.Subscript) -> bool:
@@ -77,35 +82,27 @@ class Traced:
         stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
         if stored:
             return all(self.is_one(each.file, each.node) for each in stored)
-        if key is not None and (display := self._display(file, node.value)) is not None:
+        display = last_value(file.scan, node.value) if key is not None and isinstance(node.value, ast.Name) else None
+        if isinstance(display, ast.Dict):
             given = [value for at, value in zip(display.keys, display.values, strict=True) if key_of(at) == key]
             return bool(given) and self.is_one(file, given[-1])
         return self.item(file, node) or (isinstance(key, int) and self.is_one(file, node.value, key))
 
-    def _display(self, file: File, node: ast.expr) -> ast.Dict | None:
-        """The dict display that a local name got last."""
-        nearest = nearest_binding(file.scan, node) if isinstance(node, ast.Name) else None
-        above = parent(nearest) if isinstance(nearest, ast.Name) else None
-        value = above.value if isinstance(above, ast.Assign) else None
-        return value if isinstance(value, ast.Dict) else None
-
     def _part(self, file: File, node: ast.expr, index: int) -> bool:
         """One of the things that an expression gives together."""
-        if isinstance(node, ast.Name):
-            nearest = nearest_binding(file.scan, node)
-            above = parent(nearest) if isinstance(nearest, ast.Name) else None
-            return isinstance(above, ast.Assign) and self.is_one(file, above.value, index)
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return index < len(node.elts) and self.is_one(file, node.elts[index])
-        return isinstance(node, ast.Call) and self._returned(file, node, index)
+        match node:
+            case ast.Name():
+                value = last_value(file.scan, node)
+                return value is not None and self.is_one(file, value, index)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return index < len(parts) and self.is_one(file, parts[index])
+            case ast.Call():
+                return self._returned(file, node, index)
+        return False
 
     def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
         callee = self.program.callee(file, call)
         if not isinstance(callee, FUNCTIONS):
             return False
-        returned = [each for each in self.program.returns(callee) if not _is_none(each)]
+        returned = [each for each in self.program.returns(callee) if not is_none(each)]
         return bool(returned) and all(self.is_one(self.program.owner[callee], each, index) for each in returned)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -9,6 +9,7 @@ from typing import TypeVar
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 _Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
+_Kind = TypeVar("_Kind", bound=ast.AST)
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
@@ -68,6 +69,21 @@ def ends(node: ast.AST) -> tuple[int, int]:
 def string_of(node: ast.AST | None) -> str | None:
     """The text of a string constant; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """True for `None` where it is written out."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_false(node: ast.AST | None) -> bool:
+    """True for a constant that counts as false: `False`, `None`, `0`."""
+    return isinstance(node, ast.Constant) and not node.value
+
+
+def inner_nodes(node: ast.AST, kind: type[_Kind]) -> Iterator[_Kind]:
+    """The nodes of a kind in a piece of code, itself among them, in the order of `ast.walk`."""
+    return (inner for inner in ast.walk(node) if isinstance(inner, kind))
 
 
 def index_in(holder: ast.AST, field: str, node: ast.AST) -> int:
