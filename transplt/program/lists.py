@@ -26,14 +26,14 @@ def appended(file: File, name: ast.Name) -> list[ast.expr]:
         call = call_of(above) if isinstance(above, ast.Attribute) else None
         if call is not None and last_name(call.func) == "append" and len(call.args) == 1:
             found.append(call.args[0])
-        elif not _only_reads(use, above):
-            return []
+            continue
+        match above:
+            case ast.Call() if use in above.args and last_name(above.func) in _READS:
+                pass
+            case ast.Subscript(value=value, ctx=ast.Load()) if value is use:
+                pass
+            case ast.Return() | ast.For() | ast.comprehension() | ast.Compare():
+                pass
+            case _:
+                return []
     return found
-
-
-def _only_reads(use: ast.Name, above: ast.AST) -> bool:
-    if isinstance(above, ast.Call):
-        return use in above.args and last_name(above.func) in _READS
-    if isinstance(above, ast.Subscript):
-        return above.value is use and isinstance(above.ctx, ast.Load)
-    return isinstance(above, (ast.Return, ast.For, ast.comprehension, ast.Compare))

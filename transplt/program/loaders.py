@@ -13,7 +13,7 @@ from transplt.program.loops import Loop, loop_head, loops_around, own_body
 from transplt.program.program import LOADERS, File, Function, Program, Value, Variable, enclosing_function
 from transplt.program.training import Loader, Training, loaders_of
 from transplt.program.values import values_of
-from transplt.syntax.asks import keyword_of, last_name, place_in_block
+from transplt.syntax.asks import inner_nodes, is_dotted, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LEAVES = (ast.Continue, ast.Return, ast.Break)
@@ -109,18 +109,15 @@ def _trains(training: Training, file: File, loop: Loop, loader: Loader) -> bool 
     }
     if not ways:
         others = any(_asks_mode(guard) for guard, _ in guards)
-        return None if others and len(_loaders_in(training, loop)) > 1 else True
+        several = sum(len(loaders) for _, at, loaders in training.loops if at is loop) > 1
+        return None if others and several else True
     return next(iter(ways)) if len(ways) == 1 else None
-
-
-def _loaders_in(training: Training, loop: Loop) -> list[Loader]:
-    return [loader for _, at, loaders in training.loops if at is loop for loader in loaders]
 
 
 def _guards(training: Training, file: File, loop: Loop) -> list[tuple[ast.expr, bool]]:
     """The conditions of a loop's function under which it trains, each with whether it has to hold."""
     found: list[tuple[ast.expr, bool]] = []
-    passes = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and training.runs(file, node)]
+    passes = [node for node in inner_nodes(loop, ast.Call) if training.runs(file, node)]
     for call in passes[:1]:
         below: ast.AST = call
         for above in chain(call):
@@ -146,9 +143,9 @@ def _asks_mode(test: ast.expr) -> bool:
 
 def _hands_over(program: Program, file: File, call: ast.Call, function: Function, loop: Loop, loader: Loader) -> bool:
     """True for a call of a function that gives it the loader its loop reads."""
-    read = {node.id for node in ast.walk(loop_head(loop)) if isinstance(node, ast.Name)}
+    read = {node.id for node in inner_nodes(loop_head(loop), ast.Name)}
     given = [value for name, value in program.arguments(call, function) if name in read]
-    return any(found.call is loader.call for value in given for found in loaders_of(program, file, value))
+    return any(_is_among(program, file, value, loader) for value in given)
 
 
 def _wanted(
@@ -158,22 +155,20 @@ def _wanted(
     if without_gradients(call):
         return False
     given: dict[str, ast.expr] = dict(defaults(function))
-    given |= {name: _made(program, file, value) for name, value in program.arguments(call, function)}
+    for name, value in program.arguments(call, function):
+        # The call or constant that a name stands for, where it is one; else what it is.
+        named = isinstance(value, (ast.Name, ast.Attribute))
+        held = [each for _, each in values_of(program, file, value)] if named else []
+        calls = all(isinstance(each, ast.Call) for each in held)
+        same = all(isinstance(each, ast.Constant) for each in held) and len({*map(ast.dump, held)}) == 1
+        given[name] = held[0] if held and (calls or same) else value
     unknown = False
     for test, holds in guards:
-        value = value_of(test, given)
-        if value is not None and value is not holds:
+        answer = value_of(test, given)
+        if answer is not None and answer is not holds:
             return False
-        unknown |= value is None and any(isinstance(node, ast.Name) and node.id in given for node in ast.walk(test))
+        unknown |= answer is None and any(node.id in given for node in inner_nodes(test, ast.Name))
     return None if unknown else True
-
-
-def _made(program: Program, file: File, value: ast.expr) -> ast.expr:
-    """The call or constant that a name stands for, where it is one; else what it is."""
-    held = [each for _, each in values_of(program, file, value)] if isinstance(value, (ast.Name, ast.Attribute)) else []
-    calls = bool(held) and all(isinstance(each, ast.Call) for each in held)
-    same = bool(held) and all(isinstance(each, ast.Constant) for each in held) and len({*map(ast.dump, held)}) == 1
-    return held[0] if calls or same else value
 
 
 def _under_key(
@@ -184,12 +179,11 @@ def _under_key(
         if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
             continue
         for test, holds in guards:
-            equal = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)
-            key = test.comparators[0] if isinstance(test, ast.Compare) and equal else None
-            same = isinstance(test, ast.Compare) and getattr(test.left, "id", "") == node.slice.id
-            if same and isinstance(key, ast.Constant) and holds:
-                there = loaders_of(program, file, ast.Subscript(value=node.value, slice=key, ctx=node.ctx))
-                return any(found.call is loader.call for found in there)
+            match test:
+                case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant() as key]):
+                    if holds and name == node.slice.id:
+                        at_key = ast.Subscript(value=node.value, slice=key, ctx=node.ctx)
+                        return _is_among(program, file, at_key, loader)
     return None
 
 
@@ -237,17 +231,20 @@ def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[
     own = [reading for reading in every if reading.loader.call is loader.call]
     if any(reading.trains is None for reading in own) or not any(reading.trains for reading in own):
         return None
-    several = loader.by_key or _target(parent(loader.call)) is not None
+    stored = parent(loader.call)
+    several = loader.by_key
+    match stored:
+        case ast.Assign(targets=[ast.Subscript(slice=key), *_]) if not isinstance(key, ast.Constant):
+            several = True
     if several and any(_guards(training, each.file, each.loop) for each in own if each.loop is not None):
         return None
-    # One batch that all ranks look at, outside of training, may be one of the share.
-    if all(reading.trains or _looks(reading) for reading in own):
-        stored = parent(loader.call)
+    if all(reading.trains or _looks_at_one(reading) for reading in own):
         return [Share(loader.file, stored if _plain(stored) else None, loader.call)]
     chosen: list[Share] = []
     rest = [reading for reading in own if reading.trains]
     for file, assign, slot in _holders(program, loader):
-        through = [reading for reading in own if not _still_reads(program, reading, slot)]
+        without = frozenset({slot})
+        through = [each for each in own if not _is_among(program, each.file, each.node, loader, without)]
         if all(reading.trains for reading in through) and any(reading in rest for reading in through):
             chosen.append(Share(file, assign, assign.value))
             rest = [reading for reading in rest if reading not in through]
@@ -259,25 +256,15 @@ def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[
     return chosen
 
 
-def _looks(reading: Reading) -> bool:
+def _looks_at_one(reading: Reading) -> bool:
+    """True for one batch that all ranks look at, outside of training: it may be one of the share."""
     call = parent(reading.node)
     return isinstance(call, ast.Call) and last_name(call.func) == "next" and not loops_around(call)
 
 
-def _target(stored: ast.AST) -> ast.expr | None:
-    """What a loader is stored in, by an entry that is not named."""
-    target = stored.targets[0] if isinstance(stored, ast.Assign) else None
-    return target if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant) else None
-
-
 def _plain(stored: ast.AST) -> TypeGuard[ast.Assign]:
     """True for `x = ...` and `self.x = ...`."""
-    if not isinstance(stored, ast.Assign) or len(stored.targets) != 1:
-        return False
-    node = stored.targets[0]
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
+    return isinstance(stored, ast.Assign) and len(stored.targets) == 1 and is_dotted(stored.targets[0])
 
 
 def _holders(program: Program, loader: Loader) -> Iterator[tuple[File, ast.Assign, Variable]]:
@@ -321,12 +308,11 @@ def _is_item(program: Program, value: Value, seen: tuple[ast.expr, ...]) -> bool
     """The same for an item of what a call of the program returns."""
     callee = program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
     returned = list(program.returns(callee)) if isinstance(callee, FUNCTIONS) and not _yields(callee) else []
-    index = value.index
     for each in returned:
-        item = (
-            each.elts[index] if isinstance(each, ast.Tuple) and index is not None and index < len(each.elts) else None
-        )
-        if item is None or callee is None or not is_loader(program, program.owner[callee], item, seen):
+        elements = each.elts if isinstance(each, ast.Tuple) else []
+        if value.index is None or callee is None or value.index >= len(elements):
+            return False
+        if not is_loader(program, program.owner[callee], elements[value.index], seen):
             return False
     return bool(returned)
 
@@ -335,15 +321,11 @@ def _yields(function: Function) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function))
 
 
-def _is_among(program: Program, file: File, node: ast.expr, loader: Loader) -> bool:
-    """True for an expression that may stand for a loader."""
-    return any(found.call is loader.call for found in loaders_of(program, file, node))
-
-
-def _still_reads(program: Program, reading: Reading, slot: Variable) -> bool:
-    """True for a place that reads a loader by another way than through a variable."""
-    found = loaders_of(program, reading.file, reading.node, without=frozenset({slot}))
-    return any(each.call is reading.loader.call for each in found)
+def _is_among(
+    program: Program, file: File, node: ast.expr, loader: Loader, without: frozenset[Variable] = frozenset()
+) -> bool:
+    """True for an expression that may stand for a loader, by another way than through some variables."""
+    return any(found.call is loader.call for found in loaders_of(program, file, node, without=without))
 
 
 def _name_read(program: Program, reading: Reading) -> ast.expr | None:

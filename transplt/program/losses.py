@@ -7,7 +7,7 @@ import ast
 from transplt.program.loops import Loop, loops_around
 from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
-from transplt.syntax.asks import begins, by_place, call_of, ends
+from transplt.syntax.asks import begins, by_place, call_of, ends, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: What trains: a loop, or the function of one step.
@@ -45,10 +45,10 @@ def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
         if file is not own or loop is None:
             continue
         assert isinstance(call.func, ast.Attribute)
-        names = {node.id for node in ast.walk(call.func.value) if isinstance(node, ast.Name)}
+        names = {node.id for node in inner_nodes(call.func.value, ast.Name)}
         if isinstance(call.func.value, ast.Call):
             inner = call.func.value.args
-            names = {node.id for argument in inner for node in ast.walk(argument) if isinstance(node, ast.Name)}
+            names = {node.id for argument in inner for node in inner_nodes(argument, ast.Name)}
         found.setdefault(id(loop), (loop, set()))[1].update(names)
     return [(loop, _related(loop, names)) for loop, names in found.values()]
 
@@ -57,11 +57,10 @@ def _related(loop: Region, names: set[str]) -> set[str]:
     """Also the sums that losses make, and the losses of which a sum is made."""
     sums: list[tuple[str, set[str]]] = []
     for node in ast.walk(loop):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
-            continue
-        inside = list(ast.walk(node.value))
-        if isinstance(node.targets[0], ast.Name) and not any(isinstance(n, (ast.Call, ast.Compare)) for n in inside):
-            sums.append((node.targets[0].id, {n.id for n in inside if isinstance(n, ast.Name)}))
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.BinOp() as value):
+                if not any(isinstance(each, (ast.Call, ast.Compare)) for each in ast.walk(value)):
+                    sums.append((name, {each.id for each in inner_nodes(value, ast.Name)}))
     for _ in range(len(sums) + 1):
         for name, parts in sums:
             if name in names:
@@ -73,9 +72,9 @@ def _related(loop: Region, names: set[str]) -> set[str]:
 
 def _is_read(node: ast.Name) -> bool:
     """`loss.item()`, `float(loss)`: the number is taken out."""
-    if not isinstance(node.ctx, ast.Load):
-        return False
-    above = parent(node)
-    if isinstance(above, ast.Attribute):
-        return above.attr == "item" and call_of(above) is not None
-    return isinstance(above, ast.Call) and getattr(above.func, "id", "") == "float" and node in above.args
+    match above := parent(node):
+        case ast.Attribute(attr="item"):
+            return call_of(above) is not None
+        case ast.Call(func=ast.Name(id="float"), args=given):
+            return node in given
+    return False

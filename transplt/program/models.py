@@ -10,7 +10,7 @@ from transplt.program.program import File, Program, Value, Variable, class_name
 from transplt.program.training import Training
 from transplt.program.values import named, origins
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import arguments_of, by_place, last_name
+from transplt.syntax.asks import arguments_of, by_place, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What has classes of optimizers, and what is beside them there: it is given an optimizer, and reads it.
@@ -76,7 +76,7 @@ def _called(models: Models) -> list[Variable]:
                 asked.setdefault(origin)
     called: set[Variable] = set()
     for file, loop in models.training.regions:
-        calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+        calls = [node.func for node in inner_nodes(loop, ast.Call)]
         slots = [slot for func in calls if (slot := program.slot(file, func)) is not None]
         called.update(origin for slot in slots for origin in made_in(program, slot))
     return [origin for origin in asked if origin in called]
@@ -203,7 +203,7 @@ def made_in(program: Program, slot: Variable) -> tuple[Variable, ...]:
 
 def _spread(models: Models, origin: Variable) -> None:
     """All variables to which the wrapped model gets."""
-    program, training = models.program, models.training
+    program = models.program
     models.wrapped[origin] = origin
     pending = [origin]
     while pending:
@@ -214,17 +214,14 @@ def _spread(models: Models, origin: Variable) -> None:
             for value in values:
                 name = named(value.node) if value.index is None else None
                 same = name is not None and program.slot(value.file, name) == slot
-                if (same and _keeps_wrapper(models, training, value)) or _returned(program, value, slot):
+                above = parent(value.node)
+                call = parent(above) if isinstance(above, ast.keyword) else above
+                if same and isinstance(call, ast.Call):
+                    same = takes_wrapper(models, value.file, call, value.node)
+                if same or _returned(program, value, slot):
                     models.wrapped[target] = origin
                     pending.append(target)
                     break
-
-
-def _keeps_wrapper(models: Models, training: Training, value: Value) -> bool:
-    above = parent(value.node)
-    if isinstance(above, ast.keyword):
-        above = parent(above)
-    return not isinstance(above, ast.Call) or takes_wrapper(models, value.file, above, value.node)
 
 
 def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) -> bool:
@@ -233,9 +230,8 @@ def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) ->
         return True
     callee = models.program.callee(file, call)
     if callee is not None:
-        return _runs_model(
-            models, callee, next((n for n, v in models.program.arguments(call, callee) if v is node), "")
-        )
+        given = models.program.arguments(call, callee)
+        return _runs_model(models, callee, next((name for name, value in given if value is node), ""))
     name = file.names.qualified(call.func) or ""
     last = last_name(call.func)
     asks = names_of("builtins", "asks", "counts", "shows")
@@ -259,16 +255,13 @@ def _runs_model(models: Models, callee: ast.AST, name: str) -> bool:
 
 def _returned(program: Program, value: Value, slot: Variable) -> bool:
     """True when a value is what a function of the program returns, and that is the variable `slot`."""
-    if not isinstance(value.node, ast.Call):
-        return False
-    callee = program.callee(value.file, value.node)
+    callee = program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
     if not isinstance(callee, FUNCTIONS):
         return False
     for result in program.returns(callee):
-        item: ast.expr | None = result
+        items = [result]
         if value.index is not None:
-            whole = isinstance(result, ast.Tuple) and value.index < len(result.elts)
-            item = result.elts[value.index] if whole and isinstance(result, ast.Tuple) else None
-        if item is not None and program.slot(program.owner[callee], item) == slot:
+            items = result.elts[value.index : value.index + 1] if isinstance(result, ast.Tuple) else []
+        if any(program.slot(program.owner[callee], item) == slot for item in items):
             return True
     return False

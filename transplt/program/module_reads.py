@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.program.program import File, Program, Value, Variable
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.asks import by_place, inner_nodes, last_name
 from transplt.syntax.scan import chain
 
 #: What may give back a wrapped model, by a part of its name.
@@ -19,14 +19,14 @@ def modules_of_unwrapped(program: Program) -> Iterator[tuple[File, ast.Attribute
     for file in program.files:
         for node in by_place(file.scan.attributes.get("module", ())):
             slot = program.slot(file, node.value)
-            if slot is None or not isinstance(node.ctx, ast.Load) or _asked(node):
+            if slot is None or not isinstance(node.ctx, ast.Load) or _is_asked_for(node):
                 continue
             leaves = list(_leaves(program, slot, set()))
             if leaves and not any(_may_wrap(program, leaf) for leaf in leaves):
                 yield file, node
 
 
-def _asked(node: ast.AST) -> bool:
+def _is_asked_for(node: ast.AST) -> bool:
     """True where a condition around a node asks what it is: `model.module if hasattr(model, "module") else model`."""
     tests = [above.test for above in (node, *chain(node)) if isinstance(above, (ast.If, ast.IfExp))]
     tests += [above for above in chain(node) if isinstance(above, ast.BoolOp)]
@@ -43,8 +43,8 @@ def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[V
     if not values:
         yield None
     for value in values or ():
-        above = program.slot(value.file, value.node) if isinstance(value.node, (ast.Name, ast.Attribute)) else None
-        if above is not None and value.index is None:
+        above = program.slot(value.file, value.node) if value.index is None else None
+        if above is not None:
             yield from _leaves(program, above, seen)
         else:
             yield value if isinstance(value.node, ast.Call) and value.index is None else None
@@ -53,14 +53,12 @@ def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[V
 def _may_wrap(program: Program, leaf: Value | None) -> bool:
     if leaf is None or not isinstance(leaf.node, ast.Call):
         return True
-    names = [last_name(call.func) for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
-    if any(part in name for part in _WRAPPING for name in names):
+    calls = list(inner_nodes(leaf.node, ast.Call))
+    if any(part in last_name(call.func) for part in _WRAPPING for call in calls):
         return True
     made = program.callee(leaf.file, leaf.node)
     if made is None:  # a class of another library may wrap
-        calls = [call for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
         known = [leaf.file.names.qualified(call.func) or "" for call in calls]
         return any(name and not name.startswith("torch.nn.") for name in known)
-    inside = [node for node in ast.walk(made) if isinstance(node, (ast.Attribute, ast.Call))]
-    called = any(last_name(node.func).endswith(("Parallel", "wrap")) for node in inside if isinstance(node, ast.Call))
-    return called or any(isinstance(node, ast.Attribute) and node.attr == "module" for node in inside)
+    called = any(last_name(call.func).endswith(("Parallel", "wrap")) for call in inner_nodes(made, ast.Call))
+    return called or any(node.attr == "module" for node in inner_nodes(made, ast.Attribute))

@@ -53,19 +53,19 @@ class NnModules(Traced):
 
     def is_class(self, node: ast.AST) -> bool:
         """True for a class below one of modules, by what it derives from in its program."""
-        every = (node, *ancestors(node, self._bases)) if isinstance(node, ast.ClassDef) else ()
-        return any(self._is_module(self.program.owner[each], base) for each in every for base in each.bases)
+        program = self.program
 
-    def _bases(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """The bases of a class that the program defines."""
-        named = (self.program.named(self.program.owner[node], base) for base in node.bases)
-        return [each for each in named if isinstance(each, ast.ClassDef)]
+        def own_bases(cls: ast.ClassDef) -> list[ast.ClassDef]:
+            named = (program.named(program.owner[cls], base) for base in cls.bases)
+            return [each for each in named if isinstance(each, ast.ClassDef)]
 
-    def _is_module(self, file: File, base: ast.expr) -> bool:
-        """True for a class of modules of torch or another library, by its name."""
-        full = file.names.qualified(base) or ""
-        of_torch = full.startswith("torch.nn.") and not full.startswith(_NO_MODULES)
-        return of_torch or last_name(base).endswith(("Module", "PreTrainedModel"))
+        for cls in (node, *ancestors(node, own_bases)) if isinstance(node, ast.ClassDef) else ():
+            for base in cls.bases:  # those of torch or another library, by their names
+                full = program.owner[cls].names.qualified(base) or ""
+                of_torch = full.startswith("torch.nn.") and not full.startswith(_NO_MODULES)
+                if of_torch or last_name(base).endswith(("Module", "PreTrainedModel")):
+                    return True
+        return False
 
     def _is_used_as_one(self, file: File, node: ast.expr) -> bool:
         """True for a variable of which the file calls what modules alone have: `model.parameters()`."""
@@ -91,17 +91,18 @@ class NnModules(Traced):
 
     def _are(self, file: File, node: ast.expr) -> bool:
         """True for a list of modules."""
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return bool(node.elts) and all(self.is_one(file, each) for each in node.elts)
-        if isinstance(node, ast.ListComp):
-            return self.is_one(file, node.elt)
-        if isinstance(node, ast.Call):
-            if last_name(node.func) in ("values", "modules", "children") and isinstance(node.func, ast.Attribute):
-                return last_name(node.func) != "values" or self._are(file, node.func.value)
-            return file.names.qualified(node.func) in _CONTAINERS and bool(arguments_of(node))
-        if isinstance(node, ast.Dict):
-            return bool(node.values) and all(self.is_one(file, each) for each in node.values)
-        if isinstance(node, ast.Name) and (items := appended(file, node)):
-            return all(self.is_one(file, each) for each in items)
+        match node:
+            case ast.List(elts=every) | ast.Tuple(elts=every) | ast.Dict(values=every):
+                return bool(every) and all(self.is_one(file, each) for each in every)
+            case ast.ListComp():
+                return self.is_one(file, node.elt)
+            case ast.Call(func=ast.Attribute(attr="modules" | "children")):
+                return True
+            case ast.Call(func=ast.Attribute(value=table, attr="values")):
+                return self._are(file, table)
+            case ast.Call():
+                return file.names.qualified(node.func) in _CONTAINERS and bool(arguments_of(node))
+            case ast.Name() if items := appended(file, node):
+                return all(self.is_one(file, each) for each in items)
         values = self._held(file, node)
         return bool(values) and all(each.index is None and self._are(each.file, each.node) for each in values)

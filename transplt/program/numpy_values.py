@@ -81,14 +81,15 @@ class NumpyValues(Traced):
 
 def _is_number(file: File, node: ast.expr) -> bool:
     """True for a number of Python: nothing that makes a tensor of what it is multiplied with."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float))
-    if isinstance(node, ast.Call):
-        return last_name(node.func) in _NUMBERS
-    if not isinstance(node, ast.Name):
-        return False
-    bindings = file.scan.scope_of(node).bindings.get(node.id, ())
-    above = [parent(each.node) if each.kind == "assign" else None for each in bindings]
-    return bool(above) and all(
-        isinstance(each, (ast.Assign, ast.AugAssign)) and isinstance(each.value, ast.Constant) for each in above
-    )
+    match node:
+        case ast.Constant():
+            return isinstance(node.value, (int, float))
+        case ast.Call():
+            return last_name(node.func) in _NUMBERS
+        case ast.Name():
+            bindings = file.scan.scope_of(node).bindings.get(node.id, ())
+            above = [parent(each.node) if each.kind == "assign" else None for each in bindings]
+            return bool(above) and all(
+                isinstance(each, (ast.Assign, ast.AugAssign)) and isinstance(each.value, ast.Constant) for each in above
+            )
+    return False

@@ -10,7 +10,7 @@ from transplt.program.models import base_of, made_in
 from transplt.program.program import File, Program, Value, Variable
 from transplt.program.trained import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
@@ -60,27 +60,28 @@ def _follow(program: Program, file: File, node: ast.expr, seen: set[int]) -> Ite
         return
     seen.add(id(node))
     inside: list[ast.expr] = []
-    if isinstance(node, ast.Call):
-        yield from _called(program, file, node, seen)
-    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        inside = node.elts
-    elif isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        inside = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params"]
-    elif isinstance(node, ast.BinOp):
-        inside = [node.left, node.right]
-    elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        inside = [node.generators[0].iter]
-    elif isinstance(node, ast.Starred):
-        inside = [node.value]
-    elif isinstance(node, (ast.Name, ast.Attribute)) and (slot := program.slot(file, node)) is not None:
-        values = [*program.values.get(slot, ()), *added(program, file, slot), *counted(program, file, slot)]
-        if not values:
+    match node:
+        case ast.Call():
+            yield from _called(program, file, node, seen)
+        case ast.List() | ast.Tuple() | ast.Set():
+            inside = node.elts
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            inside = [value for key, value in pairs if string_of(key) == "params"]
+        case ast.BinOp():
+            inside = [node.left, node.right]
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            inside = [node.generators[0].iter]
+        case ast.Starred():
+            inside = [node.value]
+        case ast.Name() | ast.Attribute() if (slot := program.slot(file, node)) is not None:
+            values = [*program.values.get(slot, ()), *added(program, file, slot), *counted(program, file, slot)]
+            if not values:
+                yield None
+            for value in values:
+                yield from _follow(program, value.file, value.node, seen)
+        case _:
             yield None
-        for value in values:
-            yield from _follow(program, value.file, value.node, seen)
-    else:
-        yield None
     for item in inside:
         yield from _follow(program, file, item, seen)
 

@@ -13,7 +13,7 @@ from transplt.program.models import is_optimizer, kind_of
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
 from transplt.program.values import values_of
-from transplt.syntax.asks import by_place, keyword_of, last_name, string_of, variable
+from transplt.syntax.asks import by_place, is_false, keyword_of, last_name, string_of, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.
@@ -83,17 +83,16 @@ def asks_for_fused(file: File, call: ast.Call) -> bool:
     """True for an optimizer that is fused, or may be: by its keyword, or one in a dict that it is given with `**`."""
     fused = keyword_of(call, "fused")
     if fused is not None:
-        return not (isinstance(fused, ast.Constant) and not fused.value)
+        return not is_false(fused)
     given = {last_name(each.value) for each in call.keywords if each.arg is None} - {""}
     stored = (each.value for each in file.scan.assigns if not given.isdisjoint(map(last_name, each.targets)))
-    return any(_holds_fused(each) for value in stored for each in ast.walk(value))
-
-
-def _holds_fused(node: ast.AST) -> bool:
-    """True for `dict(fused=...)` and `{"fused": ...}`."""
-    if isinstance(node, ast.Call):
-        return last_name(node.func) == "dict" and keyword_of(node, "fused") is not None
-    return isinstance(node, ast.Dict) and any(string_of(key) == "fused" for key in node.keys)
+    for each in (each for value in stored for each in ast.walk(value)):
+        match each:
+            case ast.Call() if last_name(each.func) == "dict" and keyword_of(each, "fused") is not None:
+                return True
+            case ast.Dict() if any(string_of(key) == "fused" for key in each.keys):
+                return True
+    return False
 
 
 def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:
@@ -115,15 +114,15 @@ def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | No
 def _closure(program: Program, file: File, call: ast.Call) -> Function | None:
     given = [*call.args, *([value] if (value := keyword_of(call, "closure")) is not None else [])]
     for argument in given:
+        meant: list[ast.AST | None] = []
         if isinstance(argument, ast.Name):
             found = file.names.lookup(argument.id, file.scan.scope_of(argument))
-            for binding in found[1] if found else ():
-                if isinstance(binding.node, FUNCTIONS):
-                    return binding.node
+            meant = [binding.node for binding in found[1]] if found else []
         elif isinstance(argument, ast.Attribute):
-            method = program.definition(file, argument)
-            if isinstance(method, FUNCTIONS):
-                return method
+            meant = [program.definition(file, argument)]
+        for each in meant:
+            if isinstance(each, FUNCTIONS):
+                return each
     return None
 
 

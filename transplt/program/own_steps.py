@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.models import defines_optimizer
 from transplt.program.program import Program
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 
@@ -15,7 +15,7 @@ def step_by_hooks(cls: ast.ClassDef) -> ast.FunctionDef | ast.AsyncFunctionDef |
     K-FAC (Martens and Grosse, arXiv 1503.05671) and its like, whose curvature is that of the batches they saw.
     """
     step = next((each for each in cls.body if isinstance(each, FUNCTIONS) and each.name == "step"), None)
-    called = [last_name(node.func) for node in ast.walk(cls) if isinstance(node, ast.Call)] if step is not None else []
+    called = [last_name(node.func) for node in inner_nodes(cls, ast.Call)] if step is not None else []
     hooks = any(name.startswith("register_") and name.endswith("_hook") for name in called)
     return step if step is not None and hooks and _writes_gradients(step) else None
 

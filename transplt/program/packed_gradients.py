@@ -12,7 +12,7 @@ from transplt.program.loops import loops_around
 from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
 from transplt.program.program import File, Program, Variable
 from transplt.program.steps import goes_back
-from transplt.syntax.asks import arguments_of, by_place, string_of
+from transplt.syntax.asks import arguments_of, by_place, is_false, string_of
 from transplt.syntax.scan import parent
 
 Hazard = tuple[str, str]
@@ -105,7 +105,7 @@ def _calls(program: Program, file: File, optimizers: set[Variable], models: set[
             return f"{text}() shares parameters between processes", f"{_PACKED}, away from there", call.lineno
         if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
             argument = next(iter([*call.args, *given.values()]), None)
-            if _is_off(argument) or (argument is None and last_of(receiver) in models - {"self"}):
+            if is_false(argument) or (argument is None and last_of(receiver) in models - {"self"}):
                 continue  # `modules_zeroed` has those of modules
             text = ast.unparse(receiver)
             return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
@@ -117,8 +117,10 @@ def _calls(program: Program, file: File, optimizers: set[Variable], models: set[
                 f"{_PACKED}; copy the state_dict instead",
                 call.lineno,
             )
-        if attr == "to" and last_of(receiver) in models and _leaves(call):
-            return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
+        if attr == "to" and last_of(receiver) in models:
+            aims = " ".join(ast.unparse(item) for item in arguments_of(call))
+            if "'cpu'" in aims or "bfloat16" in aims:
+                return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
     return None
 
 
@@ -154,20 +156,16 @@ def _makes_one_of(call: ast.Call, models: set[str]) -> bool:
     return any(last_of(target) in models for target in above.targets)
 
 
-def _leaves(call: ast.Call) -> bool:
-    """True for `.to("cpu")`, `.to(torch.device("cpu"))` and `.to(torch.bfloat16)`."""
-    text = " ".join(ast.unparse(item) for item in arguments_of(call))
-    return "'cpu'" in text or "bfloat16" in text
-
-
 def _stores(file: File) -> tuple[str, str, int] | None:
     for store in by_place(file.scan.stores):
         if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
             continue  # in place
         if store.attr == "grad" or (store.attr == "data" and last_of(store.value) == "grad"):
             return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
-        if store.attr == "data" and (over_parameters(store) or _while_training(store)):
-            return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
+        if store.attr == "data":
+            loop = next(iter(loops_around(store)), None)
+            if over_parameters(store) or (loop is not None and goes_back(loop)):
+                return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
     return None
 
 
@@ -207,12 +205,6 @@ def _handed_on(program: Program, file: File, optimizers: set[Variable]) -> tuple
     return None
 
 
-def _while_training(node: ast.AST) -> bool:
-    """True inside of a loop with a backward pass."""
-    loop = next(iter(loops_around(node)), None)
-    return loop is not None and goes_back(loop)
-
-
 def _on_several_cards(file: File) -> tuple[str, str, int] | None:
     """Two calls with different numbers of a card."""
     seen = ""
@@ -230,8 +222,4 @@ def _on_several_cards(file: File) -> tuple[str, str, int] | None:
 
 def _is_on(node: ast.expr | None) -> bool:
     """True for an argument that may be true."""
-    return node is not None and not _is_off(node)
-
-
-def _is_off(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and not node.value
+    return node is not None and not is_false(node)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from transplt.program.program import File, Program
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, last_name, string_of
+from transplt.syntax.asks import arguments_of, by_place, call_of, inner_nodes, is_false, last_name, string_of
 from transplt.syntax.scan import parent
 
 
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
     @property
     def freezes(self) -> bool:
         """True where it never gets any."""
-        return isinstance(self.value, ast.Constant) and not self.value.value
+        return is_false(self.value)
 
 
 def gradients_asked(file: File) -> Iterator[Asked]:
@@ -72,7 +72,7 @@ def over_parameters(node: ast.AST) -> bool:
         node = parent(node)
         heads = [node.iter] if isinstance(node, ast.For) else [each.iter for each in getattr(node, "generators", ())]
         for head in heads:
-            asked = [item.attr for item in ast.walk(head) if isinstance(item, ast.Attribute)]
+            asked = [item.attr for item in inner_nodes(head, ast.Attribute)]
             if names_of(MODULE, "parts") & set(asked) or "param" in ast.unparse(head):
                 return True
     return False

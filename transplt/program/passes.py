@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from transplt.program.gradients import stops_gradients
 from transplt.program.models import Models
-from transplt.program.program import File, Function, Variable, enclosing_function
+from transplt.program.program import File, Function, Variable, class_name, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.rules.torch_callables import MODULE, TENSOR, last_names, names_of
 from transplt.syntax.asks import arguments_of, call_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS
 
 #: Methods that models have and that run nothing of them.
 STATE = (
@@ -86,47 +86,48 @@ class _Walker:
             self.statement(file, node)
 
     def statement(self, file: File, node: ast.stmt) -> None:
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            self.assigned(file, node)
-        elif isinstance(node, ast.AugAssign):
-            self.store(file, node.target, self.value(file, node.value) | self.value(file, node.target))
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            reach = self.value(file, node.iter)
-            for _ in range(2):
-                self.store(file, node.target, reach)
-                self.block(file, node.body)
-            self.block(file, node.orelse)
-        elif isinstance(node, ast.While):
-            for _ in range(2):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                pass
+            case ast.Assign() | ast.AnnAssign():
+                self.assigned(file, node)
+            case ast.AugAssign():
+                self.store(file, node.target, self.value(file, node.value) | self.value(file, node.target))
+            case ast.For() | ast.AsyncFor():
+                reach = self.value(file, node.iter)
+                for _ in range(2):
+                    self.store(file, node.target, reach)
+                    self.block(file, node.body)
+                self.block(file, node.orelse)
+            case ast.While():
+                for _ in range(2):
+                    self.value(file, node.test)
+                    self.block(file, node.body)
+                self.block(file, node.orelse)
+            case ast.If():
                 self.value(file, node.test)
+                self.branches(file, node)
+            case ast.With() | ast.AsyncWith():
+                before = self.grad
+                for item in node.items:
+                    self.value(file, item.context_expr)
+                    self.grad = self.grad and not stops_gradients(item.context_expr)
                 self.block(file, node.body)
-            self.block(file, node.orelse)
-        elif isinstance(node, ast.If):
-            self.value(file, node.test)
-            self.branches(file, node)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            before = self.grad
-            for item in node.items:
-                self.value(file, item.context_expr)
-                self.grad = self.grad and not stops_gradients(item.context_expr)
-            self.block(file, node.body)
-            self.grad = before
-        elif isinstance(node, ast.Try):
-            self.block(file, node.body)
-            for handler in node.handlers:
-                self.block(file, handler.body)
-            self.block(file, node.orelse)
-            self.block(file, node.finalbody)
-        elif isinstance(node, ast.Return):
-            reach = self.value(file, node.value) if node.value is not None else _NONE
-            if self.returned:
-                self.returned[-1] |= reach
-        else:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    self.value(file, child)
+                self.grad = before
+            case ast.Try():
+                self.block(file, node.body)
+                for handler in node.handlers:
+                    self.block(file, handler.body)
+                self.block(file, node.orelse)
+                self.block(file, node.finalbody)
+            case ast.Return():
+                reach = self.value(file, node.value) if node.value is not None else _NONE
+                if self.returned:
+                    self.returned[-1] |= reach
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self.value(file, child)
 
     def branches(self, file: File, node: ast.If) -> None:
         """Of two branches one runs: a backward pass in each of them is one."""
@@ -151,11 +152,12 @@ class _Walker:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         reach = self.value(file, node.value)
         for target in targets:
-            pairs = zip(target.elts, node.value.elts, strict=False) if _fit(target, node.value) else ()  # type: ignore[attr-defined]
-            for item, value in pairs:
-                self.store(file, item, self.value_again(file, value))
-            if not pairs:
-                self.store(file, target, reach)
+            match target, node.value:
+                case ast.Tuple(elts=items), ast.Tuple(elts=values) if len(items) == len(values):
+                    for item, value in zip(items, values, strict=True):
+                        self.store(file, item, self.value_again(file, value))
+                case _:
+                    self.store(file, target, reach)
 
     def store(self, file: File, target: ast.expr, reach: Origins) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -172,14 +174,13 @@ class _Walker:
 
     def value(self, file: File, node: ast.expr) -> Origins:
         """The models through which a value can go back."""
-        if isinstance(node, ast.Constant):
-            return _NONE
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            return self.named(file, node)
-        if isinstance(node, ast.Call):
-            return self.call(file, node)
-        if isinstance(node, (ast.Lambda, ast.FormattedValue, ast.JoinedStr)):
-            return _NONE
+        match node:
+            case ast.Name() | ast.Attribute():
+                return self.named(file, node)
+            case ast.Call():
+                return self.call(file, node)
+            case ast.Constant() | ast.Lambda() | ast.FormattedValue() | ast.JoinedStr():
+                return _NONE
         reach = _NONE
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -262,8 +263,7 @@ class _Walker:
             if isinstance(value.node, ast.Call) and value.index is None:
                 made = self.program.named(value.file, value.node.func)
                 if isinstance(made, ast.ClassDef):
-                    owner = self.program.owner[made]
-                    cls = f"{owner.module}.{made.name}" if owner.module else made.name
+                    cls = class_name(self.program.owner[made], made)
                     return self.program.method(cls, "forward") or self.program.method(cls, "__call__")
         return None
 
@@ -292,10 +292,8 @@ class _Walker:
             return self.named(file, node)
         reach = _NONE
         for inner in ast.walk(node):
-            if isinstance(inner, (ast.Name, ast.Attribute)) and self.models.origin(file, inner) is not None:
-                above = parent(inner)
-                if isinstance(above, ast.Call) and above.func is inner:
-                    reach |= {self.models.origin(file, inner)}  # type: ignore[arg-type]
+            if (origin := self.models.origin(file, inner)) is not None:
+                reach |= {origin} if call_of(inner) is not None else _NONE
             elif isinstance(inner, ast.Name) and (slot := self.program.slot(file, inner)) is not None:
                 reach |= self.reach.get(slot, _NONE)
         return reach
@@ -322,19 +320,13 @@ class _Walker:
 
 def _filled(node: ast.expr) -> bool:
     """True for `weight.new_zeros(2, 3)`, `torch.zeros(3).to(device)`, and tuples of such."""
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return bool(node.elts) and all(_filled(each) for each in node.elts)
-    if not isinstance(node, ast.Call):
-        return False
-    if last_name(node.func) in last_names("fills"):
-        return True
-    if last_name(node.func) == "Variable" and node.args:
-        return _filled(node.args[0])
-    moved = isinstance(node.func, ast.Attribute) and node.func.attr in names_of(TENSOR, "keeps_type", "casts")
-    return moved and isinstance(node.func, ast.Attribute) and _filled(node.func.value)
-
-
-def _fit(target: ast.expr, value: ast.expr) -> bool:
-    """True for `a, b = x, y`."""
-    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-    return both and len(target.elts) == len(value.elts)  # type: ignore[attr-defined]
+    match node:
+        case ast.Tuple(elts=every) | ast.List(elts=every):
+            return bool(every) and all(_filled(each) for each in every)
+        case ast.Call() if last_name(node.func) in last_names("fills"):
+            return True
+        case ast.Call(args=[first, *_]) if last_name(node.func) == "Variable":
+            return _filled(first)
+        case ast.Call(func=ast.Attribute(value=tensor, attr=name)) if name in names_of(TENSOR, "keeps_type", "casts"):
+            return _filled(tensor)
+    return False

@@ -92,27 +92,28 @@ class Walk:
 
     def _block(self, file: File, nodes: list[ast.stmt], there: bool, *, main: bool = False) -> bool:
         for node in nodes:
-            if isinstance(node, FUNCTIONS):
-                continue
-            if isinstance(node, ast.If):
-                there = self._branch(file, node, there, main=main)
-            elif isinstance(node, ast.Try):
-                before = there
-                there = self._block(file, [*node.body, *node.orelse], there)
-                for handler in node.handlers:
-                    self._block(file, handler.body, before)
-                there = self._block(file, node.finalbody, there)
-            elif isinstance(node, ast.Match):
-                there = self._calls(file, node.subject, there)
-                for case in node.cases:
-                    self._block(file, case.body, there)
-            else:
-                there = self._plain(file, node, there)
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    pass
+                case ast.If():
+                    there = self._branch(file, node, there, main=main)
+                case ast.Try():
+                    before = there
+                    there = self._block(file, [*node.body, *node.orelse], there)
+                    for handler in node.handlers:
+                        self._block(file, handler.body, before)
+                    there = self._block(file, node.finalbody, there)
+                case ast.Match():
+                    there = self._calls(file, node.subject, there)
+                    for case in node.cases:
+                        self._block(file, case.body, there)
+                case ast.Import() | ast.ImportFrom():
+                    there = self._imports(file, node, there)
+                case _:
+                    there = self._plain(file, node, there)
         return there
 
     def _plain(self, file: File, node: ast.stmt, there: bool) -> bool:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return self._imports(file, node, there)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, (ast.expr, ast.withitem, ast.keyword)):
                 there = self._calls(file, part, there)
@@ -140,13 +141,11 @@ class Walk:
         open_ends = [end for block, end in ways if not block or not _leaves(block[-1])]
         return all(open_ends) if open_ends else there
 
-    def _imports(self, file: File, node: ast.stmt, there: bool) -> bool:
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            assert isinstance(node, ast.ImportFrom)
+    def _imports(self, file: File, node: ast.Import | ast.ImportFrom, there: bool) -> bool:
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
             base = import_base(file.path, node)
-            names = [base, *(f"{base}.{alias.name}" if base else alias.name for alias in node.names)]
+            names = [base, *(f"{base}.{name}" if base else name for name in names)]
         paths = [path for name in names if (path := self.program.project.path_of(name))]
         for other in self.program.files:
             if other.path in paths:

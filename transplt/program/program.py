@@ -295,9 +295,10 @@ def _tables(program: Program) -> None:
             if (slot := program.slot(file, store)) is not None:
                 _assigned(program, file, slot, store)
     for file in program.files:
-        for item in file.scan.subscripts:
-            if isinstance(item.ctx, ast.Store):
-                _stored(program, file, item)
+        for item in file.scan.subscripts:  # `loaders["train"] = ...`
+            above, slot = parent(item), program.slot(file, item.value)
+            if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
+                program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
     for file in program.files:
         for call in file.scan.calls:
             for callee in program.runs(file, call):
@@ -307,14 +308,6 @@ def _tables(program: Program) -> None:
                     if made is not None:
                         given = program.parameter_slot(made, name)
                         program.values.setdefault(given, []).append(Value(file, argument))
-
-
-def _stored(program: Program, file: File, item: ast.Subscript) -> None:
-    """`loaders["train"] = ...`."""
-    above = parent(item)
-    slot = program.slot(file, item.value)
-    if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
-        program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
 
 
 def _moved(call: ast.Call) -> ast.Call:
@@ -331,19 +324,20 @@ def key_of(node: ast.expr | None) -> int | str | None:
 
 
 def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> None:
-    above = parent(store)
     values = program.values.setdefault(slot, [])
-    if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-        if above.value is not None:
-            values.append(Value(file, above.value))
-    elif isinstance(above, (ast.Tuple, ast.List)) and isinstance(holder := parent(above), ast.Assign):
-        value, index = holder.value, next(place for place, item in enumerate(above.elts) if item is store)
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(above.elts):
-            values.append(Value(file, value.elts[index]))
-        else:
-            values.append(Value(file, value, index))
-    elif isinstance(above, ast.withitem):
-        values.append(Value(file, above.context_expr))
+    match above := parent(store):
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            if above.value is not None:
+                values.append(Value(file, above.value))
+        case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
+            index = next(place for place, item in enumerate(targets) if item is store)
+            match holder.value:
+                case ast.Tuple(elts=given) | ast.List(elts=given) if len(given) == len(targets):
+                    values.append(Value(file, given[index]))
+                case _:
+                    values.append(Value(file, holder.value, index))
+        case ast.withitem():
+            values.append(Value(file, above.context_expr))
 
 
 def stores_of(program: Program, wanted: Variable) -> list[tuple[File, ast.expr]]:
