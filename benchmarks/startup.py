@@ -4,10 +4,9 @@
 
 CPU seconds (user + system, children included, the smallest of the repeats) less those of `python -c pass`: `--help`,
 `transplt check` on one small file with one finding, and a whole migration of that file with its reports. Byte code is
-compiled before, as an installation has it. Beside them the import of LibCST, which none of them needs: the edit of that
-file is made by places (transplt/trees/positions.py).
+compiled before, as an installation has it. Beside them the import of LibCST, which writes the edit of the migration.
 
---check exits 1 unless `--help` and `check` cost less than 0.25 s each, and the migration less than 0.5 s.
+--check exits 1 unless `--help` and `check` cost less than 0.25 s each, and the migration less than 0.65 s.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pathlib import Path
 from benchmarks.speed import ROOT, child_seconds
 
 MOST_SECONDS = 0.25
-MOST_OF_A_MIGRATION = 0.5
+MOST_OF_A_MIGRATION = 0.65
 SOURCE = "import torch\n\nprint(torch.cuda.is_available())\n"
 
 
@@ -58,7 +57,7 @@ def main() -> int:
     for name, seconds in figures.items():
         print(f"{name}: {seconds:.3f} s more")
     print(f"transplt -i train.py -o out: {whole:.3f} s more")
-    print(f"import libcst: {libcst:.3f} s more, of which these have none")
+    print(f"import libcst: {libcst:.3f} s more, which the migration has in it")
     slow = max(figures.values()) >= MOST_SECONDS or whole >= MOST_OF_A_MIGRATION
     return int(options.check and slow)
 

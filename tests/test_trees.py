@@ -1,23 +1,24 @@
-"""Edits by places in the text of a site against LibCST's trees (tests/swaps.py)."""
+"""Edits of names, strings, imports and calls: what they make of a text in any layout, and what they refuse."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 
 import libcst as cst
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests import swaps
 from transplt.base.text.lexer import literals, one_plain_literal
 from transplt.fixers.codemods.texts import swap_words
 from transplt.trees.calls import with_first, with_twin
 from transplt.trees.departures import without_names
+from transplt.trees.expressions import module_named
 from transplt.trees.literals import in_literals, words_in_literal
 from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported
-from transplt.trees.transform import CannotRewrite, New, rewritten
+from transplt.trees.transform import CannotRewrite, New, code, rewritten
 
 
 def made(new: New, text: str, kind: type[ast.AST] = ast.expr) -> str:
@@ -38,18 +39,21 @@ NAME = st.sampled_from(["torch", "cuda", "x", "_hole0_", "größe", "ﬁ"])
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> str:
-    text = draw(NAME)
-    for attr in draw(st.lists(NAME, max_size=4)):
+def chains(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A dotted name as a form with fields, and the names that go into them."""
+    form, names = "{}", [draw(NAME), *draw(st.lists(NAME, max_size=4))]
+    for _ in names[1:]:
         if draw(st.integers(0, 5)) == 0:
-            text = f"({draw(SPACE)}{text}{draw(SPACE)})"
-        text = f"{text}{draw(SPACE)}.{draw(SPACE)}{attr}"
-    return text
+            form = f"({draw(SPACE)}{form}{draw(SPACE)})"
+        form = f"{form}{draw(SPACE)}.{draw(SPACE)}{{}}"
+    return form, names
 
 
 @given(chains(), st.sampled_from(["torch", "torch.npu", "torch_npu.npu.amp", "a.b.c.d"]))
-def test_dotted(text: str, name: str) -> None:
-    assert made(dotted(name), text) == made(swaps.dotted(name), text)
+def test_dotted(chain: tuple[str, list[str]], name: str) -> None:
+    (form, names), wanted = chain, name.split(".")
+    after = form.format(*wanted) if len(wanted) == len(names) else name
+    assert made(dotted(name), form.format(*names)) == after
 
 
 @pytest.mark.parametrize(
@@ -58,26 +62,38 @@ def test_dotted(text: str, name: str) -> None:
      "(lambda: x).cuda", "{}.cuda", "(yield x).cuda", "(x,).cuda", "(x if y else z).cuda", "(not x).cuda"],
 )  # fmt: skip
 def test_what_is_no_dotted_name_gets_the_new_one_as_it_is(text: str) -> None:
-    assert made(dotted("torch.npu"), text) == made(swaps.dotted("torch.npu"), text) == "torch.npu"
-    assert made(attribute_named("npu"), text) == made(swaps.attribute_named("npu"), text)
+    assert made(dotted("torch.npu"), text) == "torch.npu"
+    assert made(attribute_named("npu"), text) == text.removesuffix("cuda") + "npu"
 
 
 @given(chains())
-def test_last_name(text: str) -> None:
-    if not isinstance(ast.parse(f"({text})", mode="eval").body, ast.Attribute):
-        refused(attribute_named("npu"), text)
+def test_last_name(chain: tuple[str, list[str]]) -> None:
+    form, names = chain
+    if len(names) == 1:
+        refused(attribute_named("npu"), form.format(*names))
     else:
-        assert made(attribute_named("npu"), text) == made(swaps.attribute_named("npu"), text)
+        assert made(attribute_named("npu"), form.format(*names)) == form.format(*names[:-1], "npu")
+
+
+@given(chains())
+def test_module_named(chain: tuple[str, list[str]]) -> None:
+    form, names = chain
+    if len(names) < 3:
+        refused(module_named("npu"), form.format(*names))
+    else:
+        assert made(module_named("npu"), form.format(*names)) == form.format(*names[:-2], "npu", names[-1])
 
 
 ARGUMENTS = st.lists(st.sampled_from(["a", "*a", "k=1", "**k", "'('", "f(b)"]), max_size=3)
 
 
 @given(chains(), ARGUMENTS, SPACE, SPACE)
-def test_first_argument(callee: str, arguments: list[str], before: str, space: str) -> None:
+def test_first_argument(chain: tuple[str, list[str]], arguments: list[str], before: str, space: str) -> None:
+    callee = chain[0].format(*chain[1])
     text = f"{callee}{before}({space}{f',{space}'.join(arguments)}{space})"
     assume(readable(text))
-    assert made(with_first("'npu'"), text) == made(swaps.with_first("'npu'"), text)
+    inside = f"{space}'npu', {f',{space}'.join(arguments)}{space}" if arguments else f"{space}{space}'npu'"
+    assert made(with_first("'npu'"), text) == f"{callee}{before}({inside})"
 
 
 @pytest.mark.parametrize("text", ["f()()", "f().g()", "f() + g()", "x[0]()", "x", "(lambda: x)()"])
@@ -106,16 +122,21 @@ FLAGS = st.sampled_from(
 )
 
 
-@given(chains(), st.lists(FLAGS, max_size=4), SPACE, SPACE, SPACE, st.booleans())
+@given(st.lists(FLAGS, max_size=4), SPACE, SPACE, SPACE, st.booleans())
 def test_a_second_spelling_in_any_layout(
-    callee: str, arguments: list[str], before: str, space: str, behind: str, comma: bool
+    arguments: list[str], before: str, space: str, behind: str, comma: bool
 ) -> None:
-    text = f"{callee}{before}({space}{f'{behind},{space}'.join(arguments)}{behind}{',' if comma else ''}{space})"
-    assume(readable(text))
-    if any("--a_b" in argument and argument[0] in "'\"(" for argument in arguments):
-        assert made(with_twin("--a_b", "--a-b"), text) == made(swaps.with_twin("--a_b", "--a-b"), text)
-    else:
-        refused(with_twin("--a_b", "--a-b"), text)
+    def call(given: list[str]) -> str:
+        return f"p.option{before}({space}{f'{behind},{space}'.join(given)}{behind}{',' if comma else ''}{space})"
+
+    assume(readable(call(arguments)))
+    at = next((at for at, each in enumerate(arguments) if "--a_b" in each and each[0] in "'\"("), None)
+    if at is None:
+        refused(with_twin("--a_b", "--a-b"), call(arguments))
+        return
+    twin = '"--a-b"' if '"' in arguments[at] else "'--a-b'"
+    after = call([*arguments[:at], f"{arguments[at]}, {twin}", *arguments[at + 1 :]])
+    assert made(with_twin("--a_b", "--a-b"), call(arguments)) == after
 
 
 @pytest.mark.parametrize("text", ["f(r'--a_b')", "f(name='--a_b')", 'f("""--a_b""")', "f('--a' '_b')", "f(['--a_b'])"])
@@ -169,6 +190,16 @@ def together(parts: list[tuple[str, str]]) -> str:
     return "".join(literal + space for literal, space in parts[:-1]) + parts[-1][0]
 
 
+def changed(literal: str, change: Callable[[str], str] = swap_words) -> str:
+    """A literal after a change, as LibCST's tree of it has text and fields."""
+    node = cst.parse_expression(literal)
+    if isinstance(node, cst.SimpleString):
+        return change(node.value)
+    parts = cst.ensure_type(node, cst.FormattedString).parts
+    new = [p.with_changes(value=change(p.value)) if isinstance(p, cst.FormattedStringText) else p for p in parts]
+    return code(node.with_changes(parts=new))
+
+
 @given(SEVERAL)
 def test_literals(parts: list[tuple[str, str]]) -> None:
     text = together(parts)
@@ -183,7 +214,8 @@ def test_literals(parts: list[tuple[str, str]]) -> None:
         assert one_plain_literal(text, ["cuda"]) == (of_text.count("cuda") == 1)
     elif isinstance(node, cst.SimpleString):
         assert one_plain_literal(text, ["cuda"]) == (node.value.count("cuda") == 1)
-    assert made(in_literals(swap_words), text) == made(swaps.in_literals(swap_words), text)
+    after = "".join(changed(literal) + space for literal, space in parts[:-1]) + changed(parts[-1][0])
+    assert made(in_literals(swap_words), text) == after
 
 
 @pytest.mark.parametrize("text", ["'a''b'", "''\"\"", "r'a'f'b'", "f'{x}'u'b'"])
@@ -195,7 +227,7 @@ def test_literals_without_a_space_between(text: str) -> None:
 def test_words_in_a_literal(text: str) -> None:
     words = {"cuda": "npu"}
     if "cuda" in text:
-        assert made(words_in_literal(words), text) == made(swaps.words_in_literal(words), text)
+        assert made(words_in_literal(words), text) == changed(text, lambda part: part.replace("cuda", "npu"))
     else:
         refused(words_in_literal(words), text)
 
@@ -252,7 +284,12 @@ def test_modules_imported(items: list[tuple[str, str | None]], gap: str, loose: 
     aliases = [module if local is None else f"{module}{gap}as{gap}{local}" for module, local in items]
     text = f"import{gap}" + f"{loose},{loose}".join(aliases)
     names = {index: "torch.npu" for index in chosen if index < len(items)}
-    assert made(modules_imported(names), text, ast.stmt) == made(swaps.modules_imported(names), text, ast.stmt)
+    new = [
+        (names.get(index, module), "" if local is None else f"{gap}as{gap}{local}")
+        for index, (module, local) in enumerate(items)
+    ]
+    after = f"import{gap}" + f"{loose},{loose}".join(module + local for module, local in new)
+    assert made(modules_imported(names), text, ast.stmt) == after
 
 
 #: An imported name, its local name, and what they become.
@@ -274,16 +311,24 @@ def test_names_imported(
     comma: bool,
 ) -> None:
     between = "" if inside is None else inside
-    aliases = [name if local is None else f"{name}{gap}as{gap}{local}" for name, local, _ in items]
-    listed = f"{between},{between}".join(aliases)
-    if inside is None:
-        text = f"from{gap}{module}{gap}import{gap}{listed}"
-    else:
-        text = f"from{gap}{module}{gap}import{gap}({between}{listed}{',' if comma else ''}{between})"
+
+    def statement(module: str, aliases: list[str]) -> str:
+        listed = f"{between},{between}".join(aliases)
+        if inside is not None:
+            listed = f"({between}{listed}{',' if comma else ''}{between})"
+        return f"from{gap}{module}{gap}import{gap}{listed}"
+
+    text = statement(module, [name if local is None else f"{name}{gap}as{gap}{local}" for name, local, _ in items])
     # A name that has a local one keeps it, or loses it where it is the new name.
     new = [None if n is None else (n[0], n[1] if local is None else n[1] or local) for _, local, n in items]
-    expected = made(swaps.names_imported("torch.npu.amp", new), text, ast.stmt)
-    assert made(names_imported("torch.npu.amp", new), text, ast.stmt) == expected
+    after = []
+    for (name, local, _), to in zip(items, new, strict=True):
+        wanted, known = to or (name, local)
+        if local is None:
+            after.append(f"{wanted} as {known}" if known is not None else wanted)
+        else:
+            after.append(wanted if to is not None and known == wanted else f"{wanted}{gap}as{gap}{local}")
+    assert made(names_imported("torch.npu.amp", new), text, ast.stmt) == statement("torch.npu.amp", after)
 
 
 @pytest.mark.parametrize(

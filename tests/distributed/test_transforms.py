@@ -31,7 +31,7 @@ def made(new: New, before: str) -> str:
         (WRAPPED, "nn.DataParallel(\n    net(3),  # small\n    [0, 1],\n)", "p.wrap(net(3))"),
         (UNUSED, "nn.DataParallel(net())", "p.wrap(net(), find_unused_parameters=True)"),
         (MOVED, "nn.DataParallel(m.net).cuda()", "p.wrap(m.net)"),
-        (without_first, "x.cuda(0)", "x.cuda()"),
+        (without_first(), "x.cuda(0)", "x.cuda()"),
         (and_also("r == 0"), "a", "a and r == 0"),
         (and_also("r == 0"), "a or b", "(a or b) and r == 0"),
         (and_also("r == 0"), "(a or b)", "(a or b) and r == 0"),

@@ -82,8 +82,8 @@ class FileWorker(Generic[_Record]):
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the editors of other files, and the analysis where it is asked for.
 
-        LibCST waits until an edit needs a tree: its import costs more than many a file costs to migrate. Some file of a
-        large tree does.
+        LibCST waits for the first edit: its import costs more than many a file costs to migrate. Some file of a large
+        tree has one.
         """
         if self.large and self.project is not None:
             load()

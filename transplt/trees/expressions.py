@@ -1,13 +1,10 @@
-"""Expressions around an expression, by places: a call, a method, a condition, a second comparison."""
+"""Expressions around an expression: a call, a method, a condition, a second comparison."""
 
 from __future__ import annotations
 
-import ast
-
-from transplt.base.text.source import Source
-from transplt.trees.calls import first_argument
-from transplt.trees.positions import Change, behind_brackets, expected_method, in_expression, name_at_end
-from transplt.trees.transform import CannotRewrite, OfText
+from transplt.trees.arguments import first_of, in_place_of, method_of
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite, OfText, edit_of, expression
 
 
 def between(before: str, after: str) -> OfText:
@@ -15,14 +12,9 @@ def between(before: str, after: str) -> OfText:
     return OfText(lambda text: f"{before}{text}{after}")
 
 
-def receiver() -> OfText:
-    """`x` in place of `x.method(...)`."""
-    return in_expression(lambda source, node: source.slice(*_receiver(source, node)))
-
-
-def calling_method_of(new: str) -> OfText:
-    """`new.method(...)` in place of `x.method(...)`."""
-    return in_expression(lambda source, node: [(_receiver(source, node), new)])
+def followed_by(more: str, separator: str = ", ") -> OfText:
+    """An argument, a parameter, or the value of a row of a display, with others behind it."""
+    return between("", f"{separator}{more}")
 
 
 def method_called(name: str) -> OfText:
@@ -30,91 +22,79 @@ def method_called(name: str) -> OfText:
     return between("", f".{name}()")
 
 
-def handed_to(function: str) -> OfText:
-    """`function(x)` in place of `x.method()`."""
-    return in_expression(lambda source, node: f"{function}({source.slice(*_receiver(source, node))})")
-
-
-def scaled_by(scaler: str) -> OfText:
-    """`scaler.scale(x).method(...)` in place of `x.method(...)`; brackets around x become those of the call."""
-
-    def changes(source: Source, node: ast.expr) -> list[Change]:
-        start, end = _receiver(source, node)
-        if source.extent(expected_method(node).value)[0] > start:
-            return [((start, start), f"{scaler}.scale")]
-        return [((start, start), f"{scaler}.scale("), ((end, end), ")")]
-
-    return in_expression(changes)
-
-
-def wrapped_anew(function: str, more: str, *, behind: bool) -> OfText:
-    """`function(x, more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
-
-    def changes(source: Source, node: ast.expr) -> str:
-        wrapped = first_argument(source, expected_method(node).value if behind else node)
-        return f"{function}({wrapped}{f', {more}' if more else ''})"
-
-    return in_expression(changes)
-
-
-def module_named(name: str) -> OfText:
-    """`a.name.c` in place of `a.b.c`."""
-
-    def changes(source: Source, node: ast.expr) -> list[Change]:
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Attribute):
-            raise CannotRewrite("no module of a module")
-        return [(name_at_end(source, node.value), name)]
-
-    return in_expression(changes)
-
-
-def compared_with(new: str, operator: str, *, brackets: bool) -> OfText:
-    """`a in x or new in x` in place of `a in x`, with another operator where one is given."""
-
-    def changes(source: Source, node: ast.expr) -> str:
-        start, end = source.extent(node)
-        behind = source.slice(_left(source, node)[1], end)
-        text = f"{source.slice(start, end)} {operator} {new}{behind}"
-        return f"({text})" if brackets or start > 1 else text
-
-    return in_expression(changes)
-
-
-def left_side(tail: str) -> OfText:
-    """What a comparison compares, with another comparison behind it."""
-    return in_expression(lambda source, node: source.slice(*_left(source, node)) + tail)
-
-
-def and_also(condition: str) -> OfText:
-    """`x and condition` in place of `x`."""
-
-    def changes(source: Source, node: ast.expr) -> list[Change]:
-        loose = isinstance(node, (ast.IfExp, ast.Lambda, ast.NamedExpr)) or (
-            isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
-        )
-        start, end = source.extent(node)
-        if loose and start == 1:
-            return [((start, start), "("), ((end, end), f") and {condition}")]
-        end = behind_brackets(source, node, len(source.utf8) - 2)
-        return [((end, end), f" and {condition}")]
-
-    return in_expression(changes)
-
-
 def only_if(condition: str, other: str = "None") -> OfText:
     """`x if condition else None` in place of `x`, or another value than None."""
     return between("", f" if {condition} else {other}")
 
 
-def _receiver(source: Source, node: ast.expr) -> tuple[int, int]:
-    """The place of x in `x.method(...)`, with brackets around it."""
-    start, end = source.extent(node)
-    return start, behind_brackets(source, expected_method(node).value, end)
+@edit_of("Call")
+def receiver(call: cst.Call) -> cst.BaseExpression:
+    """`x` in place of `x.method(...)`."""
+    return method_of(call).value
 
 
-def _left(source: Source, node: ast.expr) -> tuple[int, int]:
-    """The place of the left side of a comparison, with brackets around it."""
-    if not isinstance(node, ast.Compare):
-        raise CannotRewrite("no comparison")
-    start, end = source.extent(node)
-    return start, behind_brackets(source, node.left, end)
+@edit_of("Call")
+def calling_method_of(call: cst.Call, new: str) -> cst.Call:
+    """`new.method(...)` in place of `x.method(...)`."""
+    return call.with_changes(func=method_of(call).with_changes(value=expression(new)))
+
+
+@edit_of("Call")
+def handed_to(call: cst.Call, function: str) -> cst.Call:
+    """`function(x)` in place of `x.method()`."""
+    return cst.Call(expression(function), [cst.Arg(method_of(call).value)])
+
+
+@edit_of("Call")
+def scaled_by(call: cst.Call, scaler: str) -> cst.Call:
+    """`scaler.scale(x).method(...)` in place of `x.method(...)`; brackets around x become those of the call."""
+    method = method_of(call)
+    loss = method.value
+    scaled = cst.Call(expression(f"{scaler}.scale"), [cst.Arg(loss)])
+    if loss.lpar:
+        bare = loss.with_changes(lpar=loss.lpar[1:], rpar=loss.rpar[:-1])
+        given = cst.Arg(bare, whitespace_after_arg=loss.rpar[-1].whitespace_before)
+        scaled = scaled.with_changes(args=[given], whitespace_before_args=loss.lpar[0].whitespace_after)
+    return call.with_changes(func=method.with_changes(value=scaled))
+
+
+@edit_of("Call")
+def wrapped_anew(call: cst.Call, function: str, more: str, *, behind: bool) -> cst.Call:
+    """`function(x, more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
+    wrapped = first_of(method_of(call).value if behind else call)
+    new = cst.ensure_type(expression(f"{function}(_, {more})" if more else f"{function}(_)"), cst.Call)
+    return in_place_of(new, 0, new.args[0].with_changes(value=wrapped))
+
+
+@edit_of("Attribute", otherwise="no module of a module")
+def module_named(outer: cst.Attribute, name: str) -> cst.Attribute:
+    """`a.name.c` in place of `a.b.c`."""
+    if not isinstance(outer.value, cst.Attribute):
+        raise CannotRewrite("no module of a module")
+    return outer.with_changes(value=outer.value.with_changes(attr=cst.Name(name)))
+
+
+@edit_of("Comparison", otherwise="no comparison")
+def compared_with(found: cst.Comparison, new: str, operator: str, *, brackets: bool) -> cst.BooleanOperation:
+    """`a in x or new in x` in place of `a in x`, with another operator where one is given."""
+    bare = found.with_changes(lpar=(), rpar=())
+    both = cst.ensure_type(expression(f"_ {operator} _"), cst.BooleanOperation)
+    lpar, rpar = ([cst.LeftParen()], [cst.RightParen()]) if brackets or found.lpar else ([], [])
+    return both.with_changes(left=bare, right=bare.with_changes(left=expression(new)), lpar=lpar, rpar=rpar)
+
+
+@edit_of("Comparison", otherwise="no comparison")
+def left_side(found: cst.Comparison, tail: str) -> cst.BaseExpression:
+    """What a comparison compares, with another comparison behind it."""
+    return expression(f"_{tail}").with_changes(left=found.left)
+
+
+@edit_of()
+def and_also(node: cst.BaseExpression, condition: str) -> cst.BooleanOperation:
+    """`x and condition` in place of `x`."""
+    loose = isinstance(node, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (
+        isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or)
+    )
+    if loose and not node.lpar:
+        node = node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.BooleanOperation(node, cst.And(), expression(condition))

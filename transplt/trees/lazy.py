@@ -1,9 +1,9 @@
-"""LibCST, imported when something of it is first asked for: that costs more than a whole check of a small file.
+"""LibCST, imported when something of it is first asked for: a run that makes no edit does not pay for it.
 
     from transplt.trees.lazy import cst
 
 To mypy `cst` is the module itself. Nothing of it may be used while a module is imported: no default values, constants
-or base classes made of it. Most edits are made by places (transplt.trees.positions), and never pay for it.
+or base classes made of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes a call of another function. By trees: arguments move, and get another name, value or company."""
+"""What becomes a call of another function: arguments move, and get another name, value or company."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from transplt.trees.arguments import comma, comment_of, in_place_of, method_of, on_next_line, space_after, tight
 from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Transform, code, expression
+from transplt.trees.transform import code, edit_of, expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,104 +24,74 @@ class Piece:
     star: Literal["", "*"] = ""
 
 
-def rebuilt(callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fits: Callable[[str], bool]) -> Transform:
+@edit_of("Call")
+def rebuilt(
+    old: cst.Call, callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fits: Callable[[str], bool]
+) -> str:
     """A call of `callee` with `pieces`, and `tail` behind it, in the place of a call.
 
     Commas, line breaks and comments are the old ones'; without comments each argument gets a line of its own, below
     `indent`, where the text does not fit.
     """
-
-    def transform(node: cst.CSTNode) -> str:
-        old = cst.ensure_type(node, cst.Call)
-        new = old.with_changes(func=cst.parse_expression(callee), args=_pieces(old, pieces))
-        text = code(new) + tail
-        return text if "#" in text or fits(text) else _broken_up(new, indent) + tail
-
-    return transform
+    new = old.with_changes(func=expression(callee), args=_pieces(old, pieces))
+    text = code(new) + tail
+    return text if "#" in text or fits(text) else _broken_up(new, indent) + tail
 
 
-def partial_of(partial: str) -> Transform:
+@edit_of("Call")
+def partial_of(call: cst.Call, partial: str) -> cst.Call:
     """`functools.partial` of what is called, with all arguments but the first."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        function = call.args[0].with_changes(value=call.func)
-        return call.with_changes(func=cst.parse_expression(partial), args=[function, *call.args[1:]])
-
-    return transform
+    return in_place_of(call, 0, call.args[0].with_changes(value=call.func)).with_changes(func=expression(partial))
 
 
-def called_through(function: str) -> Transform:
+@edit_of("Call")
+def called_through(call: cst.Call, function: str) -> cst.Call:
     """`function(a.b, ...)` in place of `a.b(...)`, in the layout of the call."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        first = cst.Arg(call.func)
-        if call.args:
-            before = call.whitespace_before_args
-            lines = isinstance(before, cst.ParenthesizedWhitespace)
-            first = first.with_changes(comma=cst.Comma(whitespace_after=before) if lines else comma())
-        return call.with_changes(func=cst.parse_expression(function), args=[first, *call.args])
-
-    return transform
+    first = cst.Arg(call.func)
+    if call.args:
+        before = call.whitespace_before_args
+        lines = isinstance(before, cst.ParenthesizedWhitespace)
+        first = first.with_changes(comma=cst.Comma(whitespace_after=before) if lines else comma())
+    return call.with_changes(func=expression(function), args=[first, *call.args])
 
 
-def calling_with(name: str, function: str, *, method: bool) -> Transform:
+@edit_of("Call")
+def calling_with(call: cst.Call, name: str, function: str, *, method: bool) -> cst.Call:
     """`name(function, ...)` in place of `function(...)`; of a method the object is the argument behind the function."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        first = [cst.Arg(cst.parse_expression(function))]
-        if method:
-            if not isinstance(call.func, cst.Attribute):
-                raise CannotRewrite("the object of the method is not seen")
-            first.append(cst.Arg(call.func.value))
-        given = [each.with_changes(comma=comma()) if call.args or each is not first[-1] else each for each in first]
-        return call.with_changes(func=cst.parse_expression(name), args=[*given, *call.args])
-
-    return transform
+    first = [cst.Arg(expression(function)), *([cst.Arg(method_of(call).value)] if method else [])]
+    given = [each.with_changes(comma=comma()) if call.args or each is not first[-1] else each for each in first]
+    return call.with_changes(func=expression(name), args=[*given, *call.args])
 
 
-def operands_given_to(name: str, function: str) -> Transform:
+@edit_of("BinaryOperation")
+def operands_given_to(operation: cst.BinaryOperation, name: str, function: str) -> str:
     """`name(function, a, b)` in place of `a @ b` or another operation of two."""
-
-    def transform(node: cst.CSTNode) -> str:
-        operation = cst.ensure_type(node, cst.BinaryOperation)
-        return f"{name}({function}, {code(operation.left)}, {code(operation.right)})"
-
-    return transform
+    return f"{name}({function}, {code(operation.left)}, {code(operation.right)})"
 
 
-def as_instance(*, negated: bool) -> Transform:
+@edit_of("Comparison")
+def as_instance(found: cst.Comparison, *, negated: bool) -> str:
     """`isinstance(x, C)` in place of `type(x) is C` and `type(x) in (C, D)`, with `not` before it where asked."""
-
-    def transform(node: cst.CSTNode) -> str:
-        found = cst.ensure_type(node, cst.Comparison)
-        what = code(cst.ensure_type(found.left, cst.Call).args[0].value)
-        kind = found.comparisons[0].comparator
-        text = code(kind)
-        if isinstance(kind, (cst.List, cst.Set)):
-            every = [code(each.value) for each in kind.elements]
-            text = f"({', '.join(every)}{',' * (len(every) == 1)})"
-        return f"{'not ' * negated}isinstance({what}, {text})"
-
-    return transform
+    what = code(cst.ensure_type(found.left, cst.Call).args[0].value)
+    kind = found.comparisons[0].comparator
+    text = code(kind)
+    if isinstance(kind, (cst.List, cst.Set)):
+        every = [code(each.value) for each in kind.elements]
+        text = f"({', '.join(every)}{',' * (len(every) == 1)})"
+    return f"{'not ' * negated}isinstance({what}, {text})"
 
 
-def indexed_by_parts(torch: str) -> Transform:
+@edit_of("Subscript")
+def indexed_by_parts(found: cst.Subscript, torch: str) -> str:
     """`torch.view_as_complex(torch.view_as_real(x)[i])` in place of `x[i]`; behind an ellipsis the parts are named."""
-
-    def transform(node: cst.CSTNode) -> str:
-        found = cst.ensure_type(node, cst.Subscript).with_changes(lpar=(), rpar=())
-        real = found.with_changes(value=cst.parse_expression(f"{torch}.view_as_real({code(found.value)})"))
-        places = [each.slice for each in found.slice]
-        if any(isinstance(each, cst.Index) and isinstance(each.value, cst.Ellipsis) for each in places):
-            last = cst.SubscriptElement(cst.Slice(None, None))
-            spaced = [each.with_changes(comma=comma()) for each in found.slice]
-            real = real.with_changes(slice=[*spaced, last])
-        return f"{torch}.view_as_complex({code(real)})"
-
-    return transform
+    found = found.with_changes(lpar=(), rpar=())
+    real = found.with_changes(value=expression(f"{torch}.view_as_real({code(found.value)})"))
+    places = [each.slice for each in found.slice]
+    if any(isinstance(each, cst.Index) and isinstance(each.value, cst.Ellipsis) for each in places):
+        last = cst.SubscriptElement(cst.Slice(None, None))
+        spaced = [each.with_changes(comma=comma()) for each in found.slice]
+        real = real.with_changes(slice=[*spaced, last])
+    return f"{torch}.view_as_complex({code(real)})"
 
 
 def _broken_up(call: cst.Call, indent: str) -> str:
@@ -136,7 +107,7 @@ def _pieces(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:
     breaks = [comma for comma in commas if isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace)]
     between = (breaks or commas or [comma()])[-1]
     if isinstance(between.whitespace_after, cst.ParenthesizedWhitespace):
-        between = between.with_changes(whitespace_after=_without_comment(between.whitespace_after))
+        between = between.with_changes(whitespace_after=on_next_line(between.whitespace_after))
     args: list[cst.Arg] = []
     for piece in pieces:
         kept = None if piece.place is None else old.args[piece.place]
@@ -153,35 +124,19 @@ def _pieces(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:
             behind = kept.comma
         args.append(cst.Arg(value, keyword=keyword, equal=equal, star=piece.star, comma=behind))
     closing = last.comma
-    if isinstance(closing, cst.Comma) and isinstance(closing.whitespace_after, cst.ParenthesizedWhitespace):
-        used = any(piece.place == len(old.args) - 1 for piece in pieces[:-1])
-        closing = closing.with_changes(
-            whitespace_after=_without_comment(closing.whitespace_after) if used else closing.whitespace_after
-        )
+    match closing:
+        case cst.Comma(whitespace_after=cst.ParenthesizedWhitespace() as space):
+            if any(piece.place == len(old.args) - 1 for piece in pieces[:-1]):  # its comment stands there
+                closing = closing.with_changes(whitespace_after=on_next_line(space))
     args[-1] = args[-1].with_changes(comma=closing, whitespace_after_arg=last.whitespace_after_arg)
     return args
 
 
 def _inner_comma(last: cst.Arg, between: cst.Comma) -> cst.Comma:
     """The comma of what was the last argument and is no longer: its comment, and the line break of the others."""
-    space = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else None
-    after = between.whitespace_after
-    if not isinstance(space, cst.ParenthesizedWhitespace) or space.first_line.comment is None:
+    own, after = space_after(last), between.whitespace_after
+    if not isinstance(last.comma, cst.Comma) or comment_of(own) is None:
         return between
-    if not isinstance(after, cst.ParenthesizedWhitespace):
-        return between.with_changes(whitespace_after=space)
-    return between.with_changes(whitespace_after=after.with_changes(first_line=space.first_line))
-
-
-def _without_comment(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
-    plain = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
-    return space.with_changes(first_line=plain, empty_lines=[])
-
-
-def tight() -> cst.AssignEqual:
-    """`=` without spaces around it."""
-    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-
-
-def comma() -> cst.Comma:
-    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if isinstance(own, cst.ParenthesizedWhitespace) and isinstance(after, cst.ParenthesizedWhitespace):
+        own = after.with_changes(first_line=own.first_line)
+    return between.with_changes(whitespace_after=own)

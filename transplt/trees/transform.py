@@ -1,4 +1,4 @@
-"""What an edit does to the text of its node: a new text, a function of the text, or one of a small LibCST tree."""
+"""What an edit does to the text of its node: a new text, or a function of its LibCST tree, or of its text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec
 
 from transplt.trees.lazy import cst
 
 #: Gets the LibCST root of a site (an expression, a SimpleStatementLine, the Parameters of one parameter), with its long
 #: operands as placeholder names, and returns the new root, or its source text.
 Transform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
+
+_P = ParamSpec("_P")
 
 
 class CannotRewrite(Exception):
@@ -21,7 +24,7 @@ class CannotRewrite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfText:
-    """An edit that is worked out on the text of the node, with its long operands as placeholder names."""
+    """An edit for which the node is a text: something goes around all of it, or it is a string."""
 
     write: Callable[[str], str]
 
@@ -31,6 +34,29 @@ New = str | OfText | Transform
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 #: An argument with a keyword argument behind it, and a value of a dict display with another row behind it.
 _WITH_ANOTHER = ("_({}\n)", "{{_: {}\n}}")
+
+
+def edit_of(
+    *kinds: str, otherwise: str = ""
+) -> Callable[[Callable[Concatenate[Any, _P], cst.CSTNode | str]], Callable[_P, Transform]]:
+    """Makes an edit of a function of a LibCST node of some kinds: it takes all other arguments now, and the node later.
+
+    A node of another kind is refused; `otherwise` says why.
+    """
+
+    def decorated(change: Callable[Concatenate[Any, _P], cst.CSTNode | str]) -> Callable[_P, Transform]:
+        @wraps(change)
+        def given(*args: _P.args, **named: _P.kwargs) -> Transform:
+            def transform(node: cst.CSTNode) -> cst.CSTNode | str:
+                if kinds and type(node).__name__ not in kinds:
+                    raise CannotRewrite(otherwise or f"not the {kinds[0].lower()} that was expected")
+                return change(node, *args, **named)
+
+            return transform
+
+        return given
+
+    return decorated
 
 
 def refusing(reason: str) -> Transform:
@@ -56,7 +82,10 @@ def rewritten(text: str, news: Sequence[New], kind: type[ast.AST]) -> str:
         elif isinstance(new, OfText):
             current = new.write(text_of(current, text))
         else:
-            current = new(_tree(current, kind))
+            try:
+                current = new(_tree(current, kind))
+            except cst.CSTValidationError as error:
+                raise CannotRewrite(f"the new text is no expression: {error}") from None
     after = text_of(current, text)
     if issubclass(kind, ast.stmt):
         return after.rstrip("\r\n")
@@ -68,11 +97,14 @@ def rewritten(text: str, news: Sequence[New], kind: type[ast.AST]) -> str:
 def _tree(current: cst.CSTNode | str, kind: type[ast.AST]) -> cst.CSTNode:
     if not isinstance(current, str):
         return current
-    if issubclass(kind, ast.stmt):
-        return cst.parse_statement(current + "\n")
-    if issubclass(kind, ast.arg):
-        return cst.ensure_type(cst.parse_statement(f"def _({current}): pass"), cst.FunctionDef).params
-    return expression(current)
+    try:
+        if issubclass(kind, ast.stmt):
+            return cst.parse_statement(current + "\n")
+        if issubclass(kind, ast.arg):
+            return cst.ensure_type(cst.parse_statement(f"def _({current}): pass"), cst.FunctionDef).params
+        return expression(current)
+    except cst.ParserSyntaxError as error:
+        raise CannotRewrite(f"LibCST does not read it: {error.message}") from None
 
 
 @lru_cache(maxsize=256)

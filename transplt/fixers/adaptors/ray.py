@@ -15,7 +15,8 @@ from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
 from transplt.syntax.asks import has_effects, hides_arguments, keyword_of, string_of
 from transplt.syntax.names import assigned_value
-from transplt.trees.calls import keyword_replaced, one_after_the_other, without_keyword
+from transplt.trees.calls import keyword_replaced, one_after_the_other
+from transplt.trees.departures import without_keyword
 
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 

@@ -37,7 +37,8 @@ from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import statement
-from transplt.trees.calls import callee, only_argument, without_any_argument
+from transplt.trees.calls import callee, only_argument
+from transplt.trees.departures import without_any_argument
 from transplt.trees.expressions import calling_method_of
 from transplt.trees.new_calls import partial_of
 from transplt.trees.transform import New

@@ -15,7 +15,7 @@ from transplt.edits.writer import Writer
 from transplt.program.checkpoints import Holder, Loaded, free_key, states_loaded, states_saved
 from transplt.program.program import File, Program, text_of
 from transplt.syntax.scan import statement
-from transplt.trees.calls import followed_by
+from transplt.trees.expressions import followed_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def name_loss(writer: Writer, call: ast.Call, name: str, code: str, messages: tu
     """
     assert isinstance(call.func, ast.Attribute)
     source, loss, stmt = writer.work.source, call.func.value, statement(call)
-    transforms = (receiver_named(name, bare=bare), without_method)
+    transforms = (receiver_named(name, bare=bare), without_method())
     for message, transform in zip(messages, transforms, strict=True):
         writer.rewrite(stmt, code, message, transform, holes=(loss,), apart=True)
     first, last = source.extent(stmt)

@@ -29,8 +29,8 @@ from transplt.program.optimizers import asks_for_fused, optimizer_calls
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.calls import followed_by, keyword_replaced
-from transplt.trees.expressions import handed_to, method_called, scaled_by
+from transplt.trees.calls import keyword_replaced
+from transplt.trees.expressions import followed_by, handed_to, method_called, scaled_by
 from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")

@@ -26,7 +26,6 @@ from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
 from transplt.trees.calls import calling, one_after_the_other, with_first
 from transplt.trees.names import dotted as dotted_name
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU103", rank=105, versions=">=2.3", needs=(b"GradScaler",))
 #: Behind the fixer that rewrites imports.
@@ -166,7 +165,7 @@ def _called(work: Work, node: ast.expr, full: str) -> Finds:
     call = call_of(node)
     if call is None:
         return
-    new: New = with_first('"npu"')
+    new = with_first('"npu"')
     imports: tuple[str, ...] = ()
     if isinstance(node, ast.Attribute):
         work.take(node)

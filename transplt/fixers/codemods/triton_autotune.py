@@ -15,7 +15,8 @@ from transplt.edits.work import Work
 from transplt.program.triton.kernels import AUTOTUNE, Kernel, kernels_in
 from transplt.program.triton.launches import OPTIONS
 from transplt.rules.triton_names import launch_options
-from transplt.trees.calls import one_after_the_other, without_keyword
+from transplt.trees.calls import one_after_the_other
+from transplt.trees.departures import without_keyword
 
 fixer = Fixer(__name__, code="NPU567", needs=(b"triton",), words=("triton",))
 

@@ -26,7 +26,7 @@ from transplt.program.triton.values import Kind
 from transplt.rules.card_limits import card_title
 from transplt.rules.triton import page_of, refuses, types_hold_for, values_of
 from transplt.syntax.asks import string_of
-from transplt.trees.calls import without_keyword
+from transplt.trees.departures import without_keyword
 
 fixer = Fixer(__name__, code="NPU572", rank=268, needs=(b"triton",), words=("triton",))
 _AGAIN = "NPU578"

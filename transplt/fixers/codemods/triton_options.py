@@ -22,7 +22,8 @@ from transplt.program.triton.kernels import kernels_in
 from transplt.program.triton.launches import OPTIONS, launches_in
 from transplt.rules.triton_names import launch_options
 from transplt.syntax.scan import chain
-from transplt.trees.calls import one_after_the_other, without_keyword
+from transplt.trees.calls import one_after_the_other
+from transplt.trees.departures import without_keyword
 
 fixer = Fixer(__name__, code="NPU561", needs=(b"triton",), words=("triton",))
 

@@ -41,9 +41,9 @@ def claim(bench: Bench) -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
             alone = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
             if alone and not full.startswith("torch."):  # `.cuda(0)`, `.cuda(args.gpu)`
-                bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
+                bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first())
         elif full == "torch.device" and len(call.args) == 2:
-            bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last)
+            bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last())
             continue
         if (chosen := chosen_card(bench.file, call)) is not None:
             _choose(bench, call, chosen)

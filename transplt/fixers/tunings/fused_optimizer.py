@@ -14,8 +14,8 @@ from transplt.fixers.tunings.writer import writer_for
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
-from transplt.trees.calls import calling, one_after_the_other, with_keyword, without_any_argument
-from transplt.trees.departures import without_arguments
+from transplt.trees.calls import calling, one_after_the_other, with_keyword
+from transplt.trees.departures import without_any_argument, without_arguments
 
 fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
 

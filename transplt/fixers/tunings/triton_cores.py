@@ -23,8 +23,8 @@ from transplt.program.triton.order import order_matters, reach_of
 from transplt.program.triton.uses import every_launch
 from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent
-from transplt.trees.assignments import as_assignment
 from transplt.trees.calls import with_keyword
+from transplt.trees.statements import as_assignment
 
 CODE = "NPU774"
 #: Findings on a launch that has at most as many programs as there are cores then.
