@@ -121,8 +121,13 @@ class Literals:
             if self.device:
                 return self.device
             raise Uncallable(self.row, "makes a tensor on a device", f"its argument {shown(tensor.name)} is a device")
-        if tensor.max is not None:
-            return _number(tensor.dtype, tensor.max)
+        if (number := tensor.max) is not None:
+            if number - number != 0:
+                return f"float({str(number)!r})"
+            if tensor.dtype == "bool":
+                return str(bool(number))
+            whole = tensor.dtype == "int" or (number.is_integer() and "int" in tensor.dtype)
+            return str(int(number)) if whole else repr(number)
         text = tensor.digest or "None"
         if tensor.dtype == "str":
             return repr(text)
@@ -162,14 +167,6 @@ def gradients(backward: Row) -> Iterator[list[Tensor]]:
     """Those of both sides of a backward row."""
     for side in (backward.inputs, backward.outputs):
         yield [tensor for tensor in side if tensor.is_tensor]
-
-
-def _number(dtype: str, value: float) -> str:
-    if value - value != 0:
-        return f"float({str(value)!r})"
-    if dtype == "bool":
-        return str(bool(value))
-    return str(int(value)) if dtype == "int" or (value.is_integer() and "int" in dtype) else repr(value)
 
 
 def _structure(row: Row, values: Sequence[tuple[str, str]]) -> tuple[str, str]:

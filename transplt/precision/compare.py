@@ -74,23 +74,23 @@ def compare(npu: Dump, bench: Dump, given: float | None = None, jobs: int | None
     """How the two dumps differ. UnusableDump where they cannot be compared: other ranks, no common step."""
     if npu.ranks != bench.ranks:
         raise UnusableDump(
-            f"the dumps have different ranks: {_listed(npu.ranks)} on the NPU's side, {_listed(bench.ranks)} on the "
+            f"the dumps have different ranks: {_ranges(npu.ranks)} on the NPU's side, {_ranges(bench.ranks)} on the "
             "bench's; both runs need the same number of cards"
         )
     steps = tuple(sorted({*npu.steps} & {*bench.steps}))
     if not steps:
         raise UnusableDump(
-            f"the dumps have no step in common: {_listed(npu.steps)} on the NPU's side, {_listed(bench.steps)} on the "
+            f"the dumps have no step in common: {_ranges(npu.steps)} on the NPU's side, {_ranges(bench.steps)} on the "
             "bench's"
         )
     found = Comparison(npu, bench, given, steps)
     if npu.steps != bench.steps:
-        found.notes.append(f"steps differ: NPU {_listed(npu.steps)}, bench {_listed(bench.steps)}")
+        found.notes.append(f"steps differ: NPU {_ranges(npu.steps)}, bench {_ranges(bench.steps)}")
     before: dict[int, Compared] = {}
     for step in steps:
         ranks = [rank for rank in npu.ranks if (step, rank) in npu.parts and (step, rank) in bench.parts]
         if len(ranks) < len(npu.ranks):
-            found.notes.append(f"step {step}: only ranks {_listed(ranks)} are on both sides")
+            found.notes.append(f"step {step}: only ranks {_ranges(ranks)} are on both sides")
         known = {rank: each.weights for rank, each in before.items() if each.step == step - 1}
         last_step = step == steps[-1]
         tasks = [
@@ -235,7 +235,7 @@ def frames_of(npu: Part, bench: Part, found: Match, of: str = "") -> tuple[str, 
     return ()
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _ranges(numbers: Sequence[int]) -> str:
     """`0-7, 9`; at most a handful."""
     runs: list[list[int]] = []
     for number in numbers:

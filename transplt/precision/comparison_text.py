@@ -73,18 +73,15 @@ def _operator(detail: Detail, each: Match, top: int, tensor: str) -> str:
             continue
         text += f"  {visible(one.name)}  {one.dtype} {[*one.shape]}\n"
         for side, each_side in (("NPU", one), ("bench", other)):
-            text += f"    {side:<6}{_figures(each_side)}\n"
+            figures = zip(("max", "min", "mean", "norm"), each_side[3:7], strict=True)
+            known = "  ".join(f"{name} {value:.8g}" for name, value in figures if value is not None)
+            text += f"    {side:<6}{known}\n"
         text += _elements(detail, one, other, top)
     return text
 
 
 def _means(name: str, tensor: Tensor) -> bool:
     return name in (tensor.name, tensor.name.partition(".")[2])
-
-
-def _figures(tensor: Tensor) -> str:
-    figures = zip(("max", "min", "mean", "norm"), tensor[3:7], strict=True)
-    return "  ".join(f"{name} {value:.8g}" for name, value in figures if value is not None)
 
 
 def _elements(detail: Detail, one: Tensor, other: Tensor, top: int) -> str:

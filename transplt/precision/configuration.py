@@ -80,12 +80,12 @@ def others(a: Mapping[int, Mapping[str, Any]], b: Mapping[int, Mapping[str, Any]
 
 
 def _of_rank(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Other]:
-    yield from _named("versions", a, b, lambda name: name not in _OF_DEVICES, only_both=True)
-    yield from _named("environment", a, b, lambda name: not name.startswith(_OF_ENVIRONMENT) or "DETERMINISTIC" in name)
+    yield from _apart("versions", a, b, lambda name: name not in _OF_DEVICES, only_both=True)
+    yield from _apart("environment", a, b, lambda name: not name.startswith(_OF_ENVIRONMENT) or "DETERMINISTIC" in name)
     ours, theirs = list(map(str, a.get("arguments", ()))), list(map(str, b.get("arguments", ())))
     if ours != theirs:
         yield Other("arguments", "of the command line", " ".join(ours), " ".join(theirs), counts=False)
-    yield from _named("settings", a, b, lambda name: name not in _HOW)
+    yield from _apart("settings", a, b, lambda name: name not in _HOW)
     yield from _optimizers(a.get("optimizers", ()), b.get("optimizers", ()))
     mine, yours = a.get("loaders", []), b.get("loaders", [])
     for number, (one, other) in enumerate(zip(mine, yours, strict=False)):
@@ -101,7 +101,7 @@ def _of_rank(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Other]:
     yield from _weights(a["weights"], b["weights"])
 
 
-def _named(
+def _apart(
     part: str, a: Mapping[str, Any], b: Mapping[str, Any], counts: Any, *, only_both: bool = False
 ) -> Iterator[Other]:
     ours, theirs = a.get(part, {}), b.get(part, {})

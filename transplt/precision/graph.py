@@ -133,13 +133,15 @@ def picture(path: str, nodes: Sequence[Node], marked: int) -> dict[str, Any]:
     for level in depth:
         column = columns[level] = columns.get(level, -1) + 1
         places.append((column * (_WIDE + _ROOM), level * (_HIGH + _ROOM)))
-    boxes = [
-        {
-            "x": x, "y": y, "text": visible(node.kind)[:22], "first": node.first, "level": _level(node.times),
-            "title": f"{visible(node.name)}: {_told(node.times)}",
-        }
-        for node, (x, y) in zip(drawn, places, strict=True)
-    ]  # fmt: skip
+    boxes = []
+    for node, (x, y) in zip(drawn, places, strict=True):
+        if (times := node.times) is None:
+            level, distance = 5, "nothing is known of it"
+        else:
+            level = 0 if times < 0.1 else 1 if times <= 1 else 3 if times < 100 else 4
+            distance = "on one side only" if times == float("inf") else f"{figure(times, 3)} times the tolerance"
+        box = {"x": x, "y": y, "text": visible(node.kind)[:22], "first": node.first, "level": level}
+        boxes.append(box | {"title": f"{visible(node.name)}: {distance}"})
     lines = [
         (places[number][0] + _WIDE // 2, places[number][1] + _HIGH, places[other][0] + _WIDE // 2, places[other][1])
         for number, node in enumerate(drawn)
@@ -152,15 +154,3 @@ def picture(path: str, nodes: Sequence[Node], marked: int) -> dict[str, Any]:
     height = max(y for _, y in places) + _HIGH
     return {"boxes": boxes, "lines": lines, "width": width, "height": height, "wide": _WIDE, "high": _HIGH,
             "caption": caption}  # fmt: skip
-
-
-def _level(times: float | None) -> int:
-    if times is None:
-        return 5
-    return 0 if times < 0.1 else 1 if times <= 1 else 3 if times < 100 else 4
-
-
-def _told(times: float | None) -> str:
-    if times is None:
-        return "nothing is known of it"
-    return "on one side only" if times == float("inf") else f"{figure(times, 3)} times the tolerance"

@@ -43,24 +43,17 @@ def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights |
     """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors, `before`
     what the weights were in the step before."""
     known = metrics or {}
-    found = _initial_weights(matched.model, known, before) or _of_model(matched, known)
-    # A weight that is used again in the step, and what only one side does behind the first backward pass in it.
-    if found is not None and (found.kind == OPTIMIZER or _is_late(matched, found)):
-        return judge_settings(matched) or found
-    return found or judge_behind(matched, known) or _argument(matched.model)
-
-
-def _is_late(matched: Matched, found: Judgement) -> bool:
-    """Whether a forward operator of one side alone ran behind a backward one: a step ends when optimizers have stepped,
-    so without one of them it goes on."""
-    before = matched.model[: found.position]
-    forward = found.kind == STRUCTURE and found.match.row.phase == FORWARD
-    return forward and any(each.row.phase == BACKWARD for each in before)
-
-
-def _argument(model: Sequence[Match]) -> Judgement | None:
-    """An operator that another argument makes no other result with: in this step."""
-    for each in model:
+    found = _initial_weights(matched.model, known, before) or _Reading(matched, known).judgement()
+    if found is not None:
+        # A step ends when optimizers have stepped, so without one of them it goes on: a weight is used again in it, or
+        # one side alone has a forward operator behind a backward one.
+        forward = found.kind == STRUCTURE and found.match.row.phase == FORWARD
+        late = forward and any(each.row.phase == BACKWARD for each in matched.model[: found.position])
+        return (judge_settings(matched) if late or found.kind == OPTIMIZER else None) or found
+    if (behind := judge_behind(matched, known)) is not None:
+        return behind
+    # An operator that another argument makes no other result with: in this step.
+    for each in matched.model:
         if not each.one_sided and each.row.phase == FORWARD and (clause := telling_argument(each)):
             return Judgement(ARGUMENT, each, clause, each.row.name, each.position)
     return None
@@ -85,78 +78,114 @@ def _initial_weights(model: Sequence[Match], metrics: AllMetrics, before: Weight
     return None
 
 
-def _of_model(matched: Matched, metrics: AllMetrics) -> Judgement | None:
-    wiring = Wiring()
-    unrecorded = Unrecorded(matched)
-    spared = harmless(matched.model)
-    drift: Match | None = None
-    blind: Judgement | None = None
-    wired: Judgement | None = None
-    found: Judgement | None = None
-    typed = False
-    # What a module takes and gives backward is reported for its operators first, and its row may come before theirs.
-    late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in matched.model]
-    for number in sorted(range(len(matched.model)), key=lambda number: (late[number], number)):
-        each = matched.model[number]
-        row = each.row
-        if each.one_sided:
-            if number not in spared:
-                other = _other_side(matched.model, number)
-                replaced = other is not None and other.position not in spared
-                if replaced or not unrecorded.passes(each):
-                    found = Judgement(STRUCTURE, each, one_sided(each, other), row.name, number)
-                    break
-            wiring.made(each)
-            continue
-        assert each.npu is not None and each.bench is not None
-        dtypes = _dtypes(each)
-        if each.beyond and not each.wrong_input and each.inputs <= 1:
-            pair = next(
-                (one, other)
-                for one, other in zip(each.npu.outputs, each.bench.outputs, strict=False)
-                if not_finite(one) and not not_finite(other)
-            )
-            found = Judgement(OVERFLOW, each, not_finite(pair[0]), row.name, number, pair)
-            break
-        if each.inputs > 1 and row.phase == FORWARD:
-            source = each.worst_input
-            if source is not None and wiring.unknown(source[0]):
-                found = _other_input(matched, each, source, number, metrics)
+class _Reading:
+    """The operators of a step one by one, up to the first that settles what diverged."""
+
+    def __init__(self, matched: Matched, metrics: AllMetrics) -> None:
+        self.matched, self.metrics = matched, metrics
+        self.wiring = Wiring()
+        self.unrecorded = Unrecorded(matched)
+        self.spared = harmless(matched.model)
+        # What may have diverged first, as is judged by what comes after it: an operator that is apart at all, one whose
+        # outputs have no figures that tell, one that is given another tensor; and whether types differ so far.
+        self.drift: Match | None = None
+        self.blind: Judgement | None = None
+        self.wired: Judgement | None = None
+        self.typed = False
+
+    def judgement(self) -> Judgement | None:
+        """The first divergence of the operators, None where they are the same."""
+        model, found = self.matched.model, None
+        # What a module takes and gives backward is reported for its operators first, its row may come before theirs.
+        late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in model]
+        for each in sorted(model, key=lambda each: (late[each.position], each.position)):
+            found = self._one_sided(each) if each.one_sided else self._two_sided(each)
+            if found is not None:
                 break
-            if source is not None and wired is None and (makers := wiring.makers(*source)):
-                clause = f"{how_far(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
-                wired = Judgement(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
-                wired.of = _passed_to(matched, each, source[0])
-        elif row.phase == BACKWARD and drift is None and each.inputs > WORSE and each.worst_input in _gradients(each):
-            assert each.worst_input is not None
-            clause = f"{how_far(each.worst_input, metrics)}, and every operator before agrees"
-            name = f"{row.name} {each.worst_input[0].name}"
-            found = Judgement(WIRING, each, clause, name, number, each.worst_input)
-            break
-        elif each.outputs > 1 and each.outputs > WORSE * each.inputs:
-            clause = dtypes or how_far(each.worst, metrics)
-            found = Judgement(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
-            break
-        elif dtypes:
-            found = Judgement(NUMERIC, each, dtypes, row.name, number, each.worst)
-            break
-        elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := other_argument(each)):
-            blind = Judgement(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
-        if wired is None and row.phase == FORWARD and (cast := _other_type(each)) is not None and not typed:
-            clause = f"in {cast[0].dtype} and not in {cast[1].dtype}, and no recorded operator made it so"
-            wired = Judgement(WIRING, each, clause, f"{row.name} {cast[0].name}", number, cast)
-        typed = typed or any(one.dtype != other.dtype for one, other in pairs(each.npu.outputs, each.bench.outputs))
+            self.wiring.made(each)
+        if found is None and (drift := self.drift) is not None:
+            clause = how_far(drift.worst or drift.worst_input, self.metrics)
+            found = Judgement(DRIFT, drift, clause, drift.row.name, drift.position)
+        if self.wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
+            found = self.wired
+        if found is not None and (cause := self.unrecorded.behind(self.drift or found.match)) is not None:
+            found = Judgement(STRUCTURE, cause, one_sided(cause), cause.row.name, cause.position)
+        return self.blind if self.blind is not None and found is not None and found.kind != STRUCTURE else found
+
+    def _one_sided(self, each: Match) -> Judgement | None:
+        if each.position in self.spared:
+            return None
+        other = _other_side(self.matched.model, each.position)
+        replaced = other is not None and other.position not in self.spared
+        if not replaced and self.unrecorded.passes(each):
+            return None
+        return Judgement(STRUCTURE, each, one_sided(each, other), each.row.name, each.position)
+
+    def _two_sided(self, each: Match) -> Judgement | None:
+        npu, bench, row = each.npu, each.bench, each.row
+        assert npu is not None and bench is not None
+        if each.beyond and not each.wrong_input and each.inputs <= 1:
+            both = zip(npu.outputs, bench.outputs, strict=False)
+            pair = next((one, other) for one, other in both if not_finite(one) and not not_finite(other))
+            return Judgement(OVERFLOW, each, not_finite(pair[0]), row.name, each.position, pair)
+        if (found := self._given_another(each) or self._makes_another(each)) is not None:
+            return found
+        if self.wired is None and row.phase == FORWARD and not self.typed:
+            for one, other in pairs(npu.inputs, bench.inputs):
+                if one.dtype != other.dtype:
+                    clause = f"in {one.dtype} and not in {other.dtype}, and no recorded operator made it so"
+                    name = f"{row.name} {one.name}"
+                    self.wired = Judgement(WIRING, each, clause, name, each.position, (one, other))
+                    break
+        self.typed = self.typed or any(one.dtype != other.dtype for one, other in pairs(npu.outputs, bench.outputs))
         if max(each.inputs, each.outputs) > 1:
-            drift = drift or each
-        wiring.made(each)
-    if found is None and drift is not None:
-        clause = how_far(drift.worst or drift.worst_input, metrics)
-        found = Judgement(DRIFT, drift, clause, drift.row.name, drift.position)
-    if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
-        found = wired
-    if found is not None and (cause := unrecorded.behind(drift or found.match)) is not None:
-        found = Judgement(STRUCTURE, cause, one_sided(cause), cause.row.name, cause.position)
-    return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
+            self.drift = self.drift or each
+        return None
+
+    def _given_another(self, each: Match) -> Judgement | None:
+        """Something that no operator of the run made (a parameter or data), or what another operator made."""
+        source, row = each.worst_input, each.row
+        if source is None:
+            return None
+        given = f"{row.name} {source[0].name}"
+        if row.phase == BACKWARD and self.drift is None and each.inputs > WORSE:
+            assert each.npu is not None and each.bench is not None
+            if source in pairs(each.npu.inputs, each.bench.inputs):  # without what its forward call took in
+                clause = f"{how_far(source, self.metrics)}, and every operator before agrees"
+                return Judgement(WIRING, each, clause, given, each.position, source)
+        if row.phase != FORWARD or each.inputs <= 1:
+            return None
+        if self.wiring.unknown(source[0]):
+            clause = how_far(source, self.metrics)
+            name = _parameter(self.matched, source[0])
+            if name and _was_same(self.matched.model[: each.position], name):
+                clause += f" where it is used again, in {row.name}, and at first it was the same"
+                return Judgement(OPTIMIZER, each, clause, name, each.position, source)
+            kind = WEIGHTS if name else DATA
+            return Judgement(kind, each, clause, name or given, each.position, source, other_argument(each))
+        if self.wired is None and (makers := self.wiring.makers(*source)):
+            clause = f"{how_far(source, self.metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
+            self.wired = Judgement(WIRING, each, clause, given, each.position, source)
+            self.wired.of = _passed_to(self.matched, each, source[0])
+        return None
+
+    def _makes_another(self, each: Match) -> Judgement | None:
+        """A bad output of good inputs."""
+        if each.inputs > 1 and each.row.phase == FORWARD:
+            return None
+        dtypes = _dtypes(each)
+        if each.outputs > 1 and each.outputs > WORSE * each.inputs:
+            clause = (dtypes or how_far(each.worst, self.metrics)) + other_argument(each)
+            return Judgement(NUMERIC, each, clause, each.row.name, each.position, each.worst)
+        if dtypes:
+            return Judgement(NUMERIC, each, dtypes, each.row.name, each.position, each.worst)
+        # Of integers and truth the largest and the smallest value are known, by which outputs cannot be judged.
+        made = [tensor for tensor in each.npu.outputs if tensor.is_tensor] if each.npu is not None else []
+        blind = bool(made) and all(t.mean is None and t.path is None and t.digest is None for t in made)
+        if blind and self.blind is None and each.row.phase == FORWARD and (argument := other_argument(each)):
+            clause = f"alike in its figures{argument}"
+            self.blind = Judgement(NUMERIC, each, clause, each.row.name, each.position)
+        return None
 
 
 def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:
@@ -170,40 +199,6 @@ def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:
             break
         name, found = record.parents.get(name, ""), name
     return found
-
-
-def _gradients(each: Match) -> list[tuple[Tensor, Tensor]]:
-    """What came into a backward operator, without what its forward call took in."""
-    assert each.npu is not None and each.bench is not None
-    return [*pairs(each.npu.inputs, each.bench.inputs)]
-
-
-def _other_type(each: Match) -> tuple[Tensor, Tensor] | None:
-    """An input that is of another type."""
-    assert each.npu is not None and each.bench is not None
-    both = pairs(each.npu.inputs, each.bench.inputs)
-    return next(((one, other) for one, other in both if one.dtype != other.dtype), None)
-
-
-def _is_blind(each: Match) -> bool:
-    """Whether the outputs cannot be judged: integers and truth by their largest and smallest value."""
-    assert each.npu is not None
-    made = [tensor for tensor in each.npu.outputs if tensor.is_tensor]
-    return bool(made) and all(t.mean is None and t.path is None and t.digest is None for t in made)
-
-
-def _other_input(
-    matched: Matched, each: Match, source: tuple[Tensor, Tensor], number: int, metrics: AllMetrics
-) -> Judgement:
-    """Something that no operator of the run made: a parameter or data."""
-    name = _parameter(matched, source[0])
-    clause = how_far(source, metrics)
-    if name and _was_same(matched.model[:number], name):
-        clause += f" where it is used again, in {each.row.name}, and at first it was the same"
-        return Judgement(OPTIMIZER, each, clause, name, number, source)
-    kind = WEIGHTS if name else DATA
-    name = name or f"{each.row.name} {source[0].name}"
-    return Judgement(kind, each, clause, name, number, source, other_argument(each))
 
 
 def _parameter(matched: Matched, tensor: Tensor) -> str:

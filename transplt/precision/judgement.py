@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.precision.how import how
@@ -61,19 +60,15 @@ def telling_argument(each: Match) -> str:
 
     Whole numbers may count axes from either end, and truth may say where a result is put."""
     assert each.npu is not None and each.bench is not None
-    for one, other in _same_places(each.npu, each.bench):
+    there = {tensor.name: tensor for tensor in each.bench.inputs if not tensor.is_tensor}
+    for one in each.npu.inputs:
+        other = there.get(one.name)
+        if one.is_tensor or other is None or one.dtype != other.dtype or one.dtype not in ("float", "str"):
+            continue
         ours, theirs = value_of(one), value_of(other)
-        told = one.dtype == other.dtype and one.dtype in ("float", "str") and ours != theirs
-        if told and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
+        if ours != theirs and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
             return f"its argument {one.name} is {ours} and not {theirs}"
     return ""
-
-
-def _same_places(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
-    there = {tensor.name: tensor for tensor in bench.inputs if not tensor.is_tensor}
-    for one in npu.inputs:
-        if not one.is_tensor and one.name in there:
-            yield one, there[one.name]
 
 
 def value_of(tensor: Tensor) -> str:

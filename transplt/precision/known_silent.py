@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from transplt.precision.record import Row, Tensor
+from transplt.precision.record import Row
 from transplt.render.cell import visible
 from transplt.rules.silent_errors import Given, SilentError, errors_of_recorded, holds
 
 
 def known_of(row: Row) -> list[SilentError]:
     """The rows of the table that may hold for a recorded call."""
-    return [each for each in errors_of_recorded(row.api) if holds(each, lambda name: _given(row, name)) is not False]
+    return [each for each in errors_of_recorded(row.api) if holds(each, lambda name: _argument(row, name)) is not False]
 
 
 def known_lines(rows: Iterable[Row]) -> list[str]:
@@ -34,17 +34,13 @@ def rows_called(rows: Sequence[Row], names: Iterable[str]) -> list[Row]:
     return [row for row in rows if row.name in calls]
 
 
-def _given(row: Row, name: str) -> Given | None:
+def _argument(row: Row, name: str) -> Given | None:
     """What a record says of an argument: only those that were given by their names have one."""
     found = next((tensor for tensor in row.inputs if tensor.name == f"kwargs.{name}"), None)
     if found is None:
-        return Given() if any(_by_position(tensor) for tensor in row.inputs[1:]) else None
+        return Given() if any(not tensor.name.startswith("kwargs.") for tensor in row.inputs[1:]) else None
     if found.is_tensor:
         return Given(shape=found.shape)
     if found.dtype in ("int", "bool", "float") and found.max is not None:
         return Given(known=True, value=found.max)
     return Given(known=True) if found.dtype in ("None", "NoneType") else Given()
-
-
-def _by_position(tensor: Tensor) -> bool:
-    return not tensor.name.startswith("kwargs.")

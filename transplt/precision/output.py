@@ -109,10 +109,9 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
 def plain_rows(lines: Sequence[Line]) -> list[dict[str, object]]:
     """The table as objects, without the stacks."""
     names = [name.lower().replace(" ", "_") for name in header("auto")]
-    return [
-        dict(zip(names, (_plain(value) for value in cells(line, "auto", {})[:-1]), strict=False)) for line in lines
-    ]
-
-
-def _plain(value: object) -> object:
-    return None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
+    rows: list[dict[str, object]] = []
+    for line in lines:
+        values = cells(line, "auto", {})[:-1]
+        known = [None if v == "" or (isinstance(v, float) and not math.isfinite(v)) else v for v in values]
+        rows.append(dict(zip(names, known, strict=False)))
+    return rows

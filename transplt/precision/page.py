@@ -32,6 +32,10 @@ def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") 
     """The bytes of the page, UTF-8. `graph` is the file of a graph that is drawn in it."""
     model = detail.matched.model
     bad = [line for line in detail.lines if line.reached != "Yes"]
+    drawn = None
+    if graph:
+        verdict, nodes = detail.compared.verdict, read_graph(graph)
+        drawn = picture(graph, nodes, mark(nodes, model, verdict.match if verdict is not None else None))
     return fill(
         "compare.html.j2",
         sentence=visible(sentence(found)),
@@ -42,7 +46,7 @@ def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") 
         weights=weight_bars(detail.matched),
         scatter=_scatter(model),
         tree=_tree(detail),
-        graph=_graph(graph, detail) if graph else None,
+        graph=drawn,
         picture=_picture(detail),
         rows=[
             (
@@ -69,22 +73,11 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
         ("Bench", visible(found.bench.path)),
         ("Shown", f"step {at.step}, rank {at.rank}"),
         ("Operators", f"{at.operators}, of which {at.differing} differ"),
-        *([("Behind the last backward pass", behind)] if (behind := _behind(found)) else []),
+        *([("Behind the last backward pass", behind)] if (behind := found.behind.not_compared) else []),
         ("Ranks", f"{len(found.npu.ranks)}"),
         ("Rule of ptdbg", ptdbg),
         ("transplt", transplt.__version__),
     ]
-
-
-def _graph(path: str, detail: Detail) -> dict[str, Any]:
-    verdict = detail.compared.verdict
-    nodes = read_graph(path)
-    return picture(path, nodes, mark(nodes, detail.matched.model, verdict.match if verdict is not None else None))
-
-
-def _behind(found: Comparison) -> str:
-    """What runs behind the last backward pass and was not compared."""
-    return found.behind.not_compared
 
 
 def _level(each: Match) -> int:

@@ -46,7 +46,9 @@ def sentence(found: Comparison) -> str:
     if first is None:
         clauses = [agreeing(found), *_behind(found), *([found.noise] if found.noise else [])]
         return f"{before}no divergence: {'; '.join(clauses)}"
-    return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
+    where = place(first.source)
+    called = f", called at {where}" if where else ""
+    return f"{before}first divergence: {_where(found, first)}{_what(first)}{called}"
 
 
 def agreeing(found: Comparison) -> str:
@@ -117,8 +119,3 @@ def _what(first: Compared) -> str:
         return f"the optimizer's step: {name} {'was' if done else 'is'} {how}"
     distance = f" ({figure(verdict.match.outputs, 3)} times the tolerance)" if verdict.match.outputs > 1 else ""
     return f"{name}: its inputs agree and its output is {how}{distance}"
-
-
-def _line(first: Compared) -> str:
-    where = place(first.source)
-    return f", called at {where}" if where else ""

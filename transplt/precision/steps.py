@@ -71,7 +71,8 @@ class Step:
             if gap > 1 and not any(_of(one).startswith(f"{name}.") for name in noise):
                 clause = f"taken with a state that is {how(one, other)} ({_of(one)})"
                 return self._judged(OPTIMIZER, clause, (one, other))
-        for before, after in zip(pairs(npu.parameters, bench.parameters), _outputs(npu, bench), strict=False):
+        outputs = ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is(one, "output"))
+        for before, after in zip(pairs(npu.parameters, bench.parameters), outputs, strict=False):
             wrong = overflows(after[0]) and not overflows(after[1]) and not overflows(before[0])
             if _of(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
                 return self._judged(OPTIMIZER, f"given the same and has {_of(after[0])} {clause}", after)
@@ -156,10 +157,6 @@ def _is(tensor: Tensor, kind: str) -> bool:
 def _of(tensor: Tensor) -> str:
     """The name of the parameter (and state) of a tensor of a row."""
     return tensor.name.partition(".")[2]
-
-
-def _outputs(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
-    return ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is(one, "output"))
 
 
 def _settings(npu: Row, bench: Row, prefix: str = "") -> str:

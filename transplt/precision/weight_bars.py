@@ -24,9 +24,12 @@ def weight_bars(matched: Matched) -> list[dict[str, Any]]:
             room = (high - low) or 1.0
             sides = [_side(tensor, low, room, number) for number, tensor in enumerate(both)]
             apart = both[0][3:7] != both[1][3:7]
-            shown = {"name": visible(name), "shape": str([*both[0].shape]), "sides": sides, "apart": apart,
-                     "figures": [_figures(tensor) for tensor in both]}  # fmt: skip
-            found.append(shown)
+            figures = []
+            for tensor in both:
+                values = zip(("max", "min", "mean", "norm"), tensor[3:7], strict=True)
+                figures.append(", ".join(f"{of} {figure(value, 4)}" for of, value in values if value is not None))
+            found.append({"name": visible(name), "shape": str([*both[0].shape]), "sides": sides, "apart": apart,
+                          "figures": figures})  # fmt: skip
     found.sort(key=lambda row: not row["apart"])
     return found[:_MOST]
 
@@ -45,8 +48,3 @@ def _side(tensor: Tensor, low: float, room: float, number: int) -> dict[str, Any
         begin, end = x(tensor.mean - deviation), x(tensor.mean + deviation)
         found["box"] = {"x": begin, "width": max(round(end - begin, 1), 1.0)}
     return found
-
-
-def _figures(tensor: Tensor) -> str:
-    values = zip(("max", "min", "mean", "norm"), tensor[3:7], strict=True)
-    return ", ".join(f"{name} {figure(value, 4)}" for name, value in values if value is not None)

@@ -76,9 +76,8 @@ def moved(before: Both, after: Both) -> str:
     if len({tensor.shape for tensor in (*before, *after)}) > 1:
         return ""
     ratios, apart, known = [], 0, 0
-    for at in range(4):
-        four = (_figures(tensor)[at] for tensor in (before[0], after[0], before[1], after[1]))
-        a, b, c, d = four
+    four = (tensor[3:7] for tensor in (before[0], after[0], before[1], after[1]))
+    for at, (a, b, c, d) in enumerate(zip(*four, strict=True)):
         if a is None or b is None or c is None or d is None:
             continue
         ours, theirs = b - a, d - c
@@ -94,7 +93,3 @@ def moved(before: Both, after: Both) -> str:
     if len(ratios) > 1 and all(abs(each - middle) <= _AGREE * max(abs(middle), 0.1) for each in ratios):
         return "moved not at all" if abs(middle) < 1e-3 else f"moved {figure(middle, 3)} times as far as on the bench"
     return "moved otherwise than on the bench"
-
-
-def _figures(tensor: Tensor) -> tuple[float | None, ...]:
-    return tensor.max, tensor.min, tensor.mean, tensor.norm

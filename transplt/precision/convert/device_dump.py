@@ -132,7 +132,8 @@ def _tensor(message: bytes, side: str, index: int) -> DeviceTensor:
         raise ValueError(f"{side} {index} has the type {kind}, which is not read")
     dims = tuple(_dims(shape))
     dtype = _TYPES[kind]
-    if math.prod(dims) * _width(dtype) != size:
+    width = 1 if dtype == "bool" else int(re.sub(r"\D", "", dtype)) // 8
+    if math.prod(dims) * width != size:
         raise ValueError(f"{side} {index} has {size} bytes, which are not {dtype} of the shape {list(dims)}")
     return DeviceTensor(side, index, dtype, _FORMATS.get(layout, f"format {layout}"), dims, size)
 
@@ -153,12 +154,6 @@ def _dims(shape: Any) -> Iterator[int]:
                     end += 1
                 yield from (each for _, each in fields(b"\x08" + value[at : end + 1]) if isinstance(each, int))
                 at = end + 1
-
-
-def _width(dtype: str) -> int:
-    if dtype in ("bool", "int8", "uint8"):
-        return 1
-    return int(re.sub(r"\D", "", dtype)) // 8
 
 
 def _array(data: bytes, tensor: DeviceTensor) -> Array:

@@ -19,7 +19,7 @@ from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import runs_backward
-from transplt.syntax.files import File, Files
+from transplt.syntax.files import Files
 from transplt.syntax.modules import imported_names, module_name
 
 
@@ -49,7 +49,9 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
     """The probe copy of the program that begins in `main`; `files` are its Python files by their paths."""
     project = _project(files, main)
     program = _program(project, _reached(project, main))
-    if not makes_trainers(program) and not any(_trains(file) for file in program.files):
+    if not makes_trainers(program) and not any(
+        runs_backward(file, call) for file in program.files for call in file.scan.calls
+    ):
         # What trains is imported by other ways than by its name.
         program = _program(project, [main, *(path for path in sorted(files) if path != main and not _tests(path))])
     bench = {file.path: Edits(file) for file in program.files}
@@ -111,10 +113,6 @@ def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
     return program_of([file for file in files if file is not None], project)
 
 
-def _trains(file: File) -> bool:
-    return any(runs_backward(file, call) for call in file.scan.calls)
-
-
 def _call(probing: Probing, seed: int) -> str:
     given = [f"seed={seed}"]
     given += [f'task="{probing.task}"'] if probing.task != "statistics" else []
@@ -128,17 +126,14 @@ def _call(probing: Probing, seed: int) -> str:
 def _head(edits: Edits, call: str) -> None:
     """The import of the probe, and its start, above all other code: what is bound before it is never recorded."""
     body = edits.file.scan.tree.body
-    first = next((node for at, node in enumerate(body) if not _is_docstring(node, at) and not _is_future(node)), None)
+    first = None
+    for at, node in enumerate(body):
+        docstring = at == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not (docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
+            first = node
+            break
     lines = f"import {PROBE}\n" + (f"\n{call}\n" if call else "")
     if first is None:
         edits.at_end(lines.removesuffix("\n"))
     elif not edits.above(first, lines.removesuffix("\n")):
         edits.report(first, f"nothing goes in above this line: put {call or PROBE} there by hand")
-
-
-def _is_docstring(node: ast.stmt, at: int) -> bool:
-    return at == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_future(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"

@@ -98,10 +98,11 @@ def loss_text(answer: Answer) -> str:
     limits = judged.limits
     names = f"`{found.names[0]}`" if found.names[0] == found.names[1] else f"`{found.names[0]}` and `{found.names[1]}`"
     lines = [f"transplt loss: {sentence(answer)}", ""]
+    extent = "in the order of the logs" if found.by_order else f"{found.pairs[0].place} to {found.pairs[-1].place}"
     rows = [
         ("A", f"{a}: {many(found.counts[0], 'value')}"),
         ("B", f"{b}: {many(found.counts[1], 'value')}"),
-        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {_extent(found)}"),
+        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {extent}"),
         ("limits", f"mean |A - B| up to {figure(limits.absolute)}, or up to {share(limits.share)} of the loss of B"),
     ]  # fmt: skip
     rows += [(f"part {n} of {len(judged.parts)}", _part(part, answer)) for n, part in enumerate(judged.parts, 1)]
@@ -113,10 +114,6 @@ def loss_text(answer: Answer) -> str:
     rows += [("note", remark) for remark in remarks(answer)]
     lines += [f"  {label:<12}{visible(text)}" for label, text in rows]
     return "\n".join(lines) + "\n"
-
-
-def _extent(found: Paired) -> str:
-    return "in the order of the logs" if found.by_order else f"{found.pairs[0].place} to {found.pairs[-1].place}"
 
 
 def remarks(answer: Answer) -> list[str]:

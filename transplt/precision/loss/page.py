@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import transplt
 from transplt.precision.loss.answer_text import Answer, advice, drift, fifth_text, remarks, sentence, share
-from transplt.precision.loss.verdict import Judged
 from transplt.render import plots
 from transplt.render.cell import figure, many, visible
 from transplt.render.templates import asset, fill
@@ -37,7 +36,11 @@ def loss_page(answer: Answer) -> bytes:
         advice=[visible(text) for text in advice(answer)],
         remarks=[visible(text) for text in remarks(answer)],
         plots=[plot for plot in drawn if plot is not None],
-        parts=_parts(judged),
+        parts=[
+            (part.first.place, part.last.place, figure(part.mean, 4), share(part.share),
+             "fine" if judged.limits.holds(part.mean, part.loss) else "apart")
+            for part in judged.parts
+        ],
         rows=[
             (pair.place, figure(pair.a), figure(pair.b), figure(abs(pair.a - pair.b), 4)) for pair in pairs[:_MOST_ROWS]
         ],
@@ -62,11 +65,3 @@ def _facts(answer: Answer) -> list[tuple[str, str]]:
     if answer.fifth is not None:
         facts.append(("First fifth", fifth_text(answer.fifth)))
     return facts
-
-
-def _parts(judged: Judged) -> list[tuple[str, ...]]:
-    return [
-        (part.first.place, part.last.place, figure(part.mean, 4), share(part.share),
-         "fine" if judged.limits.holds(part.mean, part.loss) else "apart")
-        for part in judged.parts
-    ]  # fmt: skip

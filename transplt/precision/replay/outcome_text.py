@@ -90,6 +90,7 @@ def _reasons(left: Sequence[tuple[str, str, str]]) -> list[str]:
 
 def replay_json(found: Outcome) -> dict[str, Any]:
     """All of it as an object."""
+    kinds = ("gives_something_else", "agrees", "unknown")
     return {
         "format": FORMAT,
         "sentence": sentence(found),
@@ -106,13 +107,8 @@ def replay_json(found: Outcome) -> dict[str, Any]:
             {"name": visible(name), "why": visible(f"{clause}: {detail}" if detail else clause)}
             for name, clause, detail in found.left
         ],
-        "beside": _beside(found.beside),
+        "beside": None if found.beside is None else {
+            kind: [*map(visible, rows)] for kind, rows in zip(kinds, found.beside, strict=True)
+        },
         "rows": plain_rows(found.lines),
-    }
-
-
-def _beside(beside: Sequence[list[str]] | None) -> dict[str, list[str]] | None:
-    if beside is None:
-        return None
-    names = ("gives_something_else", "agrees", "unknown")
-    return {name: [visible(each) for each in rows] for name, rows in zip(names, beside, strict=True)}
+    }  # fmt: skip

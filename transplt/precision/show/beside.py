@@ -47,7 +47,8 @@ class Beside:
 def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iterator[Beside]:
     """Each tensor that both operators have, in order; the elements where both dumps have them."""
     for one, other in zip_tensors(npu[1], bench[1]):
-        same = _figures_equal(one, other)
+        sides = [(t.dtype, t.shape, t.digest, *map(str, (t.max, t.min, t.mean, t.norm))) for t in (one, other)]
+        same = sides[0] == sides[1]
         found = Beside(one.name, "", _figures(one, other))
         arrays = [elements(record, tensor) for record, tensor in ((npu[0], one), (bench[0], other))]
         if arrays[0] is not None and arrays[1] is not None:
@@ -64,11 +65,6 @@ def zip_tensors(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
     """The tensors of two operators that belong together: inputs, parameters, outputs."""
     for one, other in ((npu.inputs, bench.inputs), (npu.parameters, bench.parameters), (npu.outputs, bench.outputs)):
         yield from ((a, b) for a, b in pairs(one, other) if a.is_tensor)
-
-
-def _figures_equal(one: Tensor, other: Tensor) -> bool:
-    sides = [(t.dtype, t.shape, t.digest, *map(str, (t.max, t.min, t.mean, t.norm))) for t in (one, other)]
-    return sides[0] == sides[1]
 
 
 def _figures(one: Tensor, other: Tensor) -> list[tuple[str, str, str]]:

@@ -56,10 +56,8 @@ def _near(name: str, names: list[str]) -> list[str]:
     holding = [each for each in names if wanted in each.lower()]
     # `gelu` is nearer to gelu than to GELUActivation, or a kernel whose name holds it.
     holding.sort(key=lambda each: wanted not in re.split(r"[._]", each.lower()))
-    return holding[:3] or get_close_matches(name, names, 3, 0.4) or _by_function(wanted, names)
-
-
-def _by_function(name: str, names: list[str]) -> list[str]:
-    """By the function alone: `gleu` for Functional.gelu.0.forward."""
+    if near := holding[:3] or get_close_matches(name, names, 3, 0.4):
+        return near
+    # By the function alone: `gleu` for Functional.gelu.0.forward.
     functions = {called(each).api.rpartition(".")[2].lower(): each for each in reversed(names)}
-    return [functions[each] for each in get_close_matches(name, list(functions), 3, 0.6)]
+    return [functions[each] for each in get_close_matches(wanted, list(functions), 3, 0.6)]

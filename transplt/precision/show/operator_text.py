@@ -7,7 +7,7 @@ from typing import Any
 from transplt.precision.elements import Array
 from transplt.precision.record import Row, Tensor
 from transplt.precision.sentence import place
-from transplt.precision.show.beside import Beside, Element
+from transplt.precision.show.beside import Beside
 from transplt.precision.show.operator import Found
 from transplt.render.cell import figure, visible
 
@@ -79,13 +79,11 @@ def beside_text(found: Beside) -> list[str]:
         if elements:
             lines.append(f"  largest {title} errors of {found.size} elements, {found.apart} of them differ:")
             lines.append(f"    {'index':>10}  {'position':<18}{'NPU':<16}{'bench':<16}{'absolute':<14}relative")
-            lines += [f"    {_element(each)}" for each in elements]
+            for each in elements:
+                sides = f"{figure(each.npu):<16}{figure(each.bench):<16}"
+                errors = f"{figure(each.absolute, 4):<14}{figure(each.relative, 4)}"
+                lines.append(f"    {each.index:>10}  {list(each.position)!s:<18}{sides}{errors}")
     return lines
-
-
-def _element(each: Element) -> str:
-    values = f"{figure(each.npu):<16}{figure(each.bench):<16}{figure(each.absolute, 4):<14}{figure(each.relative, 4)}"
-    return f"{each.index:>10}  {list(each.position)!s:<18}{values}"
 
 
 def row_json(found: Found, row: Row, beside: list[Beside]) -> dict[str, Any]:

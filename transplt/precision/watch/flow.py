@@ -49,7 +49,9 @@ class Flow:
         numbers = (tensor.max for tensor in row.inputs if not tensor.is_tensor and tensor.max is not None)
         if any(math.isinf(number) or abs(number) >= FLOAT16_MAX for number in numbers):
             return True
-        if row.api.rpartition(".")[2] in _MASKS and any(_is_largest(tensor) for tensor in row.inputs):
+        if row.api.rpartition(".")[2] in _MASKS and any(
+            tensor.is_tensor and tensor.size == 1 and overflows(tensor) for tensor in row.inputs
+        ):
             return True
         return any(print_of(tensor) in self._spared for tensor in row.inputs if tensor.is_tensor)
 
@@ -59,7 +61,3 @@ def _is_bounded(tensor: Tensor) -> bool:
     if tensor.max is None or tensor.min is None or tensor.max != tensor.max:
         return False
     return overflows(tensor) and (abs(tensor.max) < FLOAT16_MAX or abs(tensor.min) < FLOAT16_MAX or tensor.max < 0)
-
-
-def _is_largest(tensor: Tensor) -> bool:
-    return tensor.is_tensor and tensor.size == 1 and overflows(tensor)

@@ -6,7 +6,7 @@ from typing import Any
 
 from transplt.precision.sentence import place
 from transplt.precision.watch.points import POINTS
-from transplt.precision.watch.watching import Hit, Watched
+from transplt.precision.watch.watching import Watched
 from transplt.render.cell import many, visible
 
 FORMAT = 1
@@ -31,20 +31,17 @@ def watch_text(watched: Watched, dumps: int) -> str:
             continue
         hits, count = watched.hits[point.name], watched.counts[point.name]
         lines += ["", f"{point.name} ({point.guide}): {many(count, 'time')}", f"  {point.meaning}"]
-        lines += [f"  {_line(hit, dumps)}" for hit in hits[:_MOST_SHOWN]]
+        for hit in hits[:_MOST_SHOWN]:
+            dump = f"{hit.dump}, " if dumps > 1 else ""
+            line = visible(f"{dump}step {hit.step}, rank {hit.rank}: {hit.row} {hit.tensor}: {hit.why}")
+            where = place(hit.frames)
+            lines.append(f"  {line}, at {where}" if where else f"  {line}")
         if count > _MOST_SHOWN:
             names = {(hit.row, hit.tensor) for hit in hits}
             lines.append(f"  and {count - _MOST_SHOWN} more, of {many(len(names), 'tensor')} in all (--format json)")
     if watched.remarks:
         lines += ["", *(f"note: {visible(remark)}" for remark in watched.remarks)]
     return "\n".join(lines) + "\n"
-
-
-def _line(hit: Hit, dumps: int) -> str:
-    where = place(hit.frames)
-    dump = f"{hit.dump}, " if dumps > 1 else ""
-    line = f"{dump}step {hit.step}, rank {hit.rank}: {hit.row} {hit.tensor}: {hit.why}"
-    return visible(line) + (f", at {where}" if where else "")
 
 
 def list_text() -> str:
