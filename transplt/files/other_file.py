@@ -44,17 +44,16 @@ def migrate_other(
     off = settings.ignored_codes(path)
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
-    has_twin = bool(root) and has_npu_twin(root, path, kind)
     for_cuda = is_for_cuda(path, kind, project, text)
+    beside = FILE_BESIDE if root and has_npu_twin(root, path, kind) else PROJECT_BESIDE if for_cuda else ""
     done = Rewritten(text)
-    if source is not None and not has_twin and not for_cuda:
+    if source is not None and not beside:
         stages.enter(stages.SEARCHED)
         done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
         done.findings = list(handled(tuple(done.findings), project))
     stages.enter(stages.COUNTED)
     known = _known(text, done)
-    beside = FILE_BESIDE if has_twin else PROJECT_BESIDE if for_cuda else why_left(path, kind, project)
-    other = scan_other_file(text, path, kind, target, off, beside, known)
+    other = scan_other_file(text, path, kind, target, off, beside or why_left(path, kind, project), known)
     found = other.findings
     read = for_cuda or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
     if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
@@ -104,8 +103,5 @@ def _known(text: bytes, done: Rewritten) -> Known:
 
 def _not_reported(findings: list[Finding], known: Known) -> list[Finding]:
     """The findings of places that nobody else speaks of, and remarks on memory."""
-
-    def is_news(each: Finding) -> bool:
-        return each.code == OF_MEMORY or known(each.span.start, max(each.span.end, each.span.start + 1)) is None
-
-    return [each for each in findings if is_news(each)]
+    places = [(each, each.span.start, max(each.span.end, each.span.start + 1)) for each in findings]
+    return [each for each, start, end in places if each.code == OF_MEMORY or known(start, end) is None]

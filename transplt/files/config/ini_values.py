@@ -38,5 +38,5 @@ def values(utf8: bytes) -> list[Value]:
             if WORD.search(text) or WORD.search(name):
                 key = (start + entry.start(1), start + entry.end(1))
                 extent = None if text.endswith("\\") else inner
-                found.append(Value(text, name, here, extent, whole, key, lines=() if extent is None else (extent,)))
+                found.append(Value(text, name, here, extent, whole, key))
     return found

@@ -87,8 +87,7 @@ class _Reader:
                 holder.texts[name] = text
             if self.open and (wanted or (key is not None and WORD.search(name))):
                 extent = inner if quoted and b"\\" not in raw else None
-                lines = () if extent is None else (extent,)
-                self.found.append(Value(text, name, holder, extent, (at, end), key, around.last, lines))
+                self.found.append(Value(text, name, holder, extent, (at, end), key, around.last))
         around.count, around.last = around.count + 1, text
         return end - 1
 

@@ -93,6 +93,5 @@ class _Reader:
         if WORD.search(text) or (key is not None and WORD.search(name)):
             verbatim = quotes == 1 and (raw[:1] == b"'" or b"\\" not in raw)
             extent = (row.start + 1, row.end - 1) if verbatim else None
-            lines = () if extent is None else (extent,)
-            self.found.append(Value(text, name, holder, extent, (row.start, row.end), key, before, lines))
+            self.found.append(Value(text, name, holder, extent, (row.start, row.end), key, before))
         return text

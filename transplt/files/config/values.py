@@ -65,6 +65,10 @@ class Value:
     others: list[tuple[Holder, str]] = field(default_factory=list)
     of_many: bool = False
 
+    def __post_init__(self) -> None:
+        if self.extent is not None:
+            self.lines = (self.extent,)
+
     @classmethod
     def many(cls, name: str, holder: Holder, key: Extent) -> Value:
         """A mapping or a list under a key."""

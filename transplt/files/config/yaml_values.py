@@ -107,11 +107,9 @@ class _Reader:
                 known.others.append((holder, name))
                 return
             whole, extent = self._extents(node)
-            lines = [] if extent is None else [extent]
-            if node.style == "|":
-                lines = text_lines(self.document, self.yaml, node) or []
+            lines = text_lines(self.document, self.yaml, node) if node.style == "|" else None
             key_at = None if key is None else self._extents(key)[1]
-            self.found[id(node)] = Value(text, name, holder, extent, whole, key_at, before, tuple(lines))
+            self.found[id(node)] = Value(text, name, holder, extent, whole, key_at, before, tuple(lines or ()))
 
     def _extents(self, node: ScalarNode) -> tuple[Extent, Extent | None]:
         """The bytes of a scalar without its anchor and tag, and those of its text: None where they are not its text."""

@@ -119,17 +119,22 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
         yield of_older_python(older, text, releases)
         return
     for each in family:
-        new = None if each.name == "pytorch" else moved(each, text, releases)
-        if new is not None:
-            start, end = each.whole if each.address else (each.start, each.clauses[1])
-            name = each.name if each.address else text[each.start : each.clauses[0]]
-            message = f"{each.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
-            yield Edit((start, end), MOVED, message, name + new, api=each.name)
+        if each.name != "pytorch":
+            yield from _moved(text, each, releases)
     for start, end, option in index_changes(command_text, needs_pypi=torch is not None or has_npu):
         message = "PyTorch's index of CPU builds, which torch_npu is installed with"
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
         yield from _added(text, command, torch, releases)
+
+
+def _moved(text: str, requirement: Requirement, releases: Releases) -> Finds:
+    new = moved(requirement, text, releases)
+    if new is not None:
+        start, end = requirement.whole if requirement.address else (requirement.start, requirement.clauses[1])
+        name = requirement.name if requirement.address else text[start : requirement.clauses[0]]
+        message = f"{requirement.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
+        yield Edit((start, end), MOVED, message, name + new, api=requirement.name)
 
 
 def _added(text: str, command: InstallCommand, torch: Requirement, releases: Releases) -> Finds:

@@ -37,6 +37,13 @@ def changes(text: str, conda: list[Requirement], every: list[Requirement], relea
             yield Edit((gone[0], gone[1]), CUDA_OUT, message, "", api=each.name)
     if conda:
         yield from _channels(text)
+        yield from _to_pip(text, conda, cuda, every, releases)
+
+
+def _to_pip(
+    text: str, conda: list[Requirement], cuda: list[Requirement], every: list[Requirement], releases: Releases
+) -> Finds:
+    """torch and its family leave the list of conda for that of pip, with torch-npu."""
     torch = [each for each in conda if normalised(each.name) in TORCH]
     if not torch or any(normalised(each.name) == TORCH_NPU for each in every):
         return

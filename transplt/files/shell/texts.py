@@ -69,7 +69,7 @@ def _shown_documents(script: Script) -> Iterator[Kept]:
         if body is None or script.text(body) != "cat" or len(documents) != 1 or len(node.named_children) != 2:
             continue
         parts = documents[0].named_children
-        is_read = any(part.type.endswith("redirect") or part.type == "pipeline" for part in parts)
+        is_read = any(part.type.endswith(("redirect", "pipeline")) for part in parts)
         is_read = is_read or (outer is not None and outer.type == "pipeline")
         if is_read or not _mentions(script, node) or is_inside(script, node, *_SUBSTITUTIONS):
             continue
