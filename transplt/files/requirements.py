@@ -19,6 +19,7 @@ from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advic
 LARGEST = 2_000_000
 #: A list for the cards of somebody else: `requirements_xpu.txt`.
 _OF_OTHERS = re.compile(r"(?<![a-z])(?:xpu|rocm|amd|hpu|gaudi|tpu|mps)(?![a-z])", re.I)
+_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
 _MOST_SHOWN = 8
 
 
@@ -51,8 +52,6 @@ def with_requirements(
     reported_lines = {each.span.line for each in others}
     both = tuple(_joined(each, bound.get(each.span.line)) for each in others)
     return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
-
-_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
 
 
 def _joined(finding: Finding, requirement: Finding | None) -> Finding:
