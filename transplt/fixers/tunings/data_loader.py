@@ -13,7 +13,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
-from transplt.fixers.tunings.reading import WRAPPERS, Reading, reading
+from transplt.fixers.tunings.reading import WRAPPERS, Loop, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.cards import MOVES
 from transplt.program.loops import repeated
@@ -143,21 +143,27 @@ def _read_again(found: Reading, loader: Loader) -> bool:
     loops = [(reader.file, reader.loop) for reader in readers if reader.loop is not None]
     if len(loops) < len(readers) or repeated(found.program, loader.call):
         return False  # `iter(loader)` starts the workers that stay from the beginning, also for those who still read
-    held = {id(loop) for _, loop in loops}
-    for file, loop in loops:
-        if sum(id(each) == id(loader) for each in found.read_by[id(loop)]) > 1:
-            return False
-        if any(id(above) in held for above in chain(loop)) or not repeated(found.program, loop):
-            return False
-        inside = (node for item in loop.body for node in ast.walk(item))
-        callees = [found.program.callee(file, node) for node in inside if isinstance(node, ast.Call)]
-        if any(callee in chain(each.node) for callee in callees if isinstance(callee, FUNCTIONS) for each in readers):
-            return False  # it reads the loader too, while the loop reads it
+    if not all(_reads_alone(found, file, loop, loader) for file, loop in loops):
+        return False
     slots, whole = found.held(loader.call)
     read = uses(found.program, slots)
     if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in read) > 1 for _, loop in loops):
         return False  # `zip(loader, loader)`
     return bool(slots) and whole and all(_harmless(found, file, node) for file, node in read)
+
+
+def _reads_alone(found: Reading, file: File, loop: Loop, loader: Loader) -> bool:
+    """True for a loop that runs more than once, and while which nothing else reads the loader."""
+    readers = found.readers[id(loader.call)]
+    if sum(each is loader for each in found.read_by[id(loop)]) > 1 or not repeated(found.program, loop):
+        return False
+    if any(above is reader.loop for above in chain(loop) for reader in readers):
+        return False
+    inside = (node for item in loop.body for node in ast.walk(item))
+    callees = [found.program.callee(file, node) for node in inside if isinstance(node, ast.Call)]
+    return not any(
+        callee in chain(each.node) for callee in callees if isinstance(callee, FUNCTIONS) for each in readers
+    )
 
 
 def _harmless(found: Reading, file: File, node: ast.expr) -> bool:

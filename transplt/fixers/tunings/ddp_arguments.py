@@ -164,19 +164,12 @@ def _own_model(program: Program, file: File, call: ast.Call) -> bool:
         match node:
             case ast.Call(func=ast.Attribute(value=module, attr=method)) if method in SAME_MODULE:
                 pending.append((at, module))
-            case ast.Call(func=func, args=args):
-                full = at.names.qualified(func) or ""
-                if full in ("torch.compile", "copy.deepcopy") or full in _WRAPPERS:
-                    pending += [(at, argument) for argument in args[:1]]
-                    continue
-                callee = program.callee(at, node)
-                results = list(program.returns(callee)) if isinstance(callee, FUNCTIONS) else []
-                if isinstance(callee, FUNCTIONS) and results:
-                    pending += [(program.owner[callee], result) for result in results]
-                elif isinstance(callee, FUNCTIONS) or (callee is None and not full.startswith("torch.nn.")):
+            case ast.Call():
+                given = _handed_through(program, at, node)
+                if given is None:
                     return False
-                else:
-                    made += 1
+                made += not given
+                pending += given
             case ast.Name() | ast.Attribute():
                 slot: Variable | None = program.slot(at, node)
                 values = program.values.get(slot, []) if slot else []
@@ -186,6 +179,17 @@ def _own_model(program: Program, file: File, call: ast.Call) -> bool:
             case _:
                 return False
     return made > 0
+
+
+def _handed_through(program: Program, file: File, call: ast.Call) -> list[tuple[File, ast.expr]] | None:
+    """The models that a call gives back, none where it makes one itself; None where that is not in sight."""
+    full = file.names.qualified(call.func) or ""
+    if full in ("torch.compile", "copy.deepcopy") or full in _WRAPPERS:
+        return [(file, argument) for argument in call.args[:1]]
+    callee = program.callee(file, call)
+    if isinstance(callee, FUNCTIONS):
+        return [(program.owner[callee], result) for result in program.returns(callee)] or None
+    return [] if callee is not None or full.startswith("torch.nn.") else None
 
 
 def _changing(program: Program, at_start: bool) -> bool:

@@ -82,11 +82,12 @@ def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
     found = []
     for node in by_place(nodes):
         full, above = work.names.qualified(node) or "", parent(node)
+        name = full.rpartition(".")[2]
+        if not full.startswith(_MODULES) or name not in _FUNCTIONS or full in called:
+            continue
         asked = isinstance(above, ast.Call) and (above.func is node or getattr(above.func, "id", "") in _ASKS)
-        is_read = isinstance(getattr(node, "ctx", None), ast.Load) and isinstance(above, places)
-        known = full.startswith(_MODULES) and full.rpartition(".")[2] in _FUNCTIONS and full not in called
-        if known and is_read and not asked:
-            found.append((node, full.rpartition(".")[2]))
+        if isinstance(getattr(node, "ctx", None), ast.Load) and isinstance(above, places) and not asked:
+            found.append((node, name))
     return found
 
 

@@ -15,7 +15,7 @@ from transplt.fixers.tunings.writer import writer_for
 from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.trained import model_of
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, hides_arguments
 from transplt.trees.calls import calling, one_after_the_other
 from transplt.trees.departures import without_arguments
 
@@ -72,18 +72,15 @@ def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) ->
 
 def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused: list[Made]) -> Clip | None:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if any(isinstance(item, ast.Starred) for item in call.args) or None in given or len(call.args) > 3:
-        return None
-    dropped = [name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given]
     finite = given.get("error_if_nonfinite")
-    if finite is not None and not (isinstance(finite, ast.Constant) and not finite.value):
+    checks = finite is not None and not (isinstance(finite, ast.Constant) and not finite.value)
+    if hides_arguments(call) or len(call.args) > 3 or checks:
         return None
     model = model_of(program, file, call.args[0] if call.args else given.get("parameters"))
-    if model is None:
-        return None
-    holders = [made for made in found.made if made.of.given.whole == model]
+    holders = [made for made in found.made if model is not None and made.of.given.whole == model]
     if not holders or any(made not in fused for made in holders):
         return None
+    dropped = [name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given]
     function = enclosing_function(call)
     for slot, every in found.by_slot.items():
         if set(every) != set(holders) or perhaps_missing(program, slot):

@@ -105,29 +105,23 @@ def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int
 def _batches(program: Program, training: Training, taken: list[OptimizerStep], file: File, loop: Loop) -> Batches:
     regions = {id(region) for at, region in training.regions if at is file}
     around = tuple(above for above in loops_around(loop) if id(above) in regions)
-    function = enclosing_function(loop)
-    calls: tuple[Loop, ...] | None = ()
-    if function is not None:
-        sites = program.call_sites.get(function, [])
-        if len(sites) > 1 or any(at is not file for at, _ in sites):
-            calls = None
-        elif sites:
-            calls = tuple(loops_around(sites[0][1]))
-            holder = enclosing_function(sites[0][1])
-            if (
-                holder is not None
-                and calls == ()
-                and any(loops_around(call) or at is not file for at, call in program.call_sites.get(holder, []))
-            ):
-                calls = None
-        elif not _is_called_by_name(program, function.name):
-            calls = None
+    calls = _loops_of_call(program, file, loop)
     return Batches(file, loop, around, calls, _loader(program, file, loop), _within(loop, taken))
 
 
-def _is_called_by_name(program: Program, name: str) -> bool:
-    """False for a function that is only called where the call cannot be resolved, such as a method of an object."""
-    return not any(file.scan.attributes.get(name) for file in program.files)
+def _loops_of_call(program: Program, file: File, loop: Loop) -> tuple[Loop, ...] | None:
+    """The loops around the only call of the function of a loop, see `Batches.calls`."""
+    function = enclosing_function(loop)
+    if function is None:
+        return ()
+    sites = program.call_sites.get(function, [])
+    if not sites:  # where it is a method of an object its calls cannot be resolved
+        return None if any(each.scan.attributes.get(function.name) for each in program.files) else ()
+    if len(sites) > 1 or sites[0][0] is not file:
+        return None
+    calls, holder = tuple(loops_around(sites[0][1])), enclosing_function(sites[0][1])
+    callers = program.call_sites.get(holder, []) if holder is not None and not calls else []
+    return None if any(loops_around(call) or at is not file for at, call in callers) else calls
 
 
 def _loader(program: Program, file: File, loop: Loop) -> str:

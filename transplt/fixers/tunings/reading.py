@@ -81,19 +81,18 @@ class Reading:
                 if slot not in slots:
                     slots[slot] = None
                     pending += [(use, None) for _, use in uses(self.program, {slot})]
-            above = parent(node)
-            index: int | None = item
-            if isinstance(above, ast.Tuple) and isinstance(parent(above), ast.Return):
-                index, above = above.elts.index(node), parent(above)
-            if isinstance(above, ast.Return):
-                function = enclosing_function(above)
-                sites = self.program.call_sites.get(function, []) if function is not None else []
-                whole = whole and bool(sites)
-                pending += [(site, index) for _, site in sites]
-            elif isinstance(above, (ast.IfExp, ast.BoolOp, ast.NamedExpr)):
-                pending.append((above, item))
-            elif not taken and (item is not None or isinstance(above, _AWAY)):
-                whole = False
+            match parent(node), parent(parent(node)):
+                case (ast.Return() as returned, _) | (ast.Tuple(), ast.Return() as returned):
+                    above = parent(node)
+                    index = above.elts.index(node) if isinstance(above, ast.Tuple) else item
+                    function = enclosing_function(returned)
+                    sites = self.program.call_sites.get(function, []) if function is not None else []
+                    whole = whole and bool(sites)
+                    pending += [(site, index) for _, site in sites]
+                case (ast.IfExp() | ast.BoolOp() | ast.NamedExpr()) as above, _:
+                    pending.append((above, item))
+                case above, _ if not taken and (item is not None or isinstance(above, _AWAY)):
+                    whole = False
         return list(slots), whole
 
     def others(self, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:

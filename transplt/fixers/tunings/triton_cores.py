@@ -94,22 +94,28 @@ def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
     for node in nodes:
         if ignores.reason(CODE, node.lineno, node.end_lineno or node.lineno):
             return "a comment switches edits off there"
+    at_launches = any(each.at_launches for each in plan.dimensions)
     for launch in plan.launches:
-        func = launch.call.func
-        if not isinstance(func, ast.Subscript) or touched(writer, func):
-            return "the grid of a launch is already edited"
-        if isinstance(func.slice, ast.Tuple) and not work.text(func.slice).startswith("("):
-            return "the grid of a launch is written without parentheses"
-        if any(each.at_launches for each in plan.dimensions) and not work.share(launch.call):
+        if why := _grid_in_the_way(writer, launch.call.func):
+            return why
+        if at_launches and not work.share(launch.call):
             return "a launch is already edited"
-    looped = [*plan.body.looped]
     if any(touched(writer, call) for calls in plan.programs.values() for call in calls):
         return "what it does with its program's number is edited already"
     last = kernel.parameters[-1]
-    if any(each.at_launches for each in plan.dimensions) and (kernel.node.args.kwarg or kernel.node.args.vararg):
+    if at_launches and (kernel.node.args.kwarg or kernel.node.args.vararg):
         return f"its last parameter is not {last.name}"
-    if not writer.fits(*looped, *(each.test for each in plan.body.exits)):
+    if not writer.fits(*plan.body.looped, *(each.test for each in plan.body.exits)):
         return "several of its statements share a line"
+    return ""
+
+
+def _grid_in_the_way(writer: Writer, func: ast.expr) -> str:
+    """Why the grid of a launch cannot be written over."""
+    if not isinstance(func, ast.Subscript) or touched(writer, func):
+        return "the grid of a launch is already edited"
+    if isinstance(func.slice, ast.Tuple) and not writer.work.text(func.slice).startswith("("):
+        return "the grid of a launch is written without parentheses"
     return ""
 
 
