@@ -27,6 +27,11 @@ def import_base(path: str, node: ast.ImportFrom) -> str:
     return absolute(path, node.level, node.module or "")
 
 
+def modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that an import names, as they are written, without the dots of a relative one."""
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+
+
 def absolute(path: str, level: int, module: str) -> str:
     """Full name of a module that a file at a path names with `level` dots before it."""
     if not level:

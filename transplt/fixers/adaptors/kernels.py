@@ -19,7 +19,7 @@ from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.flow.cuda_builds import built_modules
 from transplt.program.compiled import Compiled, compiled_in, given_up
 from transplt.rules.kernel_functions import SAID, KernelFunction, compiled_modules
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import block_of, call_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.departures import without_names
 from transplt.trees.displays import without_elements
@@ -70,20 +70,19 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
     gone = work.project.once(given_up)
     if writer is None or not gone or display.elts[0] is not call:
         return
-    made = [isinstance(each, ast.Call) and any(name.rpartition(".")[2] in gone for name in built_modules(each, set()))
-            for each in display.elts]  # fmt: skip
-    names = [name for each in display.elts if isinstance(each, ast.Call) for name in built_modules(each, set())]
-    if not any(made) or not work.take(display):
+    built = [built_modules(each, set()) if isinstance(each, ast.Call) else () for each in display.elts]
+    needless = [[name for name in names if name.rpartition(".")[2] in gone] for names in built]
+    places = {index for index, names in enumerate(needless) if names}
+    if not places or not work.take(display):
         return
-    named = ", ".join(dict.fromkeys(name for name in names if name.rpartition(".")[2] in gone))
-    places = {index for index, goes in enumerate(made) if goes}
+    named = ", ".join(dict.fromkeys(name for names in needless for name in names))
     message = f"nothing needs the extension {named} any more"
     writer.rewrite(display, fixer.code, message, without_elements(places), api=named)
-    for index in places:
-        element = display.elts[index]
+    elements = [display.elts[index] for index in sorted(places)]
+    for element in elements:
         writer.takes_care(element, _ANSWERED)
         work.taken.update(id(node) for node in ast.walk(element))
-    makers = [each.func for index, each in enumerate(display.elts) if index in places and isinstance(each, ast.Call)]
+    makers = [element.func for element in elements if isinstance(element, ast.Call)]
     for node in work.scan.imports:
         if _brings_only(work, node, makers):
             writer.takes_care(node, _ANSWERED)
@@ -109,7 +108,8 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
     alone = (
         not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or held.alias is None or len(held.brought.names) == 1
     )
-    instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
+    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), work.scan.tree.body)
+    instead = imported_in_place(work) if alone and any(each is gone for each in head) else ""
     _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is not needed any more"
     writer.takes_care(gone, _ANSWERED)
@@ -121,7 +121,7 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         local = held.alias.asname or held.alias.name
         writer.rewrite(held.brought, fixer.code, message, without_names(local), api=held.name)
         return
-    elif _is_only(gone):
+    elif block_of(gone) == [gone] and not isinstance(parent(gone), ast.Module):
         writer.remove(gone, fixer.code, message, only=True)
     else:
         (start, end), parted = own_lines(work.source, gone)
@@ -132,9 +132,7 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         drop_unused(writer, [held.brought.value.func], fixer.code)
 
 
-def _turn_calls(
-    writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]
-) -> None:
+def _turn_calls(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:
     for use, row in chosen:
         message = f"{held.name}.{row.called} -> npu_port.{row.helper}"
         text = writer.helper(row.helper, fixer.code, message, use)
@@ -161,21 +159,7 @@ def _whole(node: ast.stmt) -> tuple[ast.stmt, list[ast.stmt]]:
     above = parent(node)
     if isinstance(above, ast.Try) and node in above.body and not above.finalbody:
         rest = [each for each in (*above.body, *above.orelse) if each is not node]
-        if not rest or (isinstance(parent(above), ast.Module) and all(_is_flag(each) for each in rest)):
+        flags = (isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in rest)
+        if not rest or (isinstance(parent(above), ast.Module) and all(flags)):
             return above, rest
     return node, []
-
-
-def _is_flag(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-
-
-def _is_at_the_top(tree: ast.Module, node: ast.stmt) -> bool:
-    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), tree.body)
-    return any(each is node for each in head)
-
-
-def _is_only(node: ast.stmt) -> bool:
-    above = parent(node)
-    blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
-    return not isinstance(above, ast.Module) and any(block == [node] for block in blocks)

@@ -56,16 +56,13 @@ def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
         return
     written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
     for value in _strategies_for_cuda(work, written):
+        strategy = work.text(value.func if isinstance(value, ast.Call) else value)
         writer.left(
-            value, f"the strategy {_named(work, value)} of Lightning stops on an NPU",
+            value, f"the strategy {strategy} of Lightning stops on an NPU",
             'take strategy="ddp" where the model fits on one card, or train with plain PyTorch or accelerate',
             _ANSWERS[0], Effort.HIGH,
         )  # fmt: skip
     yield from writer.found
-
-
-def _named(work: Work, strategy: ast.expr) -> str:
-    return work.text(strategy.func if isinstance(strategy, ast.Call) else strategy)
 
 
 def _calls(work: Work) -> Iterator[ast.Call]:
@@ -86,14 +83,10 @@ def _calls_of(work: Work, node: ast.ClassDef) -> Iterator[ast.Call]:
 
 
 def _is_super_init(call: ast.Call) -> bool:
-    func = call.func
-    return (
-        isinstance(func, ast.Attribute)
-        and func.attr == "__init__"
-        and isinstance(func.value, ast.Call)
-        and isinstance(func.value.func, ast.Name)
-        and func.value.func.id == "super"
-    )
+    match call.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__"):
+            return True
+    return False
 
 
 def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
@@ -104,29 +97,33 @@ def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
     accelerator = keyword_of(call, "accelerator")
     if accelerator is None and full in _FABRICS and call.args and not isinstance(call.args[0], ast.Starred):
         accelerator = call.args[0]
-    given = string_of(accelerator)
-    if (given is not None and given not in _GPUS) or isinstance(accelerator, ast.Call):
-        return False
-    if accelerator is not None and _is_a_device_too(work, accelerator):
-        return False
-    if accelerator is None and not hides_arguments(call):
-        gpus = keyword_of(call, "gpus")
-        older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), "2.0")
-        if (gpus is None and older) or (isinstance(gpus, ast.Constant) and not gpus.value):
-            return False
     precision = string_of(keyword_of(call, "precision")) or ""
     if string_of(keyword_of(call, "amp_backend")) == "apex" or precision.startswith("transformer-engine"):
         return False
     strategy = keyword_of(call, "strategy")
-    return strategy is None or any(_is_for_npus(each) for each in _may_be(work, strategy))
+    fits = strategy is None or any(_is_for_npus(each) for each in _may_be(work, strategy))
+    return fits and (_may_be_a_gpu(work, accelerator) if accelerator is not None else _chooses_a_gpu(work, call))
 
 
-def _is_a_device_too(work: Work, accelerator: ast.expr) -> bool:
-    """True for a variable that names CUDA, and is read for something else too: there it has to name the NPU."""
-    if not isinstance(accelerator, ast.Name) or not any(_words(work, arm) for arm in _may_be(work, accelerator)):
+def _chooses_a_gpu(work: Work, call: ast.Call) -> bool:
+    """True for a call that is told no accelerator, and takes a GPU where there is one."""
+    gpus = keyword_of(call, "gpus")
+    older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), "2.0")
+    none = older if gpus is None else isinstance(gpus, ast.Constant) and not gpus.value
+    return not none or hides_arguments(call)
+
+
+def _may_be_a_gpu(work: Work, accelerator: ast.expr) -> bool:
+    """True for an accelerator that is or may be a GPU, other than a variable that names CUDA and is read for something
+    else too: there it has to name the NPU.
+    """
+    given = string_of(accelerator)
+    if (given is not None and given not in _GPUS) or isinstance(accelerator, ast.Call):
         return False
+    if not isinstance(accelerator, ast.Name) or not any(_words(work, arm) for arm in _may_be(work, accelerator)):
+        return True
     above = (parent(use) for use in work.scan.names.get(accelerator.id, ()) if isinstance(use.ctx, ast.Load))
-    return any(not isinstance(each, ast.keyword) or each.arg != "accelerator" for each in above)
+    return all(isinstance(each, ast.keyword) and each.arg == "accelerator" for each in above)
 
 
 def _words(work: Work, value: ast.expr) -> list[ast.Constant]:

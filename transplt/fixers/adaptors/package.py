@@ -134,22 +134,28 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     lines += _other_imports(package, [each for each in taken if each[1] not in package.names])
     begun = [local for local, full in plan.items() if not package.knows(full)]
     for local in [*begun, *(dict(helped) if inside else ())]:
-        for use in reading.dotted(local):
-            if id(use[0]) not in reading.written and not _dotted(writer, package, *use, code):
-                return False
-            reading.written.add(id(use[0]))
+        if not _write_uses(writer, package, reading, local, code):
+            return False
         if local in begun:
             _answer(writer, [use for use in work.scan.names.get(local, ()) if is_question(use)], code)
     others = [alias for alias in node.names if not base and not package.holds(alias.name)]
     if others:
         lines.insert(0, "import " + ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in others))
-    for alias in node.names:
-        work.taken.add(id(alias))
+    work.taken.update(map(id, node.names))
     if lines:
         text = statement_separator(work.source, node).join(lines)
         writer.rewrite(node, code, message, text, api=next(iter(plan.values())))
     else:
         _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more", reading.gone)
+    return True
+
+
+def _write_uses(writer: AdaptorWriter, package: Package, reading: _Reading, local: str, code: str) -> bool:
+    """Write the dotted names that begin with a name of the file; False where one of them cannot be."""
+    for node, full in reading.dotted(local):
+        if id(node) not in reading.written and not _dotted(writer, package, node, full, code):
+            return False
+        reading.written.add(id(node))
     return True
 
 

@@ -14,6 +14,7 @@ from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.flow.taken_over import is_taken_over
 from transplt.rules.taken_over import Package
+from transplt.syntax.asks import string_of
 from transplt.syntax.scan import parent
 
 _FINDERS = ("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader")
@@ -26,7 +27,9 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
     work = writer.work
     if not any(word in work.source.utf8 for word in (b"find_spec", b"find_loader")):
         return
-    calls = [call for call in work.calls_by_name(_FINDERS) if _asks_for(call, package)]
+    found = work.calls_by_name(_FINDERS)
+    named = [string_of(call.args[0]) if len(call.args) == 1 and not call.keywords else None for call in found]
+    calls = [call for call, name in zip(found, named, strict=True) if name is not None and package.holds(name)]
     if not calls or _OF_LIBRARIES.search(work.source.utf8):
         return
     takes = bool(imports_of(work, package))
@@ -43,19 +46,15 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
     drop_unused(writer, written, code)
 
 
-def _asks_for(call: ast.Call, package: Package) -> bool:
-    """True for a call that looks for the package, or one of its modules, by a name that stands there."""
-    name = call.args[0] if len(call.args) == 1 and not call.keywords else None
-    return isinstance(name, ast.Constant) and isinstance(name.value, str) and package.holds(name.value)
-
-
 def _question(call: ast.Call) -> tuple[ast.expr | None, str]:
     """The comparison with None, or `bool(...)`, that a call stands in, and its answer."""
-    above = parent(call)
-    if isinstance(above, ast.Compare) and above.left is call and len(above.ops) == 1:
-        other = above.comparators[0]
-        if isinstance(other, ast.Constant) and other.value is None and isinstance(above.ops[0], (ast.Is, ast.IsNot)):
-            return above, str(isinstance(above.ops[0], ast.IsNot))
-    if isinstance(above, ast.Call) and getattr(above.func, "id", "") == "bool" and above.args == [call]:
-        return above, "True"
+    match parent(call):
+        case (
+            ast.Compare(
+                left=left, ops=[ast.Is() | ast.IsNot() as asked], comparators=[ast.Constant(value=None)]
+            ) as above
+        ):
+            return (above, str(isinstance(asked, ast.IsNot))) if left is call else (None, "")
+        case ast.Call(func=ast.Name(id="bool"), args=[given]) as above if given is call:
+            return above, "True"
     return None, ""

@@ -14,6 +14,7 @@ from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
 from transplt.syntax.asks import has_effects, hides_arguments, keyword_of, string_of
+from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
 from transplt.trees.calls import keyword_replaced, one_after_the_other
 from transplt.trees.departures import without_keyword
@@ -36,7 +37,9 @@ _GPU_IDS = ("ray.get_gpu_ids", "ray.worker.get_gpu_ids")
 @fixer.on(ast.Module)
 def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
     """Ask for the resource NPU, with the same number, and read the ids of the cards."""
-    if only_older(dict(work.settings.pins).get("ray", ""), _FIRST) or not _imports_ray(work):
+    names = (name for node in work.scan.imports for name in modules_of(node))
+    older = only_older(dict(work.settings.pins).get("ray", ""), _FIRST)
+    if older or not any(name.partition(".")[0] == "ray" for name in names):
         return
     writer = writer_for(work, fixer)
     if writer is None:
@@ -54,15 +57,6 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
     yield from writer.found
 
 
-def _imports_ray(work: Work) -> bool:
-    modules = [
-        name
-        for node in work.scan.imports
-        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
-    ]
-    return any(name.partition(".")[0] == "ray" for name in modules)
-
-
 def _task(writer: AdaptorWriter, call: ast.Call) -> None:
     """`num_gpus=1` of a task or an actor as `resources={"NPU": 1}`; what is computed, or stands beside such a dict,
     by the helper.
@@ -72,7 +66,9 @@ def _task(writer: AdaptorWriter, call: ast.Call) -> None:
     if number is None or hides_arguments(call):
         return
     text = work.text(number)
-    if resources is None and (_is_a_number(number) or (_options(call) and _is_none_asked(number))):
+    # 0 takes a card from an actor whose class asks for one: it is asked for as a resource then.
+    none = isinstance(number, ast.Constant) and number.value == 0 and not isinstance(number.value, bool)
+    if resources is None and (_is_a_number(number) or (none and _options(call))):
         new = f'{{"NPU": {text}}}'
         message = f"num_gpus={text} -> resources={new}"
     else:
@@ -97,18 +93,15 @@ def _options(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "options"
 
 
-def _is_none_asked(node: ast.expr) -> bool:
-    """True for the 0 that takes a card from an actor whose class asks for one: it is asked for as a resource then."""
-    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
-
-
 def _is_a_number(node: ast.expr) -> bool:
     """True for a number that is not 0, and for what can only be one; a variable may hold None."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool) and node.value > 0
-    if isinstance(node, ast.BinOp):
-        inner = [*ast.walk(node)]
-        return not any(isinstance(each, (ast.Call, ast.Subscript, ast.Lambda)) for each in inner)
+    match node:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=int() | float() as number):
+            return number > 0
+        case ast.BinOp():
+            return not any(isinstance(each, (ast.Call, ast.Subscript, ast.Lambda)) for each in ast.walk(node))
     return False
 
 

@@ -32,24 +32,21 @@ def function_of(work: Work, node: ast.expr) -> str:
     """The function of torch that a call, a method of a tensor or an operator runs, as it is given to another function;
     empty where it writes into what it is given.
     """
-    if isinstance(node, ast.BinOp):
-        return "torch.matmul" if isinstance(node.op, ast.MatMult) else ""
-    if not isinstance(node, ast.Call) or keyword_of(node, "out") is not None:
-        return ""
-    name = last_name(node.func)
-    if name.endswith("_"):
-        return ""
-    full = work.names.qualified(node.func) if is_dotted(node.func) else None
-    if full is not None and full.startswith("torch."):
-        return work.text(node.func)
-    return f"torch.Tensor.{name}" if isinstance(node.func, ast.Attribute) and full is None else ""
+    match node:
+        case ast.BinOp(op=ast.MatMult()):
+            return "torch.matmul"
+        case ast.Call(func=func) if keyword_of(node, "out") is None and not last_name(func).endswith("_"):
+            full = work.names.qualified(func) if is_dotted(func) else None
+            if full is not None and full.startswith("torch."):
+                return work.text(func)
+            return f"torch.Tensor.{func.attr}" if isinstance(func, ast.Attribute) and full is None else ""
+    return ""
 
 
 def write_call(
     writer: AdaptorWriter, place: Refused, code: str, name: str, message: str, new: Callable[[str], New]
 ) -> None:
-    """A call of a function of the helper in the place of what runs an operator; `new` makes it of the function's text.
-    """
+    """A call of a function of the helper in the place of what runs an operator; `new` makes it of that function."""
     node, work = place.node, writer.work
     if id(node) in work.taken:
         return

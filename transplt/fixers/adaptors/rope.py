@@ -38,16 +38,12 @@ def complex_numbers(work: Work, tree: ast.Module) -> Finds:
         _index(writer, node)
     for each in places:
         if each.operator.partition(".")[0] == "polar":
-            _polar(writer, each)
+            if function_of(work, each.node).endswith("polar"):
+                message = "torch.polar of another type than float32 -> npu_port.polar"
+                write_call(writer, each, fixer.code, "polar", message, calling)
         elif each.complex:
             _parts(writer, each)
     yield from writer.found
-
-
-def _polar(writer: AdaptorWriter, place: Refused) -> None:
-    if function_of(writer.work, place.node).endswith("polar"):
-        message = "torch.polar of another type than float32 -> npu_port.polar"
-        write_call(writer, place, fixer.code, "polar", message, calling)
 
 
 def _parts(writer: AdaptorWriter, place: Refused) -> None:

@@ -31,8 +31,12 @@ _MIXUPS = ("timm.data.Mixup", "timm.data.mixup.Mixup")
 @fixer.on(ast.Module)
 def scalers_of_timm(work: Work, tree: ast.Module) -> Finds:
     """Take the scaler from the helper."""
-    writer = None if _all_name_a_device(work) else writer_for(work, fixer)
-    if writer is not None and not _takes_a_device(work, next(iter(_SCALERS))):
+    scaler = next(iter(_SCALERS))
+    row, calls = default_devices()[scaler], work.calls_by_name(_SCALERS)
+    if calls and all(lacks(call, row.argument, row.position) is False for call in calls):
+        return  # each is told its device: it is the card's as it stands, by a timm that takes one
+    writer = writer_for(work, fixer)
+    if writer is not None and not _takes_a_device(work, scaler):
         turn_names(writer, _SCALERS, fixer.code, _ANSWERS)
         yield from writer.found
 
@@ -71,13 +75,6 @@ def _through(writer: AdaptorWriter, call: ast.Call, helper: str, what: str) -> N
         writer.change(call, fixer.code, message, called_through(text), api=full, beside=True)
         if not writer.keeps(call, fixer.code):
             writer.takes_care(call, _ANSWERS)
-
-
-def _all_name_a_device(work: Work) -> bool:
-    """True where each scaler of a file is told its device: it is the card's as it stands, by a timm that takes one."""
-    row = default_devices()[next(iter(_SCALERS))]
-    calls = work.calls_by_name(_SCALERS)
-    return bool(calls) and all(lacks(call, row.argument, row.position) is False for call in calls)
 
 
 def _takes_a_device(work: Work, full: str) -> bool:

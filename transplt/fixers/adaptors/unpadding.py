@@ -20,7 +20,9 @@ def unpadding(work: Work, package: Package) -> tuple[Package, list[tuple[ast.exp
         return package, []
     wanted: dict[int, ast.expr] = {}
     called = {id(call.func): call for call in work.calls_by_name((_FULL,))}
-    for node in _uses(work):
+    names = [name for name, full in work.names.references() if full == _FULL and isinstance(name.ctx, ast.Load)]
+    dotted = [node for node in work.scan.attributes.get("unpad_input", ()) if work.names.qualified(node) == _FULL]
+    for node in [*names, *dotted]:
         count = _count(called[id(node)]) if id(node) in called else None
         if count is None:
             return package.without([_FULL]), [(node, _OPEN, _HELP)]
@@ -34,26 +36,20 @@ def unpadding(work: Work, package: Package) -> tuple[Package, list[tuple[ast.exp
     return package, []
 
 
-def _uses(work: Work) -> list[ast.expr]:
-    """Where a file reads the function."""
-    names = [name for name, full in work.names.references() if full == _FULL]
-    dotted = [node for node in work.scan.attributes.get("unpad_input", ()) if work.names.qualified(node) == _FULL]
-    return [*(node for node in names if isinstance(node.ctx, ast.Load)), *dotted]
-
-
 def _count(call: ast.Call) -> int | None:
     """How many values the program takes of a call: 4 or 5, 0 where either will do; None where that cannot be read."""
-    above = parent(call)
-    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
-    if isinstance(target, (ast.Tuple, ast.List)):
-        targets = target.elts
-        if any(isinstance(each, ast.Starred) for each in targets):
-            return 0 if len(targets) <= 5 and isinstance(targets[-1], ast.Starred) else None
-        return len(targets) if len(targets) in (4, 5) else None
-    if isinstance(above, ast.Subscript) and above.value is call and isinstance(above.slice, ast.Constant):
-        place = above.slice.value
-        return 5 if place == 4 else 0 if place in (0, 1, 2, 3) else None
-    if isinstance(above, ast.Subscript) and above.value is call and isinstance(above.slice, ast.Slice):
-        end = above.slice.upper
-        return 0 if isinstance(end, ast.Constant) and end.value in (1, 2, 3, 4) and above.slice.step is None else None
+    match parent(call):
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[*_, ast.Starred()] as targets) | ast.List(elts=[*_, ast.Starred()] as targets)]
+        ):
+            return 0 if len(targets) <= 5 else None
+        case ast.Assign(targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)]):
+            starred = any(isinstance(each, ast.Starred) for each in targets)
+            return len(targets) if len(targets) in (4, 5) and not starred else None
+        case ast.Subscript(value=value, slice=ast.Constant(value=0 | 1 | 2 | 3 | 4 as place)) if value is call:
+            return 5 if place == 4 else 0
+        case ast.Subscript(value=value, slice=ast.Slice(upper=ast.Constant(value=1 | 2 | 3 | 4), step=None)) if (
+            value is call
+        ):
+            return 0
     return None

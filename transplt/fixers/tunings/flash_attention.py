@@ -19,6 +19,7 @@ from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
 from transplt.fixers.tunings.writer import switched_off
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place, is_dotted, root_name
+from transplt.syntax.modules import modules_of
 from transplt.syntax.scan import parent
 from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
@@ -285,7 +286,9 @@ def _settle(writer: Writer, removed: list[ast.stmt]) -> None:
     """Withdraw the findings on an import that goes, or move them to another import of the package that stays."""
     work = writer.work
     spans = [work.source.extent(node) for node in removed]
-    stays = next((node for node in work.scan.imports if node not in removed and _of_package(node)), None)
+    others = (node for node in work.scan.imports if node not in removed)
+    of_package = (node for node in others if any(name.split(".")[0] == "flash_attn" for name in modules_of(node)))
+    stays = next(of_package, None)
 
     def of_removed(note: Note) -> bool:
         inside = any(start <= note.extent[0] and note.extent[1] <= end for start, end in spans)
@@ -296,8 +299,3 @@ def _settle(writer: Writer, removed: list[ast.stmt]) -> None:
         return
     for note in filter(of_removed, work.notes):
         note.extent = work.source.extent(stays)
-
-
-def _of_package(node: ast.Import | ast.ImportFrom) -> bool:
-    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    return any(name.split(".")[0] == "flash_attn" for name in names)
