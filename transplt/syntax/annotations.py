@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.syntax.asks import index_in, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import parent
 
 _TYPE_CALLS = {"cast": (0,), "TypeVar": (1, 2, 3, 4), "NewType": (1,), "ForwardRef": (0,)}
 
@@ -19,11 +19,13 @@ def is_annotation(node: ast.expr) -> bool:
         if isinstance(above, ast.Subscript) and (current is not above.slice or last_name(above.value) in values):
             return False
         current, above = above, parent(above)
-    if isinstance(above, (ast.arg, ast.AnnAssign)):
-        return current is above.annotation
-    if isinstance(above, FUNCTIONS):
-        return current is above.returns
-    if isinstance(above, ast.keyword):
-        return above.arg == "bound"
-    places = _TYPE_CALLS.get(last_name(above.func), ()) if isinstance(above, ast.Call) else ()
-    return bool(places) and index_in(above, "args", current) in places
+    match above:
+        case ast.arg(annotation=place) | ast.AnnAssign(annotation=place):
+            return current is place
+        case ast.FunctionDef(returns=place) | ast.AsyncFunctionDef(returns=place):
+            return current is place
+        case ast.keyword(arg=name):
+            return name == "bound"
+        case ast.Call(func=func) if places := _TYPE_CALLS.get(last_name(func)):
+            return index_in(above, "args", current) in places
+    return False

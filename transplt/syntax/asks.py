@@ -178,11 +178,11 @@ def has_effects(node: ast.AST) -> bool:
 
 def is_main_guard(node: ast.stmt) -> bool:
     """True for `if __name__ == "__main__":`."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
-        return False
-    both = [node.test.left, node.test.comparators[0]]
-    names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
-    return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
+    match node:
+        case ast.If(test=ast.Compare(left=left, ops=[_], comparators=[right])):
+            names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in (left, right))
+            return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in (left, right))
+    return False
 
 
 def is_elif(node: ast.AST) -> bool:

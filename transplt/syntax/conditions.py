@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transplt.syntax.asks import index_in, last_name, place_in_block
+from transplt.syntax.asks import following, index_in, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: The commonest expressions, which are no conditions of several parts.
@@ -79,29 +79,30 @@ class _Parts(NamedTuple):
 
 def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
     """The parts of a condition of which a truth value follows from its own; None where it stands for itself."""
-    kind = type(node)
-    if kind in _WITHOUT_PARTS:
+    if type(node) in _WITHOUT_PARTS:
         return None
-    if kind is ast.Call:
-        assert isinstance(node, ast.Call)
-        if len(node.args) != 1:
-            return None
-        if last_name(node.func) == "bool":
-            return _Parts([node.args[0]], wanted)
-        each = _of_each(node)
-        return None if each is None else _Parts([each.elt], wanted)
-    if isinstance(node, ast.UnaryOp):
-        return _Parts([node.operand], not wanted) if isinstance(node.op, ast.Not) else None
-    if isinstance(node, ast.BoolOp):
-        known = isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node)))
-        return _Parts(node.values if known else [], wanted)
-    if isinstance(node, ast.NamedExpr):
-        return _Parts([node.value], wanted)
-    if isinstance(node, ast.Compare):
-        constant = _compared_with_truth(node)
-        return None if constant is None else _Parts([node.left], wanted == constant)
-    if isinstance(node, ast.IfExp) and _truths(node) in ((True, False), (False, True)):
-        return _Parts([node.test], wanted == _truths(node)[0])
+    match node:
+        case ast.Call(func=func, args=[given]):
+            each = _of_each(node)
+            if last_name(func) == "bool":
+                return _Parts([given], wanted)
+            return None if each is None else _Parts([each.elt], wanted)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _Parts([operand], not wanted)
+        case ast.BoolOp(op=op, values=values):
+            known = isinstance(op, ast.And) == wanted or (wanted and perhaps)
+            if wanted and not known:  # one question of several values: `a.is_cuda or b.is_cuda`
+                asked = {each.attr if isinstance(each, ast.Attribute) else "" for each in values}
+                known = len(asked) == 1 and "" not in asked
+            return _Parts(values if known else [], wanted)
+        case ast.NamedExpr(value=value):
+            return _Parts([value], wanted)
+        case ast.Compare(left=left):
+            constant = _compared_with_truth(node)
+            return None if constant is None else _Parts([left], wanted == constant)
+        case ast.IfExp(test=test):
+            answer = _answer_of(node)
+            return None if answer is None else _Parts([test], wanted == answer)
     return None
 
 
@@ -116,22 +117,16 @@ def leaves(body: list[ast.stmt]) -> bool:
             break
         last = last.orelse[-1]
     else:
-        known = known if isinstance(last, ast.If) and last.orelse else _ends(last)
+        match last:
+            case ast.If(orelse=[_, *_]):
+                pass
+            case ast.Expr(value=ast.Call(func=func)):
+                known = last_name(func) in _EXITS
+            case _:
+                known = isinstance(last, _LEAVES)
     for each in passed:
         each.__dict__["_leaves"] = known
     return bool(known)
-
-
-def _ends(last: ast.stmt) -> bool:
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return last_name(last.value.func) in _EXITS
-    return isinstance(last, _LEAVES)
-
-
-def following(node: ast.stmt) -> list[ast.stmt]:
-    """The statements after one, in its own block."""
-    block, index = place_in_block(node)
-    return block[index + 1 :]
 
 
 #: A list of nodes of a tree, and the index from which on all of them are meant: of 8,000 gates in one block each has
@@ -214,45 +209,46 @@ def stops_otherwise(node: ast.expr, truth: bool = True) -> bool:
 
 def _is_call(node: ast.AST, names: frozenset[str] = frozenset()) -> bool:
     """True for a call that stands for itself: of one of some names, or of any that does not end the program."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return False
-    return last_name(call.func) in names if names else last_name(call.func) not in _EXITS
+    match node:
+        case ast.Expr(value=ast.Call(func=func)):
+            return last_name(func) in names if names else last_name(func) not in _EXITS
+    return False
 
 
 def _passes_on(above: ast.AST, current: ast.AST) -> bool:
-    if isinstance(above, (ast.BoolOp, ast.NamedExpr)):
-        return True
-    if isinstance(above, ast.UnaryOp):
-        return isinstance(above.op, ast.Not)
-    if isinstance(above, (ast.GeneratorExp, ast.ListComp)):
-        call = parent(above)
-        return above.elt is current and isinstance(call, ast.Call) and _of_each(call) is above
-    if isinstance(above, ast.Call):
-        return (last_name(above.func) == "bool" and above.args == [current]) or _of_each(above) is current
-    if isinstance(above, ast.IfExp) and above.test is current:
-        return _truths(above) in ((True, False), (False, True))
-    return isinstance(above, ast.Compare) and above.left is current and _compared_with_truth(above) is not None
+    match above:
+        case ast.BoolOp() | ast.NamedExpr() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.GeneratorExp(elt=elt) | ast.ListComp(elt=elt):
+            call = parent(above)
+            return elt is current and isinstance(call, ast.Call) and _of_each(call) is above
+        case ast.Call(func=func, args=args):
+            return (last_name(func) == "bool" and args == [current]) or _of_each(above) is current
+        case ast.IfExp(test=test):
+            return test is current and _answer_of(above) is not None
+        case ast.Compare(left=left):
+            return left is current and _compared_with_truth(above) is not None
+    return False
 
 
 def _branches(above: ast.AST, test: ast.expr, way: bool) -> list[Run] | None:
     """What runs when a test answers one way; None where it is no test."""
-    if isinstance(above, (ast.If, ast.While)) and above.test is test:
-        chosen, rest = (above.body, above.orelse) if way else (above.orelse, above.body)
-        behind = isinstance(above, ast.If) and bool(rest) and leaves(rest)
-        return [(chosen, 0), *([_behind(above)] if behind else [])]
-    if isinstance(above, ast.IfExp) and above.test is test:
-        return [([above.body if way else above.orelse], 0)]
-    if isinstance(above, ast.Assert) and above.test is test:
-        return [_behind(above)] if way else []
-    if isinstance(above, ast.comprehension) and way:
-        holder = parent(above)
-        parts = (getattr(holder, name, None) for name in ("elt", "key", "value"))
-        return [([part for part in parts if isinstance(part, ast.AST)], 0)]
-    if isinstance(above, ast.Call) and test in above.args and (skips := last_name(above.func)) in _SKIPPERS:
-        holder = parent(above)
-        if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and above in holder.decorator_list:
-            return [(holder.body, 0)] if way == (skips == "skipUnless") else []
+    match above:
+        case ast.If(test=asked) | ast.While(test=asked) if asked is test:
+            chosen, rest = (above.body, above.orelse) if way else (above.orelse, above.body)
+            behind = isinstance(above, ast.If) and bool(rest) and leaves(rest)
+            return [(chosen, 0), *([_behind(above)] if behind else [])]
+        case ast.IfExp(test=asked, body=body, orelse=other) if asked is test:
+            return [([body if way else other], 0)]
+        case ast.Assert(test=asked) if asked is test:
+            return [_behind(above)] if way else []
+        case ast.comprehension() if way:
+            parts = (getattr(parent(above), name, None) for name in ("elt", "key", "value"))
+            return [([part for part in parts if isinstance(part, ast.AST)], 0)]
+        case ast.Call(func=func, args=args) if test in args and (skips := last_name(func)) in _SKIPPERS:
+            holder = parent(above)
+            if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and above in holder.decorator_list:
+                return [(holder.body, 0)] if way == (skips == "skipUnless") else []
     return None
 
 
@@ -264,37 +260,27 @@ def _behind(node: ast.stmt) -> Run:
 _SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})
 
 
-def _is_one_question(node: ast.BoolOp) -> bool:
-    """True where every part asks the same of another value: `a.is_cuda or b.is_cuda`."""
-    first = node.values[0]
-    return isinstance(node.op, ast.Or) and isinstance(first, ast.Attribute) and all(
-        isinstance(each, ast.Attribute) and each.attr == first.attr for each in node.values
-    )
-
-
 def _of_each(call: ast.Call) -> ast.GeneratorExp | ast.ListComp | None:
     """`all(t.is_cuda for t in tensors)`, taken for one question that is asked of several values."""
-    if not (isinstance(call.func, ast.Name) and call.func.id in ("all", "any") and len(call.args) == 1):
-        return None
-    return call.args[0] if isinstance(call.args[0], (ast.GeneratorExp, ast.ListComp)) else None
+    match call:
+        case ast.Call(func=ast.Name(id="all" | "any"), args=[ast.GeneratorExp() | ast.ListComp() as each]):
+            return each
+    return None
 
 
-def _compared_with_truth(node: ast.AST) -> bool | None:
+def _compared_with_truth(node: ast.Compare) -> bool | None:
     """`x is True`, `x == False`: the truth value that x has where it holds; None for anything else."""
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.comparators[0], ast.Constant):
-        return None
-    value, op = node.comparators[0].value, node.ops[0]
-    if not isinstance(value, bool):
-        return None
-    return value if isinstance(op, (ast.Is, ast.Eq)) else not value if isinstance(op, (ast.IsNot, ast.NotEq)) else None
+    match node:
+        case ast.Compare(ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=bool() as value)]):
+            return value
+        case ast.Compare(ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=bool() as value)]):
+            return not value
+    return None
 
 
-def _truths(node: ast.IfExp) -> tuple[bool | None, bool | None]:
-    """The truth values of both arms of an expression, where they are constants."""
-    return _truth(node.body), _truth(node.orelse)
-
-
-def _truth(node: ast.expr) -> bool | None:
-    if not isinstance(node, ast.Constant):
-        return None
-    return False if node.value is None else node.value if isinstance(node.value, bool) else None
+def _answer_of(node: ast.IfExp) -> bool | None:
+    """The truth value that `True if test else False` and the like have where their test holds; None for others."""
+    match node.body, node.orelse:
+        case ast.Constant(value=None | bool() as yes), ast.Constant(value=None | bool() as no) if bool(yes) != bool(no):
+            return bool(yes)
+    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import keyword_of, last_name, string_of
 
 #: Calls that make data, change it or ask something of it.
 _DATA = frozenset(
@@ -24,25 +24,29 @@ def is_configuration(tree: ast.Module) -> bool:
     """
     waiting = list[ast.stmt](tree.body)
     for node in waiting:  # grows
-        if isinstance(node, ast.If):
-            waiting += [*node.body, *node.orelse]
-        elif isinstance(node, ast.With):
-            if not all(_calls(item.context_expr, "read_base") for item in node.items):
+        match node:
+            case ast.If(body=body, orelse=other):
+                waiting += [*body, *other]
+            case ast.With(items=items, body=body) if all(_calls(item.context_expr, "read_base") for item in items):
+                waiting += body
+            case ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Delete():
+                continue
+            case ast.Expr() | ast.Pass():
+                continue
+            case _:
                 return False
-            waiting += node.body
-        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete,
-                                   ast.Expr, ast.Pass)):  # fmt: skip
-            return False
     named = False
     for inner in ast.walk(tree):
-        if isinstance(inner, ast.Call):
-            if last_name(inner.func) not in _DATA:
+        match inner:
+            case ast.Call(func=func) if last_name(func) not in _DATA:
                 return False
-            named = named or _calls(inner, "read_base") or (_calls(inner, "dict") and bool(keyword_of(inner, "type")))
-        elif isinstance(inner, ast.Name):
-            named = named or inner.id == "_base_"
-        elif isinstance(inner, ast.Dict):
-            named = named or any(isinstance(key, ast.Constant) and key.value == "type" for key in inner.keys)
+            case ast.Call():
+                named = named or _calls(inner, "read_base")
+                named = named or (_calls(inner, "dict") and keyword_of(inner, "type") is not None)
+            case ast.Name(id="_base_"):
+                named = True
+            case ast.Dict(keys=keys):
+                named = named or any(string_of(key) == "type" for key in keys)
     return named
 
 

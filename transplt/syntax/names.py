@@ -184,7 +184,9 @@ class Names:
             if len(targets) == 1:
                 target = targets.pop()
                 return self.reexports.get(target, target)
-            return self._double(bindings)
+            # From several places: undecided unless all but one stand in an except clause.
+            main = {b.target for b in bindings if b.kind == "import" and not replaces_failed_import(b)}
+            return main.pop() if len(main) == 1 else None
         if len(bindings) == 1 and bindings[0].kind == "assign" and owner.kind in ("module", "function"):
             value = assigned_value(bindings[0].node)
             if isinstance(value, ast.Call):
@@ -214,19 +216,14 @@ class Names:
             value = next_value
         return found
 
-    def _double(self, bindings: list[Binding]) -> str | None:
-        """Imports under one name from several places: undecided unless all but one stand in an except clause."""
-        main = {b.target for b in bindings if b.kind == "import" and not replaces_failed_import(b)}
-        return main.pop() if len(main) == 1 else None
-
 
 def assigned_value(store: ast.AST) -> ast.expr | None:
     """The expression assigned to a Name in store position by a plain `name = value`, else None."""
-    above = parent(store)
-    if isinstance(above, ast.Assign) and store in above.targets:
-        return above.value
-    if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.target is store:
-        return above.value
+    match parent(store):
+        case ast.Assign(targets=targets, value=value) if store in targets:
+            return value
+        case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value) if target is store:
+            return value
     return None
 
 

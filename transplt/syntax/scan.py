@@ -175,7 +175,8 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     _link(tree, tree, root)
     names, attributes, strings, texts = found.names, found.attributes, found.strings, found.texts
     listed: dict[type[ast.AST], list[Any]] = {
-        ast.Call: found.calls, ast.If: found.ifs, ast.IfExp: found.ifs, ast.Assign: found.assigns, ast.Dict: found.dicts
+        ast.Call: found.calls, ast.If: found.ifs, ast.IfExp: found.ifs, ast.Assign: found.assigns,
+        ast.Dict: found.dicts, ast.Compare: found.compares, ast.Subscript: found.subscripts,
     }  # fmt: skip
     # Scopes are opened as their headers are met, but a nested scope's bindings never need an outer one to be complete
     # except through global and nonlocal: those declarations are read when a function is entered.
@@ -364,18 +365,6 @@ def _capture(found: Scan, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping, 
             push((child, node, scope))
 
 
-def _compare(found: Scan, node: ast.Compare, scope: Scope, push: Push) -> None:
-    found.compares.append(node)
-    for child in reversed([node.left, *node.comparators]):
-        push((child, node, scope))
-
-
-def _subscript(found: Scan, node: ast.Subscript, scope: Scope, push: Push) -> None:
-    found.subscripts.append(node)
-    push((node.slice, node, scope))
-    push((node.value, node, scope))
-
-
 def _return(found: Scan, node: ast.Return, scope: Scope, push: Push) -> None:
     if node.value is not None:
         found.returns.append(node)
@@ -403,8 +392,6 @@ _SPECIAL: dict[type[ast.AST], Callable[..., None]] = {
     ast.MatchAs: _capture,
     ast.MatchStar: _capture,
     ast.MatchMapping: _capture,
-    ast.Compare: _compare,
-    ast.Subscript: _subscript,
     ast.Return: _return,
     ast.Global: _outward,
     ast.Nonlocal: _outward,
