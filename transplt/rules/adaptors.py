@@ -12,15 +12,11 @@ _TABLE = "support/adaptors.json"
 
 def adaptors_for(codes: Collection[str]) -> tuple[str, ...]:
     """The names of the adaptors that answer findings of some codes."""
-    return tuple(name for name, own in _codes().items() if not own.isdisjoint(codes))
+    rows = read_table(_TABLE)["adaptors"]
+    return tuple(row["name"] for row in rows if not frozenset(row["codes"]).isdisjoint(codes))
 
 
 @cache
 def packages() -> frozenset[str]:
     """The packages whose versions decide what an adaptor writes."""
     return frozenset(name for row in read_table(_TABLE)["adaptors"] for name in row.get("packages", ()))
-
-
-@cache
-def _codes() -> dict[str, frozenset[str]]:
-    return {row["name"]: frozenset(row["codes"]) for row in read_table(_TABLE)["adaptors"]}

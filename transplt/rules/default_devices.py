@@ -44,7 +44,15 @@ class DefaultDevice:
 def default_devices() -> dict[str, DefaultDevice]:
     """The callables by their full names."""
     rows: list[dict[str, Any]] = read_table(TABLE)["callables"]
-    return {name: _row(row) for row in rows for name in row["names"]}
+    found: dict[str, DefaultDevice] = {}
+    for row in rows:
+        position = row["position"] if row["position"] >= 0 else _BY_NAME
+        device = DefaultDevice(
+            row["argument"], position, row.get("writes", ""), row.get("package", ""), row.get("since", ""),
+            row["falls"] == "silent", row["is"], row["help"], row.get("unless", {}),
+        )  # fmt: skip
+        found |= dict.fromkeys(row["names"], device)
+    return found
 
 
 @cache
@@ -57,11 +65,3 @@ def words() -> tuple[str, ...]:
 def packages() -> frozenset[str]:
     """The packages whose versions decide."""
     return frozenset(row.package for row in default_devices().values() if row.package)
-
-
-def _row(row: dict[str, Any]) -> DefaultDevice:
-    position = row["position"] if row["position"] >= 0 else _BY_NAME
-    return DefaultDevice(
-        row["argument"], position, row.get("writes", ""), row.get("package", ""), row.get("since", ""),
-        row["falls"] == "silent", row["is"], row["help"], row.get("unless", {}),
-    )  # fmt: skip

@@ -235,70 +235,59 @@ def _wrong(row: dict[str, Any]) -> str:
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
     unless = re.compile(row["unless"]) if "unless" in row else None
+    rows = row.get("when", [])
+    conditions: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
+    pairs = ((sign, "") if isinstance(sign, str) else sign for sign in row.get("signs", ()))
+    signs = tuple(Sign(literal, re.compile(pattern) if pattern else None) for literal, pattern in pairs)
     return KnownError(
         row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""),
-        tuple(map(_sign, row.get("signs", ()))), unless, row["means"], row["cause"], tuple(row["do"]),
+        signs, unless, row["means"], row["cause"], tuple(row["do"]),
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
         row.get("alone", False), row.get("vague", False), row.get("checks", False),
-        tuple(map(_when, _conditions(row))),
+        tuple(map(_when, conditions)),
     )  # fmt: skip
 
 
-def _conditions(row: dict[str, Any]) -> list[list[Any]]:
-    rows = row.get("when", [])
-    found: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
-    return found
-
-
-@cache
 def checks() -> tuple[When, ...]:
     """What the checks of operators say, and what to do for each: rules/support/error_checks.json."""
-    table: dict[str, Any] = read_table("support/error_checks.json")
-    return tuple(map(_when, table["checks"]))
+    return _whens("support/error_checks.json", "checks")
 
 
-@cache
 def forms() -> tuple[When, ...]:
     """How a line is read that no error is known by: rules/support/error_forms.json. The last one takes all."""
-    table: dict[str, Any] = read_table("support/error_forms.json")
-    return tuple(map(_when, table["forms"]))
+    return _whens("support/error_forms.json", "forms")
 
 
-@cache
 def readings() -> tuple[When, ...]:
     """What an exception of a kind that has many causes means at a certain place (`beside`) or with a certain name:
     rules/support/error_forms.json. They are asked before the forms, and for errors that are known by their form."""
-    table: dict[str, Any] = read_table("support/error_forms.json")
-    return tuple(map(_when, table["readings"]))
+    return _whens("support/error_forms.json", "readings")
 
 
-@cache
 def lines() -> tuple[When, ...]:
     """What sentences of CANN's parts mean that have no code of their own: rules/support/error_lines.json."""
-    table: dict[str, Any] = read_table("support/error_lines.json")
-    return tuple(map(_when, table["lines"]))
+    return _whens("support/error_lines.json", "lines")
 
 
-@cache
 def sentences() -> tuple[When, ...]:
     """Messages that say themselves what they lack, by their grammar: rules/support/error_lines.json."""
-    table: dict[str, Any] = read_table("support/error_lines.json")
-    return tuple(map(_when, table["sentences"]))
+    return _whens("support/error_lines.json", "sentences")
 
 
-@cache
 def complaints() -> tuple[When, ...]:
     """What people write about a run that ended without an error: rules/support/error_lines.json."""
-    table: dict[str, Any] = read_table("support/error_lines.json")
-    return tuple(map(_when, table["complaints"]))
+    return _whens("support/error_lines.json", "complaints")
+
+
+def states() -> tuple[When, ...]:
+    """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
+    return _whens("support/error_forms.json", "states")
 
 
 @cache
-def states() -> tuple[When, ...]:
-    """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
-    table: dict[str, Any] = read_table("support/error_forms.json")
-    return tuple(map(_when, table["states"]))
+def _whens(table: str, key: str) -> tuple[When, ...]:
+    return tuple(map(_when, read_table(table)[key]))
 
 
 def _when(row: list[Any]) -> When:
@@ -306,10 +295,3 @@ def _when(row: list[Any]) -> When:
     clue = condition[5:] if condition.startswith("clue ") else ""
     pattern = None if clue else re.compile(condition)
     return When(pattern, clue, cause, tuple(do), re.compile(beside[0]) if beside else None)
-
-
-def _sign(row: str | list[str]) -> Sign:
-    if isinstance(row, str):
-        return Sign(row, None)
-    literal, pattern = row
-    return Sign(literal, re.compile(pattern) if pattern else None)

@@ -174,7 +174,8 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     message = _MESSAGES.get(row["status"])
     if message is not None and not row.get("quiet"):
         blocks = "later" if row.get("installs") else ""
-        package, details = row.get("goes_with") or _imported(row), (("status", str(row["status"])),)
+        imported = row["import"][0].partition(".")[0] if row["import"] else ""
+        package, details = row.get("goes_with") or imported, (("status", str(row["status"])),)
         return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks, details)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
@@ -192,10 +193,6 @@ def advice_on_clone(name: str) -> PackageAdvice | None:
     """What to say about a repository of this name that is cloned to be built; None where it may be, as `plugin` may."""
     row = package_installed_as(name)
     return advice_on_requirement(name, "") if row is not None and row["status"] != "plugin" else None
-
-
-def _imported(row: dict[str, Any]) -> str:
-    return row["import"][0].partition(".")[0] if row["import"] else ""
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -39,8 +39,14 @@ class Remedy:
 def remedies() -> dict[str, Remedy]:
     """All of them by name: of profiles, and of operator information in logs."""
     table = _table()
-    rows = [*table["findings"], *table["op_info"]]
-    return {row["name"]: _remedy(row, table["sources"]) for row in rows}
+    return {
+        row["name"]: Remedy(
+            row["name"], row["title"], row["means"], tuple(row["do"]), tuple(row["codes"]),
+            table["sources"][row["source"]], row.get("kind", ""), row.get("of", ""), row.get("least", 0.0),
+            tuple(row.get("aten", ())), row.get("info", False),
+        )
+        for row in (*table["findings"], *table["op_info"])
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=10_000)
@@ -85,14 +91,6 @@ def slows_text(code: str, document: str = "") -> str:
         return ""
     head = "## In a profile\n\nWhat is left of it may cost time (`transplt profile-read DIR`):\n\n"
     return head + "\n".join(rows) + "\n"
-
-
-def _remedy(row: dict[str, Any], sources: dict[str, str]) -> Remedy:
-    return Remedy(
-        row["name"], row["title"], row["means"], tuple(row["do"]), tuple(row["codes"]), sources[row["source"]],
-        row.get("kind", ""), row.get("of", ""), row.get("least", 0.0), tuple(row.get("aten", ())),
-        row.get("info", False),
-    )  # fmt: skip
 
 
 @cache

@@ -94,19 +94,17 @@ def _schema_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
 
     doubtful, places = _doubtful(document)
     for error in Draft202012Validator(read_table("schema.json")).iter_errors(doubtful):
-        path = _as_in_file(tuple(error.absolute_path), places)
+        path: JsonPath = tuple(error.absolute_path)
+        if len(path) > 2 and path[0] == "rules" and path[1] in places:  # as it stands in the file
+            path = (*path[:2], places[str(path[1])][int(path[2])], *path[3:])
         if error.validator == "additionalProperties":
             known = sorted(error.schema.get("properties", {}))
-            for key in error.instance:
-                if key not in known:
-                    yield (*path, key), _unknown_key(key, known)
+            for key in (key for key in error.instance if key not in known):
+                near = difflib.get_close_matches(key, known, 1, 0.6)
+                hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+                yield (*path, key), f"unknown key {key!r}; {hint}"
         else:
             yield path, _expected(error)
-
-
-def _unknown_key(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, 1, 0.6)
-    return f"unknown key {key!r}; " + (f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}")
 
 
 def _doubtful(document: Any) -> tuple[Any, dict[str, list[int]]]:
@@ -123,12 +121,6 @@ def _doubtful(document: Any) -> tuple[Any, dict[str, list[int]]]:
             places[kind.value] = [index for index, entry in enumerate(listed) if not _plainly_right(kind, entry)]
             left[kind.value] = [listed[index] for index in places[kind.value]]
     return {**document, "rules": left}, places
-
-
-def _as_in_file(path: JsonPath, places: dict[str, list[int]]) -> JsonPath:
-    if len(path) > 2 and path[0] == "rules" and path[1] in places:
-        return (*path[:2], places[str(path[1])][int(path[2])], *path[3:])
-    return path
 
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -210,8 +202,8 @@ def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
             path: JsonPath = ("rules", kind.value, index)
             yield from _name_errors(path, entry)
             yield from _versions_errors((*path, "versions"), entry.get("versions"))
-            if kind is Kind.ARGS:
-                yield from _expression_errors((*path, "arg_new"), entry.get("arg_new", ""))
+            if kind is Kind.ARGS and (wrong := _wrong_expression(entry.get("arg_new", ""))):
+                yield (*path, "arg_new"), wrong
             if entry.get("definitions"):
                 if "." in entry["new_name"]:
                     yield (*path, "new_name"), "a rule with 'definitions' needs a new_name without dots"
@@ -275,12 +267,6 @@ def _versions_errors(path: JsonPath, spec: Any) -> Iterator[tuple[JsonPath, str]
         return
     if not chosen:
         yield path, f"{spec!r} names no torch version that transplt knows"
-
-
-def _expression_errors(path: JsonPath, text: str) -> Iterator[tuple[JsonPath, str]]:
-    wrong = _wrong_expression(text)
-    if wrong:
-        yield path, wrong
 
 
 @lru_cache(maxsize=1024)

@@ -172,7 +172,9 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
     if not few:
         words.update((word, frozenset((word,))) for word in (_longest_part(name.lower()).encode() for name in own))
     literals = _literals((*builtin.strings, *user.strings, *(own if few else ())))
-    return RuleSet(user, builtin, literals, words, _roots(user, builtin), frozenset(known["modules"]))
+    every = (names for table in (user, builtin) for names in (table.names, table.modules, table.args, table.inserts))
+    roots = frozenset(name.partition(".")[0] for names in every for name in names)
+    return RuleSet(user, builtin, literals, words, roots, frozenset(known["modules"]))
 
 
 @lru_cache(maxsize=32)
@@ -341,8 +343,3 @@ def _literals(olds: Iterable[str]) -> tuple[bytes, ...]:
         if not any(known in name for known in found):
             found.add(_longest_part(name))
     return tuple(sorted(literal.encode() for literal in found))
-
-
-def _roots(*tables: Table) -> frozenset[str]:
-    every = (names for table in tables for names in (table.names, table.modules, table.args, table.inserts))
-    return frozenset(name.partition(".")[0] for names in every for name in names)
