@@ -8,8 +8,14 @@ from typing import TypeVar
 
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
+_Kind = TypeVar("_Kind", bound=ast.AST)
 _Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
 _Kind = TypeVar("_Kind", bound=ast.AST)
+
+def of_kind(kind: type[_Kind], nodes: Iterable[ast.AST | None]) -> Iterator[_Kind]:
+    """The nodes of one kind among several: `of_kind(ast.Call, ast.walk(body))`."""
+    return (node for node in nodes if isinstance(node, kind))
+
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
@@ -17,6 +23,21 @@ _Kind = TypeVar("_Kind", bound=ast.AST)
 def last_name(node: ast.AST | None) -> str:
     """The last part of a name: `c` of `a.b.c`, of `f().c` and of `c`; empty for anything else."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def plain_name(node: ast.AST | None) -> str:
+    """`a` of the name `a`; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def attribute_of(node: ast.AST | None) -> str:
+    """`c` of `a.b.c` and of `f().c`; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def called_name(node: ast.AST | None) -> str:
+    """The last part of the name that is called: `c` of `a.b.c()`; empty for anything else."""
+    return last_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def root_name(node: ast.AST) -> ast.Name | None:

@@ -14,7 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import lacks, place_in_block, shape
+from transplt.syntax.asks import lacks, of_kind, place_in_block, shape
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.calls import with_first, with_keyword, with_named
 from transplt.trees.transform import New
@@ -95,14 +95,12 @@ def scaler_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
 def _subclass(work: Work, node: ast.ClassDef) -> Finds:
     """`super().__init__(scale, growth, backoff, interval, enabled)`: the fifth place is `dynamic` on the NPU."""
     for call in ast.walk(node):
-        func = call.func if isinstance(call, ast.Call) else None
-        if not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
-            continue
-        assert isinstance(call, ast.Call)
-        if getattr(func.value.func, "id", "") == "super" and shape(call)[0] > 4 and work.take(call):
-            message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
-            api = "torch.cuda.amp.GradScaler"
-            yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
+        match call:
+            case ast.Call(func=ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super")))):
+                if shape(call)[0] > 4 and work.take(call):
+                    message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
+                    api = "torch.cuda.amp.GradScaler"
+                    yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
 
 
 def _brought_by_two(work: Work, func: ast.expr) -> bool:
@@ -131,18 +129,18 @@ def _names_the_older(work: Work, call: ast.Call) -> bool:
 
 def _instead_of(node: ast.AST) -> list[ast.AST]:
     """What runs in place of a part of a condition, of a `try` or its handlers, or of what stands below a way out."""
-    above = parent(node)
-    if isinstance(above, ast.IfExp) and node is not above.test:
-        return [above.orelse if node is above.body else above.body]
     found: list[ast.AST] = []
     if isinstance(node, ast.stmt):
         block, index = place_in_block(node)
-        left = (each for each in block[:index] if isinstance(each, ast.If))
+        left = of_kind(ast.If, block[:index])
         found += [each for each in left if isinstance(each.body[-1], (ast.Return, ast.Raise))]
-    if isinstance(above, ast.If) and isinstance(node, ast.stmt):
-        found += above.orelse if node in above.body else above.body
-    elif isinstance(above, ast.Try):
-        found += above.handlers if node in above.body else above.body
+    match parent(node):
+        case ast.IfExp(test=test, body=body, orelse=other) if node is not test:
+            found.append(other if node is body else body)
+        case ast.If(body=block, orelse=others) if isinstance(node, ast.stmt):
+            found += others if node in block else block
+        case ast.Try(body=block, handlers=handlers):
+            found += handlers if node in block else block
     return found
 
 
@@ -184,7 +182,7 @@ def _beside_other_device(call: ast.Call) -> bool:
     while not isinstance(node, ast.Module):
         above = parent(node)
         if isinstance(above, ast.If) and node in above.body:
-            words = {n.value for n in ast.walk(above.test) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            words = {n.value for n in of_kind(ast.Constant, ast.walk(above.test)) if isinstance(n.value, str)}
             if words & {"cpu", "mps", "xpu"} and not any("cuda" in word for word in words):
                 return True
         node = above

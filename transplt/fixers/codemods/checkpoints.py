@@ -17,7 +17,7 @@ from transplt.flow.entries import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.asks import called_name, keyword_of, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
@@ -61,12 +61,18 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
 
 def _name(path: ast.expr) -> str:
     """The file name at the end of a path that is written out; empty where it is not."""
-    while isinstance(path, ast.Call) and last_name(path.func) in ("join", "Path", "open", "expanduser") and path.args:
-        path = path.args[-1 if last_name(path.func) == "join" else 0]
-    if isinstance(path, ast.BinOp) and isinstance(path.op, (ast.Add, ast.Div)):
-        path = path.right
-    text = string_of(path) or ""
-    last = text.replace("\\", "/").rpartition("/")[2]
+    while True:
+        match path:
+            case ast.Call(func=func, args=[*_, part]) if last_name(func) == "join":
+                path = part
+            case ast.Call(func=func, args=[part, *_]) if last_name(func) in ("Path", "open", "expanduser"):
+                path = part
+            case _:
+                break
+    match path:
+        case ast.BinOp(op=ast.Add() | ast.Div(), right=right):
+            path = right
+    last = (string_of(path) or "").replace("\\", "/").rpartition("/")[2]
     return last if "." in last[1:] else ""
 
 
@@ -102,7 +108,7 @@ def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
     if isinstance(place, ast.Name):
         bindings = work.scan.scope_of(place).bindings.get(place.id, ())
         above = [parent(each.node) for each in bindings]
-        values = [(each, each.value) for each in above if isinstance(each, ast.Assign)]
+        values = [(each, each.value) for each in of_kind(ast.Assign, above)]
         if len(values) != len(above):
             return False
         return any(
@@ -130,9 +136,10 @@ def _asked_above(assigned: ast.stmt) -> bool:
 
 def _asks(test: ast.expr) -> tuple[bool, bool]:
     """Whether a test is the question for a device, and whether it is negated."""
-    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
-    return isinstance(inner, ast.Call) and last_name(inner.func) == "is_available", negated
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return called_name(inner) == "is_available", True
+    return called_name(test) == "is_available", False
 
 
 def _is_none(node: ast.AST) -> bool:

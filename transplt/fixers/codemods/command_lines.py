@@ -22,7 +22,7 @@ from transplt.flow.command_words import Word, started
 from transplt.flow.device_strings import whole_value
 from transplt.flow.read_as import Reading
 from transplt.rules.communication_backends import own_names_below, without_own_names
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import attribute_of, last_name, of_kind
 from transplt.syntax.scan import parent
 from transplt.trees.literals import in_literals, words_in_literal
 from transplt.trees.transform import OfText
@@ -103,7 +103,7 @@ def _runs_here(work: Work, node: ast.expr) -> bool | ast.Name | None:
     above = parent(current)
     while (
         isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple))
-        or (isinstance(above, ast.Attribute) and above.attr in ("format", *_SPLITS))
+        or attribute_of(above) in ("format", *_SPLITS)
         or (isinstance(above, ast.Call) and (above.func is current or last_name(above.func) in _SPLITS))
     ):
         current, above = above, parent(above)
@@ -122,7 +122,7 @@ def moved_options(work: Work, outer: ast.expr) -> list[tuple[str, str]]:
     parts = outer.values if isinstance(outer, ast.JoinedStr) else [outer]
     for each in given:
         same = sum(other.phrase == each.phrase for other in given)
-        in_one_part = any(isinstance(part, ast.Constant) and each.phrase in str(part.value) for part in parts)
+        in_one_part = any(each.phrase in str(part.value) for part in of_kind(ast.Constant, parts))
         if not each.takes or len(_whole(each.phrase).findall(source)) != same or not in_one_part:
             return []
     return list(dict.fromkeys((each.phrase, each.new) for each in given))
@@ -255,18 +255,19 @@ def _element(work: Work, node: ast.expr) -> Word:
 
 def _is_arguments(work: Work, display: ast.expr) -> bool:
     """True for a list that is read as the arguments of the program itself."""
-    above = parent(display)
-    if isinstance(above, (ast.Assign, ast.AugAssign)):
-        targets = above.targets if isinstance(above, ast.Assign) else [above.target]
-        return any(work.names.qualified(target) == "sys.argv" for target in targets)
-    if not isinstance(above, ast.Call):
-        return False
-    if last_name(above.func) in _READS:
-        return display in above.args
-    if isinstance(above.func, ast.Attribute) and work.names.qualified(above.func.value) == "sys.argv":
-        return above.func.attr in ("extend", "append")
-    named = [str(each.value) for each in above.args[:2] if isinstance(each, ast.Constant)]
-    return bool({"argv", "sys.argv"} & set(named)) and last_name(above.func) in ("setattr", "object", "patch")
+    match parent(display):
+        case ast.Assign(targets=targets):
+            return any(work.names.qualified(target) == "sys.argv" for target in targets)
+        case ast.AugAssign(target=target):
+            return work.names.qualified(target) == "sys.argv"
+        case ast.Call(func=func, args=args) if last_name(func) in _READS:
+            return display in args
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if work.names.qualified(value) == "sys.argv":
+            return method in ("extend", "append")
+        case ast.Call(func=func, args=args):
+            named = {str(each.value) for each in of_kind(ast.Constant, args[:2])}
+            return not named.isdisjoint(("argv", "sys.argv")) and last_name(func) in ("setattr", "object", "patch")
+    return False
 
 
 def _asked(work: Work, node: ast.expr, given: _Given) -> Note:

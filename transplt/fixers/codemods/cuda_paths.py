@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
 from transplt.flow.idle_gates import idle
 from transplt.flow.off_the_cpu import refuses_the_cpu
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import attribute_of, call_of
 from transplt.syntax.conditions import stops_otherwise
 from transplt.syntax.scan import parent
 
@@ -127,18 +127,18 @@ def _question(edit: Edit) -> tuple[ast.expr, bool] | None:
         call = call_of(node)
         if call is None:
             return None
-        above = parent(call)
         if not edit.api.endswith("count"):
             return call, True
-        if isinstance(above, ast.Compare) and above.left is call:
-            return above, not isinstance(above.ops[0], (ast.Lt, ast.LtE, ast.Eq))
+        match parent(call):
+            case ast.Compare(left=left, ops=[op, *_]) as compare if left is call:
+                return compare, not isinstance(op, (ast.Lt, ast.LtE, ast.Eq))
         return (call, True) if _is_truth(call) else None
     if edit.api == "torch.Tensor.is_cuda":
         return node, True
     if not edit.api.startswith("device string"):
         return None
     above = parent(node)
-    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "startswith":
+    if isinstance(above, ast.Call) and attribute_of(above.func) == "startswith":
         return above, True
     while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.Call)):
         above = parent(above)
@@ -148,7 +148,9 @@ def _question(edit: Edit) -> tuple[ast.expr, bool] | None:
 
 
 def _is_truth(node: ast.expr) -> bool:
-    above = parent(node)
-    if isinstance(above, (ast.If, ast.IfExp, ast.While)):
-        return above.test is node
-    return isinstance(above, ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not))
+    match parent(node):
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            return test is node
+        case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+    return False

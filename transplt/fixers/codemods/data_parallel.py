@@ -20,7 +20,7 @@ from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import begins, first_code, keyword_of, last_name, root_name
+from transplt.syntax.asks import begins, first_code, keyword_of, last_name, of_kind, root_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.trees.names import dotted
 
@@ -81,8 +81,8 @@ def imports_of_it(work: Work, tree: ast.Module) -> Finds:
     """
     imported = [
         (node, alias, alias.asname or alias.name)
-        for node in work.scan.imports
-        if isinstance(node, ast.ImportFrom) and node.module
+        for node in of_kind(ast.ImportFrom, work.scan.imports)
+        if node.module
         for alias in node.names
         if f"{node.module}.{alias.name}" in DATA_PARALLEL
     ]
@@ -151,14 +151,16 @@ def _gives_elsewhere(work: Work, call: ast.Call) -> bool:
 
 def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
     """How the first of the cards may be written."""
-    if isinstance(cards, ast.Call) and last_name(cards.func) == "list" and cards.args:
-        cards = cards.args[0]
-    if cards is None or (isinstance(cards, ast.Constant) and cards.value is None):
-        return ("0",)
-    if isinstance(cards, ast.Call) and last_name(cards.func) == "range":
-        return ("0",) if len(cards.args) == 1 else (ast.unparse(cards.args[0]),)
-    if isinstance(cards, (ast.List, ast.Tuple)) and cards.elts:
-        return (ast.unparse(cards.elts[0]),)
+    match cards:
+        case ast.Call(func=func, args=[given, *_]) if last_name(func) == "list":
+            cards = given
+    match cards:
+        case None | ast.Constant(value=None):
+            return ("0",)
+        case ast.Call(func=func, args=args) if last_name(func) == "range":
+            return ("0",) if len(args) == 1 else (ast.unparse(args[0]),)
+        case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
+            return (ast.unparse(first),)
     return (f"{ast.unparse(cards)}[0]",)
 
 
@@ -208,12 +210,13 @@ def _names_of(work: Work, call: ast.Call) -> set[str]:
 def _name_of(value: ast.expr) -> str:
     """A name or attribute as it is written, through a copy and calls of its own methods; empty for anything else."""
     while isinstance(value, ast.Call):
-        if last_name(value.func) in ("deepcopy", "copy") and value.args:
-            value = value.args[0]
-        elif isinstance(value.func, ast.Attribute) and value.func.attr in names_of(MODULE, "returns_self"):
-            value = value.func.value
-        else:
-            return ""
+        match value:
+            case ast.Call(func=func, args=[copied, *_]) if last_name(func) in ("deepcopy", "copy"):
+                value = copied
+            case ast.Call(func=ast.Attribute(value=of, attr=method)) if method in names_of(MODULE, "returns_self"):
+                value = of
+            case _:
+                return ""
     return ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
 
 

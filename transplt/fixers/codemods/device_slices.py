@@ -11,7 +11,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_or_backend import holds, holds_by_form
 from transplt.flow.device_strings import DEVICE_STRING
 from transplt.flow.marks import DEVICE, marks_by_name
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import last_name, of_kind, plain_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU209", rank=210)
@@ -115,7 +115,7 @@ def _name(node: ast.expr) -> str:
 
 def _is_call(node: ast.Subscript, names: tuple[str, ...]) -> bool:
     above = parent(node)
-    return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in names
+    return isinstance(above, ast.Call) and plain_name(above.func) in names
 
 
 def _compared_with(node: ast.Subscript, word: str) -> bool:
@@ -124,7 +124,7 @@ def _compared_with(node: ast.Subscript, word: str) -> bool:
     if not isinstance(above, ast.Compare):
         return False
     return any(
-        isinstance(item, ast.Constant) and item.value == word and DEVICE_STRING.fullmatch(word)
+        item.value == word and DEVICE_STRING.fullmatch(word)
         for side in (above.left, *above.comparators)
-        for item in (side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side])
+        for item in of_kind(ast.Constant, side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side])
     )

@@ -107,22 +107,21 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
     if is_map_location(display):
         return True
     slots = work.slots
-    above = parent(display)
-    if isinstance(above, ast.Subscript) and above.value is display:
-        return holds(slots, above.slice, DEVICE)
-    if isinstance(above, ast.Attribute) and above.attr == "get":
-        call = parent(above)
-        return isinstance(call, ast.Call) and bool(call.args) and holds(slots, call.args[0], DEVICE)
-    if isinstance(above, ast.Compare):
-        return holds(slots, above.left, DEVICE)
     reached: set[str] = set()
-    if isinstance(above, ast.Assign):
-        for target in above.targets:
+    match parent(display):
+        case ast.Subscript(value=value, slice=key) if value is display:
+            return holds(slots, key, DEVICE)
+        case ast.Attribute(attr="get") as method:
+            call = parent(method)
+            return isinstance(call, ast.Call) and bool(call.args) and holds(slots, call.args[0], DEVICE)
+        case ast.Compare(left=left):
+            return holds(slots, left, DEVICE)
+        case ast.Assign(targets=targets):
+            reached.update(slot for target in targets for slot in store_slots(slots, target, ()))
+        case ast.AnnAssign(target=target):
             reached.update(store_slots(slots, target, ()))
-    elif isinstance(above, ast.AnnAssign):
-        reached.update(store_slots(slots, above.target, ()))
-    else:
-        reached.update(place.detail for place in places(slots, display) if place.kind == "slot")
+        case _:
+            reached.update(place.detail for place in places(slots, display) if place.kind == "slot")
     roots = {slots.find(slot) for slot in reached}
     if any(DEVICE in slots.marks.get(root, ()) for root in roots):
         return True  # a table that goes where a device goes: map_location
@@ -135,15 +134,14 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
 def _lookups(work: Work) -> dict[str, list[ast.expr]]:
     """The keys of the look-ups of a file (`t[k]`, `t.get(k)`, `k in t`) by the slot of the table."""
     found: list[tuple[ast.expr, ast.expr]] = []
-    for node in work.scan.subscripts:
-        if not isinstance(node.slice, (ast.Constant, ast.Slice)):
-            found.append((node.value, node.slice))
-    for call in work.scan.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "pop") and call.args:
-            found.append((call.func.value, call.args[0]))
-    for compare in work.scan.compares:
-        if len(compare.ops) == 1 and isinstance(compare.ops[0], (ast.In, ast.NotIn)):
-            found.append((compare.comparators[0], compare.left))
+    for node in (*work.scan.subscripts, *work.scan.calls, *work.scan.compares):
+        match node:
+            case ast.Subscript(value=table, slice=key) if not isinstance(key, (ast.Constant, ast.Slice)):
+                found.append((table, key))
+            case ast.Call(func=ast.Attribute(value=table, attr="get" | "pop"), args=[key, *_]):
+                found.append((table, key))
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table]):
+                found.append((table, key))
     keys: dict[str, list[ast.expr]] = {}
     for table, key in found:
         if (slot := work.slots.of(table)) is not None:

@@ -16,7 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, plain_name
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import between
 
@@ -58,24 +58,21 @@ def _data_parallel(work: Work) -> None:
 def _sharded(work: Work) -> Finds:
     """`FSDP(..., device_id=torch.cuda.current_device())`: nothing shows that a number there is one of an NPU."""
     for call in work.scan.calls:
-        value = keyword_of(call, "device_id") if call.keywords else None
-        if not isinstance(value, ast.Call) or work.names.qualified(call.func) not in full_names("shards"):
-            continue
-        func = value.func
-        if work.names.qualified(func) != "torch.cuda.current_device" or not isinstance(func, ast.Attribute):
-            continue
-        module = func.value.value if isinstance(func.value, ast.Attribute) else None
-        if module is None or work.names.qualified(module) != "torch" or not work.take(value):
-            continue
-        torch = work.source.slice(*work.source.extent(module))
-        yield Edit(
-            value,
-            "NPU312",
-            "device_id of FSDP is a number -> a device",
-            between(f'{torch}.device("npu", ', ")"),
-            api="torch.distributed.fsdp.FullyShardedDataParallel",
-            writes_npu=True,
-        )
+        match keyword_of(call, "device_id") if call.keywords else None:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=torch)) as func) as value:
+                if work.names.qualified(call.func) not in full_names("shards"):
+                    continue
+                if work.names.qualified(func) != "torch.cuda.current_device" or work.names.qualified(torch) != "torch":
+                    continue
+                if work.take(value):
+                    yield Edit(
+                        value,
+                        "NPU312",
+                        "device_id of FSDP is a number -> a device",
+                        between(f'{work.text(torch)}.device("npu", ', ")"),
+                        api="torch.distributed.fsdp.FullyShardedDataParallel",
+                        writes_npu=True,
+                    )
 
 
 def _only_asks(work: Work, node: ast.expr) -> bool:
@@ -84,20 +81,23 @@ def _only_asks(work: Work, node: ast.expr) -> bool:
     above = parent(child)
     while isinstance(above, (ast.Tuple, ast.List, ast.Subscript, ast.BinOp)):
         child, above = above, parent(above)
-    if isinstance(above, ast.Call):
-        return _is_type_argument(above, child)
-    if isinstance(above, ast.Assign) and isinstance(child, ast.Tuple) and isinstance(above.targets[0], ast.Name):
-        return _are_types(_reads(work, above.targets[0].id))
-    if isinstance(above, (ast.comprehension, ast.For)) and child is above.iter and isinstance(above.target, ast.Name):
-        scope = work.scan.scope_of(above.target)
-        return _are_types(use for use in _reads(work, above.target.id) if work.scan.scope_of(use) is scope)
-    if isinstance(above, ast.Compare):
-        return True
-    if isinstance(above, ast.arg):
-        return True
-    if isinstance(above, ast.AnnAssign):
-        return child is above.annotation
-    return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is above.returns
+    match above:
+        case ast.Call():
+            return _is_type_argument(above, child)
+        case ast.Assign(targets=[ast.Name(id=name), *_]) if isinstance(child, ast.Tuple):
+            return _are_types(_reads(work, name))
+        case ast.comprehension(target=ast.Name() as one, iter=many) | ast.For(target=ast.Name() as one, iter=many) if (
+            child is many
+        ):
+            scope = work.scan.scope_of(one)
+            return _are_types(use for use in _reads(work, one.id) if work.scan.scope_of(use) is scope)
+        case ast.Compare() | ast.arg():
+            return True
+        case ast.AnnAssign(annotation=type_):
+            return child is type_
+        case ast.FunctionDef(returns=type_) | ast.AsyncFunctionDef(returns=type_):
+            return child is type_
+    return False
 
 
 def _reads(work: Work, name: str) -> list[ast.Name]:
@@ -112,7 +112,7 @@ def _are_types(uses: Iterable[ast.Name]) -> bool:
 
 def _is_type_argument(call: ast.Call, node: ast.AST) -> bool:
     func = call.func
-    return isinstance(func, ast.Name) and func.id in ("isinstance", "issubclass") and node in call.args[1:]
+    return plain_name(func) in ("isinstance", "issubclass") and node in call.args[1:]
 
 
 def _options(work: Work) -> Finds:
@@ -127,15 +127,15 @@ def _options(work: Work) -> Finds:
                 api="torch.distributed.ProcessGroupNCCL.Options",
                 help="make it without arguments and set the attribute: options.is_high_priority_stream = True",
             )
-        above = parent(call)
-        if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
-            yield from _fields(work, above.targets[0].id)
+        match parent(call):
+            case ast.Assign(targets=[ast.Name(id=name), *_]):
+                yield from _fields(work, name)
 
 
 def _fields(work: Work, name: str) -> Finds:
     for field, help_ in _FIELDS.items():
         for node in work.scan.attributes.get(field, ()):
-            if isinstance(node.value, ast.Name) and node.value.id == name:
+            if plain_name(node.value) == name:
                 yield work.note(
                     node,
                     "NPU311",

@@ -17,7 +17,7 @@ from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
 from transplt.flow.default_type import double_defaults
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, of_kind
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b"Double"))
@@ -62,13 +62,14 @@ def _without_moves(node: ast.expr) -> ast.expr:
 
 
 def _is_module(work: Work, made: ast.expr) -> bool:
-    if isinstance(made, ast.Call):
-        return _makes_module(work, made)
-    if not isinstance(made, (ast.Name, ast.Attribute)):
-        return False
-    value = last_value(work.scan, made) if isinstance(made, ast.Name) else None
-    value = None if value is None else _without_moves(value)
-    return _is_used_as_one(work, made) or (isinstance(value, ast.Call) and _makes_module(work, value))
+    match made:
+        case ast.Call():
+            return _makes_module(work, made)
+        case ast.Name() | ast.Attribute():
+            value = last_value(work.scan, made) if isinstance(made, ast.Name) else None
+            value = None if value is None else _without_moves(value)
+            return _is_used_as_one(work, made) or (isinstance(value, ast.Call) and _makes_module(work, value))
+    return False
 
 
 def _makes_module(work: Work, call: ast.Call) -> bool:
@@ -77,10 +78,8 @@ def _makes_module(work: Work, call: ast.Call) -> bool:
         return True
     name = getattr(call.func, "id", "")
     if any(
-        isinstance(node, ast.ClassDef)
-        and node.name == name
-        and any(last_name(base).endswith("Module") for base in node.bases)
-        for node in work.scan.tree.body
+        node.name == name and any(last_name(base).endswith("Module") for base in node.bases)
+        for node in of_kind(ast.ClassDef, work.scan.tree.body)
     ):
         return True
     stored = statement(call)

@@ -20,8 +20,8 @@ from transplt.flow.off_the_cpu import steers
 from transplt.flow.reached import places
 from transplt.rules.environment import Variable, variables, without_effect
 from transplt.rules.environment import objection as refusal
-from transplt.syntax.asks import last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import attribute_of, last_name, plain_name, string_of
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees.calls import renamed_arguments
 from transplt.trees.literals import words_in_literal
 
@@ -159,43 +159,40 @@ def names_environment(work: Work, node: ast.expr) -> bool:
 
 def _names_here(work: Work, node: ast.expr) -> bool | ast.Name:
     """Whether a variable of the environment is named where a value stands; the variable where one is given it."""
-    above = parent(node)
-    if isinstance(above, ast.Subscript) and above.slice is node:
-        return is_environment(work, above.value)
-    if isinstance(above, ast.Compare) and above.left is node and isinstance(above.ops[0], (ast.In, ast.NotIn)):
-        return is_environment(work, above.comparators[0])
-    if isinstance(above, ast.Call) and above.args and above.args[0] is node:
-        func = above.func
-        full = work.names.qualified(func)
-        if full in ("os.getenv", "os.putenv", "os.unsetenv"):
-            return True
-        if isinstance(func, ast.Attribute):
-            return func.attr in ("setenv", "delenv") or (func.attr in _ACCESS and is_environment(work, func.value))
-        return False
-    if isinstance(above, ast.Dict) and any(key is node for key in above.keys):
-        return becomes_environment(work, above)
-    if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
-        loop = parent(above)
-        if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is above and isinstance(loop.target, ast.Name):
-            return loop.target
-        return False
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        return above.targets[0]
+    match parent(node):
+        case ast.Subscript(value=holder, slice=index) if index is node:
+            return is_environment(work, holder)
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn(), *_], comparators=[holder, *_]) if left is node:
+            return is_environment(work, holder)
+        case ast.Call(func=func, args=[first, *_]) if first is node:
+            if work.names.qualified(func) in ("os.getenv", "os.putenv", "os.unsetenv"):
+                return True
+            if attribute_of(func) in ("setenv", "delenv"):
+                return True
+            return isinstance(func, ast.Attribute) and func.attr in _ACCESS and is_environment(work, func.value)
+        case ast.Dict() as display if any(key is node for key in display.keys):
+            return becomes_environment(work, display)
+        case ast.Tuple() | ast.List() | ast.Set() as names:
+            match parent(names):
+                case ast.For(target=ast.Name() as target, iter=each) if each is names:
+                    return target
+                case ast.comprehension(target=ast.Name() as target, iter=each) if each is names:
+                    return target
+        case ast.Assign(targets=[ast.Name() as target]):
+            return target
     return False
 
 
 def is_environment(work: Work, node: ast.expr) -> bool:
     """True for `os.environ`, a copy of it, and variables called env."""
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("copy", "keys"):
-            return is_environment(work, node.func.value)
-        return isinstance(node.func, ast.Name) and node.func.id == "dict" and _copies_environment(work, node)
-    if isinstance(node, ast.Constant):
-        return node.value == "os.environ"
-    if work.names.qualified(node) == "os.environ":
-        return True
-    last = last_name(node)
-    return bool(_HOLDER.search(last))
+    match node:
+        case ast.Call(func=ast.Attribute(value=copied, attr="copy" | "keys")):
+            return is_environment(work, copied)
+        case ast.Call(func=func):
+            return plain_name(func) == "dict" and _copies_environment(work, node)
+        case ast.Constant(value=value):
+            return value == "os.environ"
+    return work.names.qualified(node) == "os.environ" or bool(_HOLDER.search(last_name(node)))
 
 
 def _copies_environment(work: Work, call: ast.Call) -> bool:
@@ -206,57 +203,49 @@ def _copies_environment(work: Work, call: ast.Call) -> bool:
 def becomes_environment(work: Work, node: ast.expr) -> bool:
     """True for a dict display (or a call of dict) whose entries end up in an environment."""
     if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None and is_environment(work, value):
-                return True
-        keys = {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        rows = zip(node.keys, node.values, strict=True)
+        if any(key is None and is_environment(work, value) for key, value in rows):
+            return True
+        keys = {key for each in node.keys if (key := string_of(each)) is not None}
         if len(keys) == len(node.keys) and keys & _LAUNCHED and all(key.isupper() for key in keys):
             return True
-    above = parent(node)
-    if isinstance(above, ast.keyword):
-        return bool(above.arg and _HOLDER.search(above.arg))
-    if isinstance(above, ast.Assign):
-        return any(is_environment(work, target) for target in above.targets)
-    if isinstance(above, ast.AnnAssign):
-        return is_environment(work, above.target)
-    if isinstance(above, ast.Dict):
-        for key, value in zip(above.keys, above.values, strict=True):
-            if value is node:
-                return isinstance(key, ast.Constant) and isinstance(key.value, str) and bool(_HOLDER.search(key.value))
-    if isinstance(above, ast.Call) and node in above.args:
-        func = above.func
-        if isinstance(func, ast.Attribute) and func.attr in ("update", "dict") and func.value is not node:
-            return is_environment(work, func.value) or is_environment(work, above.args[0])
-    if isinstance(above, ast.Return):
-        owner: ast.AST = above
-        while not isinstance(owner, (*FUNCTIONS, ast.Lambda, ast.Module)):
-            owner = parent(owner)
-        return isinstance(owner, FUNCTIONS) and bool(_HOLDER.search(owner.name))
+    match parent(node):
+        case ast.keyword(arg=name):
+            return bool(name and _HOLDER.search(name))
+        case ast.Assign(targets=targets):
+            return any(is_environment(work, target) for target in targets)
+        case ast.AnnAssign(target=target):
+            return is_environment(work, target)
+        case ast.Dict(keys=names, values=values) if node in values:
+            return bool(_HOLDER.search(string_of(names[values.index(node)]) or ""))
+        case ast.Call(func=ast.Attribute(attr="update" | "dict", value=holder), args=args) if node in args:
+            return holder is not node and (is_environment(work, holder) or is_environment(work, args[0]))
+        case ast.Return() as above:
+            owner = next(each for each in chain(above) if isinstance(each, (*FUNCTIONS, ast.Lambda, ast.Module)))
+            return isinstance(owner, FUNCTIONS) and bool(_HOLDER.search(owner.name))
     return False
 
 
 def given_value(node: ast.expr) -> ast.expr | None:
     """The value that the variable named by `node` gets there; None where it is read or removed."""
-    above = parent(node)
-    if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
-        statement = parent(above)
-        return statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
-    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and len(above.args) > 1:
-        return above.args[1] if above.func.attr in ("setdefault", "setenv", "putenv") else None
-    if isinstance(above, ast.Dict):
-        for key, value in zip(above.keys, above.values, strict=True):
-            if key is node:
-                return value
+    match parent(node):
+        case ast.Subscript(ctx=ast.Store()) as entry:
+            statement = parent(entry)
+            return statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
+        case ast.Call(func=ast.Attribute(attr="setdefault" | "setenv" | "putenv"), args=[_, value, *_]):
+            return value
+        case ast.Dict(keys=keys, values=values) if node in keys:
+            return values[keys.index(node)]
     return None
 
 
 def _is_removed(node: ast.expr) -> bool:
-    above = parent(node)
-    if isinstance(above, ast.Subscript):
-        return isinstance(above.ctx, ast.Del)
-    if not (isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute)):
-        return False
-    return above.func.attr == "delenv" or (above.func.attr == "pop" and isinstance(parent(above), ast.Expr))
+    match parent(node):
+        case ast.Subscript(ctx=ast.Del()) | ast.Call(func=ast.Attribute(attr="delenv")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="pop")) as call:
+            return isinstance(parent(call), ast.Expr)
+    return False
 
 
 # --- names as keywords, and inside commands --------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import parent
 from transplt.trees.displays import with_twin
 from transplt.trees.expressions import compared_with
@@ -69,14 +69,13 @@ def _is_needle(node: ast.expr) -> bool:
     above = parent(node)
     while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.BoolOp)):
         node, above = above, parent(above)
-    if isinstance(above, ast.Compare):
-        return True
-    if isinstance(above, (ast.For, ast.comprehension)):
-        return above.iter is node
-    if isinstance(above, ast.keyword):
-        return above.arg == "match"
-    if isinstance(above, ast.Call) and node in above.args and isinstance(above.func, ast.Attribute):
-        return above.func.attr in _LOOKS
+    match above:
+        case ast.Compare() | ast.keyword(arg="match"):
+            return True
+        case ast.For(iter=each) | ast.comprehension(iter=each):
+            return each is node
+        case ast.Call(func=ast.Attribute(attr=method), args=args):
+            return node in args and method in _LOOKS
     return False
 
 
@@ -86,30 +85,30 @@ def _word_in_error(work: Work, node: ast.Constant) -> bool:
     if not isinstance(above, ast.Compare) or above.left is not node or str(node.value).strip().lower() not in _WORDS:
         return False
     found: ast.AST = above.comparators[0]
-    while isinstance(found, (ast.Call, ast.Attribute, ast.Subscript)):
-        if isinstance(found, ast.Call):
-            texts = isinstance(found.func, ast.Name) and found.func.id in ("str", "repr") and len(found.args) == 1
-            found = found.args[0] if texts else found.func
-        else:
-            found = found.value
-    if not isinstance(found, ast.Name):
-        return False
-    if found.id in ("error", "err", "exc", "exception"):
-        return True
-    known = work.names.lookup(found.id, work.scan.scope_of(found))
-    return known is not None and any(isinstance(binding.node, ast.ExceptHandler) for binding in known[1])
+    while True:
+        match found:
+            case ast.Call(func=ast.Name(id="str" | "repr"), args=[inner]):
+                found = inner
+            case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                found = inner
+            case ast.Name(id="error" | "err" | "exc" | "exception"):
+                return True
+            case ast.Name(id=name):
+                known = work.names.lookup(name, work.scan.scope_of(found))
+                return known is not None and any(isinstance(each.node, ast.ExceptHandler) for each in known[1])
+            case _:
+                return False
 
 
 def _word_of_memory(work: Work, node: ast.Constant) -> bool:
     """`"CUDA" in text and "out of memory" in text`: the word gets its partner, the rest holds for both."""
     above = parent(node)
-    over = parent(above)
-    if not isinstance(above, ast.Compare) or not isinstance(over, ast.BoolOp) or not isinstance(over.op, ast.And):
-        return False
-    of_memory = _of_memory(over)
-    if all(each is above for each in of_memory[:2]) or not _word_in_error(work, node) or not _repeatable(above):
-        return False
-    return isinstance(above.ops[0], ast.In) and work.text(node).lower().count("cuda") == 1
+    match above, parent(above):
+        case ast.Compare(ops=[ast.In(), *_]) as asked, ast.BoolOp(op=ast.And()) as both:
+            others = any(each is not asked for each in _of_memory(both)[:2])
+            plain = work.text(node).lower().count("cuda") == 1
+            return others and _word_in_error(work, node) and _repeatable(asked) and plain
+    return False
 
 
 def _of_memory(condition: ast.BoolOp) -> list[ast.expr]:
@@ -117,8 +116,8 @@ def _of_memory(condition: ast.BoolOp) -> list[ast.expr]:
     known: list[ast.expr] | None = condition.__dict__.get("_of_memory")
     if known is None:
         known = condition.__dict__["_of_memory"] = [
-            each for each in condition.values
-            if isinstance(each, ast.Compare) and isinstance(each.left, ast.Constant)
+            each for each in of_kind(ast.Compare, condition.values)
+            if isinstance(each.left, ast.Constant)
             and "out of memory" in str(each.left.value).lower()
         ]  # fmt: skip
     return known
@@ -154,15 +153,13 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
 
 def _has_partner(node: ast.expr) -> bool:
     """True where a text that names the NPU is looked for beside this one."""
-    above = parent(node)
     others: list[ast.expr] = []
-    if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
-        others = above.elts
-    elif isinstance(above, ast.Compare):
-        over = parent(above)
-        values = over.values if isinstance(over, ast.BoolOp) else []
-        others = [value.left for value in values if isinstance(value, ast.Compare)]
-    return any(isinstance(o, ast.Constant) and isinstance(o.value, str) and "npu" in o.value.lower() for o in others)
+    match parent(node):
+        case ast.Tuple(elts=others) | ast.List(elts=others) | ast.Set(elts=others):
+            pass
+        case ast.Compare() as above if isinstance(over := parent(above), ast.BoolOp):
+            others = [value.left for value in of_kind(ast.Compare, over.values)]
+    return any("npu" in (string_of(each) or "").lower() for each in others)
 
 
 def _for_both(node: ast.expr, new: New, text: str) -> Edit:
@@ -177,19 +174,17 @@ def _repeatable(compare: ast.Compare) -> bool:
     """True for `needle in text` where the text may be computed twice."""
     if len(compare.ops) != 1 or not isinstance(compare.ops[0], (ast.In, ast.NotIn)):
         return False
-    stack: list[ast.AST] = [compare.comparators[0]]
+    stack = [compare.comparators[0]]
     while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Call):
-            func = node.func
-            last = last_name(func)
-            if last not in _PURE or node.keywords:
+        match stack.pop():
+            case ast.Call(func=func, args=args, keywords=[]) if last_name(func) in _PURE:
+                stack += [*args, func]
+            case ast.Attribute(value=value) | ast.Subscript(value=value):
+                stack.append(value)
+            case ast.Name() | ast.Constant():
+                pass
+            case _:
                 return False
-            stack += [*node.args, func]
-        elif isinstance(node, (ast.Attribute, ast.Subscript)):
-            stack.append(node.value)
-        elif not isinstance(node, (ast.Name, ast.Constant)):
-            return False
     return True
 
 
@@ -203,12 +198,14 @@ def _compared(work: Work, compare: ast.Compare, new: str) -> Edit:
 
 def _stands_alone(compare: ast.Compare, both: str) -> bool:
     """True where an `or` (an `and`) needs no brackets of its own."""
-    above = parent(compare)
-    if isinstance(above, ast.BoolOp):
-        return isinstance(above.op, ast.Or if both == "or" else ast.And)
-    if isinstance(above, (ast.If, ast.While, ast.Assert)):
-        return above.test is compare
-    return isinstance(above, (ast.Return, ast.Assign))
+    match parent(compare):
+        case ast.BoolOp(op=op):
+            return isinstance(op, ast.Or if both == "or" else ast.And)
+        case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):
+            return test is compare
+        case ast.Return() | ast.Assign():
+            return True
+    return False
 
 
 # --- lists of messages, startswith -----------------------------------------------------------------------------------
@@ -216,23 +213,20 @@ def _stands_alone(compare: ast.Compare, both: str) -> bool:
 
 def _searched(work: Work, display: ast.List) -> bool:
     """True for a list of texts each of which is looked for in something: `any(m in str(e) for m in [...])`."""
-    above = parent(display)
-    if isinstance(above, (ast.For, ast.comprehension)) and above.iter is display:
-        return _target_is_needle(work, above)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        name = above.targets[0].id
-        loops = [parent(read) for read in work.scan.names.get(name, ())]
-        return any(isinstance(loop, (ast.For, ast.comprehension)) and _target_is_needle(work, loop) for loop in loops)
+    match parent(display):
+        case ast.For(iter=each) | ast.comprehension(iter=each) as loop if each is display:
+            return _target_is_needle(work, loop)
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            loops = [parent(read) for read in work.scan.names.get(name, ())]
+            return any(isinstance(at, (ast.For, ast.comprehension)) and _target_is_needle(work, at) for at in loops)
     return False
 
 
 def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
-    if not isinstance(loop.target, ast.Name):
-        return False
-    for read in work.scan.names.get(loop.target.id, ()):
-        above = parent(read)
-        if isinstance(above, ast.Compare) and above.left is read and isinstance(above.ops[0], ast.In):
-            return True
+    for read in work.scan.names.get(plain_name(loop.target), ()):
+        match parent(read):
+            case ast.Compare(left=left, ops=[ast.In(), *_]) if left is read:
+                return True
     return False
 
 

@@ -19,7 +19,7 @@ from transplt.flow.optional_imports import can_fail
 from transplt.flow.reach import CUDA_PART
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import attribute_of, last_name, of_kind, string_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
@@ -51,7 +51,7 @@ def built(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.Call, last="CUDAExtension")
 def holds_known_operators(work: Work, call: ast.Call) -> Finds:
     """Say which operators of the extension have a counterpart, by its name and those of its sources."""
-    words = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    words = [node.value for node in of_kind(ast.Constant, ast.walk(call)) if isinstance(node.value, str)]
     stems = [re.split(r"[/\\]", word)[-1].partition(".")[0] for word in words if not word.startswith("-")]
     rows = [row for stem in stems if (row := kernel_in_module(stem)) is not None]
     rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
@@ -73,7 +73,7 @@ def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
 def _declared(work: Work, call: ast.Call) -> Finds:
     name = _declared_name(work, call)
     if name:
-        inner = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        inner = [each.value for each in of_kind(ast.Constant, ast.walk(call))]
         words = [value for value in inner if isinstance(value, str)]
         sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
         if not sources and any(word.endswith(".pyx") for word in words):
@@ -98,12 +98,9 @@ def _declared_name(work: Work, call: ast.Call) -> str:
         or not ("extra_cuda_cflags" in keywords or work.scan.path.rpartition("/")[2] == "setup.py")
     ):
         return ""
-    value = keywords.get("name", call.args[0] if call.args else None)
-    name = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-    package = keywords.get("module")
-    if name and isinstance(package, ast.Constant) and isinstance(package.value, str):
-        return f"{package.value}.{name}"
-    return name
+    name = string_of(keywords.get("name", call.args[0] if call.args else None)) or ""
+    package = string_of(keywords.get("module"))
+    return f"{package}.{name}" if name and package is not None else name
 
 
 @fixer.on(ast.Constant)
@@ -236,7 +233,7 @@ def _registers(work: Work, func: ast.expr) -> bool:
     if full is not None:
         return full.startswith("torch.library.")
     # `lib.impl("op", fn, "CUDA")` on a torch.library.Library
-    return isinstance(func, ast.Attribute) and func.attr == "impl"
+    return attribute_of(func) == "impl"
 
 
 # --- sources built at run time ---------------------------------------------------------------------------------------

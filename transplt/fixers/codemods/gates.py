@@ -15,7 +15,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.shown import only_shown
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import call_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees.expressions import module_named
 
@@ -131,10 +131,11 @@ def _behind_cuda(work: Work, node: ast.AST) -> bool:
     while not isinstance(node, (*FUNCTIONS, ast.Module)):
         inner, node = node, parent(node)
         asked: list[ast.expr] = []
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            asked = [each for each in node.values if each is not inner]
-        elif isinstance(node, (ast.If, ast.IfExp)) and node.test is not inner:
-            asked = [node.test]
+        match node:
+            case ast.BoolOp(op=ast.And(), values=values):
+                asked = [each for each in values if each is not inner]
+            case ast.If(test=test) | ast.IfExp(test=test) if test is not inner:
+                asked = [test]
         if any("cuda" in work.text(each).lower() for each in asked):
             return True
     return False
@@ -142,21 +143,21 @@ def _behind_cuda(work: Work, node: ast.AST) -> bool:
 
 def _takes_apart(read: ast.expr) -> bool:
     """True where a pair is unpacked, indexed or compared by size."""
-    above = parent(read)
-    if isinstance(above, ast.Assign):
-        return above.value is read and isinstance(above.targets[0], (ast.Tuple, ast.List))
-    if isinstance(above, ast.Subscript):
-        return above.value is read
-    by_size = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-    return isinstance(above, ast.Compare) and all(isinstance(op, by_size) for op in above.ops)
+    match parent(read):
+        case ast.Assign(targets=[ast.Tuple() | ast.List(), *_], value=value) | ast.Subscript(value=value):
+            return value is read
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in ops)
+    return False
 
 
 def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     """A test for capability 8.0, the first with bf16: mostly it stands for just that, but only the reader knows."""
     above = parent(call)
     side: ast.expr = call
-    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
-        side, above = above, parent(above)
+    match above:
+        case ast.Subscript(slice=ast.Constant(value=0)):
+            side, above = above, parent(above)
     if not (isinstance(above, ast.Compare) and above.left is side and len(above.ops) == 1):
         return
     wanted = (type(above.ops[0]), ast.unparse(above.comparators[0]))
@@ -182,10 +183,9 @@ def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
 
 def _version(work: Work, node: ast.expr) -> Finds:
     """`torch.version.cuda` that is only printed prints None: nothing to do."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, (ast.Attribute, ast.Name)):
+    if not isinstance(node, ast.Attribute) or last_name(node.value) != "version":
         return
-    before = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
-    if before != "version" or work.names.qualified(node) != "torch.version.cuda":
+    if work.names.qualified(node) != "torch.version.cuda":
         return
     if only_shown(node) and work.take(node):
         yield work.note(
@@ -212,10 +212,9 @@ def _asks_whether_there_is_one(node: ast.Attribute) -> bool:
     """
     inner: ast.AST = node
     above = parent(node)
-    if isinstance(above, ast.Compare):
-        if len(above.ops) != 1 or not (isinstance(side := above.comparators[0], ast.Constant) and side.value is None):
-            return False
-        inner, above = above, parent(above)
+    match above:
+        case ast.Compare(ops=[_], comparators=[ast.Constant(value=None)]):
+            inner, above = above, parent(above)
     while isinstance(above, ast.BoolOp) or (isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)):
         inner, above = above, parent(above)
     if not isinstance(above, (ast.If, ast.IfExp, ast.Assert)) or above.test is not inner:
@@ -288,21 +287,17 @@ def _compared(node: ast.expr) -> ast.expr | None:
     """The comparison with a literal in which a text is used, None when there is none."""
     current: ast.AST = node
     while True:
-        above = parent(current)
-        if isinstance(above, ast.Compare):
-            sides = [above.left, *above.comparators]
-            literal = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
-            return above if literal else None
-        if isinstance(above, ast.Attribute) and isinstance(parent(above), ast.Call):
-            call = parent(above)
-            assert isinstance(call, ast.Call)
-            if above.attr in ("startswith", "endswith", "find"):
-                return call
-            if above.attr not in ("lower", "upper", "strip"):
+        match parent(current):
+            case ast.Compare(left=left, comparators=others) as above:
+                return above if any(string_of(side) is not None for side in (left, *others)) else None
+            case ast.Attribute(attr=method) as above if isinstance(call := parent(above), ast.Call):
+                if method in ("startswith", "endswith", "find"):
+                    return call
+                if method not in ("lower", "upper", "strip"):
+                    return None
+                current = call
+            case _:
                 return None
-            current = call
-            continue
-        return None
 
 
 def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
@@ -312,14 +307,16 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
     current: ast.AST = node
     above = parent(node)
     denied = False
-    while isinstance(above, (ast.Compare, ast.UnaryOp, ast.BoolOp)):
-        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
-            denied = True
-        if isinstance(above, ast.Compare):
-            denied = isinstance(above.ops[0], (ast.Is, ast.Eq))
-        if isinstance(above, ast.BoolOp):
-            asks = any("is_available" in ast.dump(value) for value in above.values if value is not current)
-            if denied and asks and isinstance(above.op, ast.And):
+    while isinstance(above, (ast.Compare, ast.UnaryOp)):
+        match above:
+            case ast.UnaryOp(op=ast.Not()):
+                denied = True
+            case ast.Compare(ops=[op, *_]):
+                denied = isinstance(op, (ast.Is, ast.Eq))
+        current, above = above, parent(above)
+    match above:
+        case ast.BoolOp(op=ast.And(), values=values) if denied:
+            if any("is_available" in ast.dump(value) for value in values if value is not current):
                 yield work.note(
                     above,
                     "NPU243",
@@ -328,8 +325,6 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
                     help="if the code is only for NVIDIA, test torch.version.cuda is not None",
                     effort=Effort.LOW,
                 )
-            return
-        current, above = above, parent(above)
 
 
 # --- tests that ask for CUDA -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from transplt.edits.work import Work
 from transplt.flow.gates import goes_on_without
 from transplt.flow.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
-from transplt.syntax.asks import defaults_of, has_key, keyword_of, lacks, last_name, string_of
+from transplt.syntax.asks import defaults_of, has_key, keyword_of, lacks, last_name, of_kind, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -160,10 +160,11 @@ def _without(work: Work, place: CallPlace, word: GpuWord) -> Finds:
 def _brings(work: Work, star: ast.expr, argument: str) -> bool:
     """True where what stands behind `**` is seen to have a key of the name of an argument."""
     for value in (star, *_may_be(work, star)):
-        if isinstance(value, ast.Dict) and has_key(value, argument):
-            return True
-        if isinstance(value, ast.Call) and last_name(value.func) == "dict" and keyword_of(value, argument) is not None:
-            return True
+        match value:
+            case ast.Dict() if has_key(value, argument):
+                return True
+            case ast.Call(func=func) if last_name(func) == "dict" and keyword_of(value, argument) is not None:
+                return True
     return isinstance(star, ast.Name) and any(
         isinstance(above := parent(each), ast.Subscript) and string_of(above.slice) == argument
         for each in work.scan.names.get(star.id, ())
@@ -177,13 +178,13 @@ def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
     values = [assigned_value(binding.node) for binding in found[1] if binding.kind == "assign"] if found else []
     stack = [value, *(each for each in values if each is not None)]
     while stack:
-        node = stack.pop()
-        if isinstance(node, ast.IfExp):
-            stack += [node.orelse, node.body]
-        elif isinstance(node, ast.BoolOp):
-            stack += reversed(node.values)
-        elif node is not value and not isinstance(node, ast.Name):
-            yield node
+        match stack.pop():
+            case ast.IfExp(body=body, orelse=other):
+                stack += [other, body]
+            case ast.BoolOp(values=parts):
+                stack += reversed(parts)
+            case node if node is not value and not isinstance(node, ast.Name):
+                yield node
 
 
 def is_value(wanted: Value, value: ast.expr | None) -> bool:
@@ -202,7 +203,7 @@ def is_value(wanted: Value, value: ast.expr | None) -> bool:
 
 
 def _constants(wanted: Value, value: ast.expr) -> list[ast.Constant]:
-    return [node for node in ast.walk(value) if isinstance(node, ast.Constant) and node.value in wanted.values]
+    return [node for node in of_kind(ast.Constant, ast.walk(value)) if node.value in wanted.values]
 
 
 def imported_packages(work: Work) -> set[str]:

@@ -14,7 +14,7 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import attribute_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import words_in_literal
 
@@ -42,32 +42,25 @@ def devices_called_gpu(work: Work, tree: ast.Module) -> Finds:
 
 def _uses(work: Work, node: ast.expr) -> list[ast.expr]:
     """Where a string goes: the string itself, or all reads of the one variable that holds it."""
-    above = parent(node)
-    if not isinstance(above, ast.Assign) or above.value is not node:
-        return [node]
-    target = above.targets[0]
-    if len(above.targets) > 1 or not isinstance(target, ast.Name):
-        return []
-    held = work.names.lookup(target.id, work.scan.scope_of(target))
-    if held is None or len(held[1]) != 1:
-        return []
-    return [
-        use
-        for use in work.scan.names.get(target.id, ())
-        if isinstance(use.ctx, ast.Load) and work.names.lookup(use.id, work.scan.scope_of(use)) == held
-    ]
+    match parent(node):
+        case ast.Assign(targets=[ast.Name() as target], value=value) if value is node:
+            held = work.names.lookup(target.id, work.scan.scope_of(target))
+            if held is None or len(held[1]) != 1:
+                return []
+            reads = [use for use in work.scan.names.get(target.id, ()) if isinstance(use.ctx, ast.Load)]
+            return [use for use in reads if work.names.lookup(use.id, work.scan.scope_of(use)) == held]
+        case ast.Assign(value=value) if value is node:
+            return []
+    return [node]
 
 
 def _is_device(work: Work, use: ast.expr) -> bool:
     """True where torch reads a device."""
-    above = parent(use)
-    call = parent(above) if isinstance(above, ast.keyword) else above
-    if not isinstance(call, ast.Call) or call.func is use:
-        return False
-    full = work.names.qualified(call.func) or ""
-    if isinstance(above, ast.keyword):
-        return above.arg in ("device", "map_location") and full.startswith("torch.")
-    if call.args[:1] != [use]:
-        return False
-    moves = isinstance(call.func, ast.Attribute) and last_name(call.func) in ("to", "cuda")
-    return full in _TAKES_DEVICES or (moves and not full)
+    match parent(use):
+        case ast.keyword(arg="device" | "map_location") as keyword:
+            call = parent(keyword)
+            return isinstance(call, ast.Call) and (work.names.qualified(call.func) or "").startswith("torch.")
+        case ast.Call(func=func, args=[first, *_]) if first is use:
+            full = work.names.qualified(func) or ""
+            return full in _TAKES_DEVICES or (not full and attribute_of(func) in ("to", "cuda"))
+    return False

@@ -101,18 +101,17 @@ def _keys(work: Work, strings: list[ast.Constant], imported: set[str]) -> Finds:
 
 
 def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
-    above = parent(node)
     value: ast.expr | None = None
-    if isinstance(above, ast.Dict):
-        keys = [index for index, key in enumerate(above.keys) if key is node]
-        if not keys:
+    match parent(node):
+        case ast.Dict(keys=keys, values=values) if node in keys:
+            value = values[keys.index(node)]
+        case ast.Subscript(slice=index) as entry if index is node:
+            holder = parent(entry)
+            value = holder.value if isinstance(holder, ast.Assign) and entry in holder.targets else None
+        case ast.Call(func=func, args=[first, *_]) if first is node and last_name(func) in _BY_KEY:
+            pass
+        case _:
             return False
-        value = above.values[keys[0]]
-    elif isinstance(above, ast.Subscript) and above.slice is node:
-        holder = parent(above)
-        value = holder.value if isinstance(holder, ast.Assign) and above in holder.targets else None
-    elif not (isinstance(above, ast.Call) and last_name(above.func) in _BY_KEY and above.args[:1] == [node]):
-        return False
     if not (place.reads if value is None else is_value(place.value, value)):
         return False
     return place.within is None or any(place.within.search(name) for name in _names_around(work, node))
@@ -122,15 +121,13 @@ def _names_around(work: Work, node: ast.AST) -> Iterator[str]:
     """What the things around a node are called, up to its statement: keywords, callees, targets, what is indexed."""
     while not isinstance(node, ast.stmt):
         node = parent(node)
-        if isinstance(node, ast.keyword):
-            yield node.arg or ""
-        elif isinstance(node, ast.Call):
-            yield work.text(node.func)
-        elif isinstance(node, ast.Subscript):
-            yield work.text(node.value)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from (work.text(target) for target in targets)
+        match node:
+            case ast.keyword(arg=name):
+                yield name or ""
+            case ast.Call(func=named) | ast.Subscript(value=named) | ast.AnnAssign(target=named):
+                yield work.text(named)
+            case ast.Assign(targets=targets):
+                yield from map(work.text, targets)
 
 
 # --- commands --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import switched_off
 from transplt.fixers.codemods.rename import full_name, needed_import
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import call_of, dotted, index_in, keyword_of, last_name, root_name
+from transplt.syntax.asks import call_of, called_name, dotted, index_in, keyword_of, root_name
 from transplt.syntax.names import replaces_failed_import
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
@@ -99,7 +99,7 @@ def _is_type_check(node: ast.expr) -> bool:
     above = parent(node)
     if isinstance(above, ast.Tuple):
         node, above = above, parent(above)
-    return isinstance(above, ast.Call) and last_name(above.func) in _TYPE_CHECKS and index_in(above, "args", node) == 1
+    return called_name(above) in _TYPE_CHECKS and index_in(above, "args", node) == 1
 
 
 def _is_the_users(work: Work, old: str) -> bool:

@@ -16,7 +16,7 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import keyword_of, string_of
+from transplt.syntax.asks import keyword_of, of_kind, string_of
 from transplt.trees.calls import with_twin
 
 fixer = Fixer(
@@ -34,7 +34,7 @@ _LETS_PASS, _REFUSES = "parse_known_args", ("parse_args", "parse_intermixed_args
 @fixer.on(ast.Call, last="add_argument")
 def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
     """Let a flag called `--local_rank` be given as `--local-rank` too."""
-    flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    flags = [arg.value for arg in of_kind(ast.Constant, call.args)]
     if not isinstance(call.func, ast.Attribute) or len(flags) < len(call.args) or _OLD not in flags:
         return
     started_otherwise = _is_started_otherwise(work)
@@ -45,21 +45,21 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
     if _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="argparse")
-    required = keyword_of(call, "required")
-    if isinstance(required, ast.Constant) and required.value is True and not started_otherwise:
-        yield work.note(
-            call,
-            "NPU313",
-            "torchrun fails to start it: torchrun passes no --local_rank",
-            level=Level.INFO,
-            help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
-        )
+    match keyword_of(call, "required"):
+        case ast.Constant(value=True) if not started_otherwise:
+            yield work.note(
+                call,
+                "NPU313",
+                "torchrun fails to start it: torchrun passes no --local_rank",
+                level=Level.INFO,
+                help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
+            )
 
 
 @fixer.on(ast.Call, name="click.option")
 def option_of_click(work: Work, call: ast.Call) -> Finds:
     """Let an option of click be given in both ways; the parameter is called after the first of them."""
-    flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    flags = [arg.value for arg in of_kind(ast.Constant, call.args)]
     if _OLD in flags and _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank (not --local_rank) since torch 2.0"
         yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="click.option")

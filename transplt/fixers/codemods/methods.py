@@ -12,8 +12,8 @@ from transplt.fixers.codemods.module_moves import method_of_move
 from transplt.flow.callees import FOREIGN
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
-from transplt.syntax.asks import call_of, last_name
-from transplt.syntax.names import SELF
+from transplt.syntax.asks import call_of, last_name, of_kind, plain_name
+from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees import names
 from transplt.trees.literals import words_in_literal
@@ -162,9 +162,8 @@ def _foreign_receiver(work: Work, node: ast.expr) -> str:
         if binding.kind == "import":
             makers.add(binding.target.split(".")[0])
         elif binding.kind == "assign":
-            above = parent(binding.node)
-            value = above.value if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) else None
-            full = work.names.qualified(value.func) if isinstance(value, ast.Call) else None
+            made = assigned_value(binding.node)
+            full = work.names.qualified(made.func) if isinstance(made, ast.Call) else None
             makers.add(full.split(".")[0] if full else "")
         else:
             makers.add("")
@@ -190,8 +189,8 @@ def _is_of_bound_class(work: Work, node: ast.Attribute) -> bool:
         function = next(each for each in chain(node) if isinstance(each, (ast.Module, *FUNCTIONS)))
         values = [
             each.value
-            for each in ast.walk(function)
-            if isinstance(each, ast.Assign) and each.lineno <= node.lineno and text in map(ast.unparse, each.targets)
+            for each in of_kind(ast.Assign, ast.walk(function))
+            if each.lineno <= node.lineno and text in map(ast.unparse, each.targets)
         ]
         if not values or not isinstance(made := values[-1], ast.Call):
             return False
@@ -201,7 +200,7 @@ def _is_of_bound_class(work: Work, node: ast.Attribute) -> bool:
 def _foreign_base(work: Work, node: ast.Attribute) -> str:
     """The class that `super()` reaches, when another library defines it and it does not look like an nn.Module."""
     call = node.value
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "super"):
+    if not (isinstance(call, ast.Call) and plain_name(call.func) == "super"):
         return ""
     above: ast.AST = node
     while not isinstance(above, (ast.ClassDef, ast.Module)):
@@ -265,11 +264,11 @@ def _is_called(node: ast.Attribute) -> bool:
 def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
     """`self.cuda(...)` or `self.is_cuda` where the class itself stores that attribute, or a flag of that name."""
     value = node.value
-    own = isinstance(value, ast.Name) and value.id in SELF
+    own = plain_name(value) in SELF
     if old == "is_cuda":
         flag = "is_cuda" in work.project.flags or bool(work.once(_stored_on, old))
         return flag and (_receiver(node) in _SETTINGS or (own and bool(work.once(_stored_on, old))))
-    return own and any(isinstance(target, ast.Name) and target.id in SELF for target in work.once(_stored_on, old))
+    return own and any(plain_name(target) in SELF for target in work.once(_stored_on, old))
 
 
 def _stored(work: Work, name: str) -> bool:
@@ -309,14 +308,12 @@ def _uncalled(work: Work, node: ast.Attribute) -> Finds:
 
 def _is_condition(node: ast.AST) -> bool:
     """True where only a truth value makes sense."""
-    above = parent(node)
-    if isinstance(above, (ast.If, ast.IfExp, ast.While, ast.Assert)):
-        return above.test is node
-    if isinstance(above, ast.UnaryOp):
-        return isinstance(above.op, ast.Not)
-    if isinstance(above, ast.Compare):
-        return True
-    return isinstance(above, ast.BoolOp)
+    match parent(node):
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
+            return test is node
+        case ast.UnaryOp(op=ast.Not()) | ast.Compare() | ast.BoolOp():
+            return True
+    return False
 
 
 # --- getattr(x, "cuda")() --------------------------------------------------------------------------------------------
@@ -338,9 +335,7 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
         elif root := _foreign_receiver(work, receiver):
             yield work.keep(node, "library-name", root)
             return
-        elif (
-            _stored(work, old) or last_name(receiver) in _SETTINGS
-        ):
+        elif _stored(work, old) or last_name(receiver) in _SETTINGS:
             yield work.keep(node, _OWN_DATA)
             return
         elif last == "getattr":

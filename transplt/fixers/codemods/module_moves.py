@@ -17,7 +17,7 @@ from transplt.program.device_forms import DEVICE, DeviceForms
 from transplt.program.nn_modules import NnModules
 from transplt.program.program import SAME_MODULE, program_of
 from transplt.program.tensor_types import TensorTypes
-from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.asks import call_of, last_name, plain_name
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import ancestor
 
@@ -49,7 +49,7 @@ class _Moves:
         method = self.types.program.method
         if not self.own.isdisjoint(family) or any(method(each, "cuda") is not None for each in classes):
             return True
-        below = isinstance(value, ast.Name) and value.id in SELF
+        below = plain_name(value) in SELF
         return None if below and any(not {*graph.above(each)}.isdisjoint(known) for each in self.own) else False
 
     def _classes(self, value: ast.expr) -> list[str] | None:

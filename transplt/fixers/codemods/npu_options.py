@@ -71,13 +71,12 @@ def _items(work: Work, given: ast.expr | None) -> Iterator[tuple[ast.expr, ast.e
     found = work.names.lookup(given.id, work.scan.scope_of(given))
     if found is None or len(found[1]) != 1:
         return
-    stored = parent(found[1][0].node)
-    if isinstance(stored, (ast.Assign, ast.AnnAssign)) and isinstance(stored.value, ast.Dict):
-        yield from _items(work, stored.value)
+    match parent(found[1][0].node):
+        case ast.Assign(value=ast.Dict() as display) | ast.AnnAssign(value=ast.Dict() as display):
+            yield from _items(work, display)
     for name in by_place(work.scan.names.get(given.id, ())):
-        above = parent(name)
-        entry = parent(above)
-        if not isinstance(above, ast.Subscript) or not isinstance(entry, ast.Assign) or above not in entry.targets:
-            continue
-        if work.names.lookup(name.id, work.scan.scope_of(name)) == found:
-            yield above.slice, entry.value
+        entry = parent(name)
+        match parent(entry):
+            case ast.Assign(targets=targets, value=value) if isinstance(entry, ast.Subscript) and entry in targets:
+                if work.names.lookup(name.id, work.scan.scope_of(name)) == found:
+                    yield entry.slice, value

@@ -14,7 +14,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_strings import whole_value
 from transplt.flow.gates import goes_on_without
 from transplt.flow.reached import places
-from transplt.syntax.asks import index_in, string_of
+from transplt.syntax.asks import index_in
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU245", rank=510)
@@ -92,22 +92,23 @@ def _is_for_nvidia(work: Work, node: ast.AST, callers: int) -> bool:
         above = parent(node)
         if isinstance(above, ast.If) and index_in(above, "body", node) >= 0 and _says_nvidia(above.test):
             return True
-        if isinstance(node, ast.FunctionDef) and isinstance(above, ast.Module):
-            taken = work.project.aside.taken.get(work.scan.path, frozenset())
-            uses = work.scan.names.get(node.name, [])
-            if not callers or not uses or taken & {"*", node.name} or node.decorator_list:
-                return False
-            return all(isinstance(use.ctx, ast.Load) and _is_for_nvidia(work, use, callers - 1) for use in uses)
+        match node, above:
+            case ast.FunctionDef(name=name, decorator_list=decorators), ast.Module():
+                taken = work.project.aside.taken.get(work.scan.path, frozenset())
+                uses = work.scan.names.get(name, [])
+                if not callers or not uses or taken & {"*", name} or decorators:
+                    return False
+                return all(isinstance(use.ctx, ast.Load) and _is_for_nvidia(work, use, callers - 1) for use in uses)
         node = above
     return False
 
 
 def _says_nvidia(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and len(test.ops) == 1
-        and isinstance(test.ops[0], ast.In)
-        and "nvidia" in (string_of(test.left) or "").lower()
-        and isinstance(test.comparators[0], (ast.Name, ast.Attribute, ast.Call))
-        and _NAME.search(ast.unparse(test.comparators[0])) is not None
-    )
+    match test:
+        case ast.Compare(
+            left=ast.Constant(value=str() as word),
+            ops=[ast.In()],
+            comparators=[ast.Name() | ast.Attribute() | ast.Call() as text],
+        ):
+            return "nvidia" in word.lower() and _NAME.search(ast.unparse(text)) is not None
+    return False

@@ -30,13 +30,15 @@ _VERSION = re.compile(r"\d+(?:\.\d+)*")
 @fixer.on(ast.Compare)
 def version_insisted_on(work: Work, compare: ast.Compare) -> Finds:
     """Report a comparison such as `timm.__version__ == "0.3.2"` that is asserted."""
-    left, right = compare.left, compare.comparators[0]
-    if not (isinstance(left, ast.Attribute) and left.attr == "__version__" and isinstance(left.value, ast.Name)):
-        return
-    wanted = right.value if isinstance(right, ast.Constant) else None
-    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Eq) or not isinstance(wanted, str):
-        return
-    package = work.names.qualified(left.value) or ""
+    match compare:
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Name() as name, attr="__version__"),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=str() as wanted)],
+        ):
+            package = work.names.qualified(name) or ""
+        case _:
+            return
     if package not in _FAILS or not _VERSION.fullmatch(wanted) or not isinstance(parent(compare), ast.Assert):
         return
     version = tuple(int(part) for part in wanted.split("."))

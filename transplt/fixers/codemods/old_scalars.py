@@ -42,28 +42,29 @@ class _Scalars(Traced):
 
     def are(self, file: File, node: ast.expr) -> bool:
         """True for a list that a comprehension, or a display, makes of them."""
-        if isinstance(node, ast.Name):
-            above = parent(nearest) if isinstance(nearest := nearest_binding(file.scan, node), ast.Name) else None
-            return isinstance(above, ast.Assign) and above.value is not node and self.are(file, above.value)
-        if isinstance(node, ast.ListComp):
-            return self.is_one(file, node.elt)
-        return isinstance(node, (ast.List, ast.Tuple)) and bool(node.elts) and all(
-            self.is_one(file, each) for each in node.elts
-        )
+        match node:
+            case ast.Name():
+                nearest = nearest_binding(file.scan, node)
+                above = parent(nearest) if isinstance(nearest, ast.Name) else None
+                return isinstance(above, ast.Assign) and above.value is not node and self.are(file, above.value)
+            case ast.ListComp(elt=each):
+                return self.is_one(file, each)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return bool(elements) and all(self.is_one(file, each) for each in elements)
+        return False
 
 
 @fixer.on(ast.Subscript)
 def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
     """Report `.data[0]` of a value that certainly has no dimension."""
-    value, index = node.value, node.slice
-    if not (isinstance(value, ast.Attribute) and value.attr == "data" and isinstance(node.ctx, ast.Load)):
-        return
-    if not (isinstance(index, ast.Constant) and index.value == 0) or last_name(value.value).lower().endswith("loss"):
-        return
-    scalars = work.once(_scalars)
-    if scalars.is_one(work.file, value.value) or _walks(work, scalars, value.value):
-        message = "since torch 0.4 a reduction returns a tensor without dimensions: indexing it raises"
-        yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+    match node:
+        case ast.Subscript(
+            value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
+        ) if not last_name(value).lower().endswith("loss"):
+            scalars = work.once(_scalars)
+            if scalars.is_one(work.file, value) or _walks(work, scalars, value):
+                message = "since torch 0.4 a reduction returns a tensor without dimensions: indexing it raises"
+                yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
 
 
 def _scalars(work: Work) -> _Scalars:

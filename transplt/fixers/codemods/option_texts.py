@@ -25,7 +25,7 @@ from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.given import defaults
-from transplt.syntax.asks import index_in, last_name, string_of
+from transplt.syntax.asks import called_name, index_in, last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.literals import in_literals
 from transplt.trees.transform import OfText
@@ -78,7 +78,7 @@ def _usages(work: Work, tree: ast.Module) -> Finds:
     """The usage text that docopt reads: the default of an option there is its value, and the line speaks of it."""
     for call in work.scan.calls_by_last_name(("docopt",)):
         given = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "doc"), None)
-        if isinstance(given, ast.Name) and given.id == "__doc__":
+        if plain_name(given) == "__doc__":
             first = tree.body[0] if tree.body else None
             given = first.value if isinstance(first, ast.Expr) else None
         if not (isinstance(given, ast.Constant) and isinstance(given.value, str)) or id(given) in work.taken:
@@ -112,20 +112,22 @@ def _swap_lines(pairs: dict[str, str]) -> OfText:
 def _described(outer: ast.expr) -> ast.Call | None:
     """The call that defines the option of which a text is the help; None for other text."""
     above = parent(outer)
-    if isinstance(above, ast.Dict):  # field(metadata={"help": "..."})
-        at = index_in(above, "values", outer)
-        if at < 0 or string_of(above.keys[at]) not in _FOR_PEOPLE:
+    match above:
+        case ast.Call() if last_name(above.func) in ABSL_CALLS:
+            return above if outer in above.args[2:] else None
+        case ast.Dict(keys=keys):  # field(metadata={"help": "..."})
+            at = index_in(above, "values", outer)
+            if at < 0 or string_of(keys[at]) not in _FOR_PEOPLE:
+                return None
+            above = parent(above)
+            if not (isinstance(above, ast.keyword) and above.arg == "metadata"):
+                return None
+        case ast.keyword(arg=name) if name in _FOR_PEOPLE:
+            pass
+        case _:
             return None
-        above = parent(above)
-        if not (isinstance(above, ast.keyword) and above.arg == "metadata"):
-            return None
-    elif isinstance(above, ast.Call) and last_name(above.func) in ABSL_CALLS:
-        return above if outer in above.args[2:] else None
-    elif not (isinstance(above, ast.keyword) and above.arg in _FOR_PEOPLE):
-        return None
     call = parent(above)
-    defines = isinstance(call, ast.Call) and last_name(call.func) in (*_DEFINES, *ABSL_CALLS)
-    return call if isinstance(call, ast.Call) and defines else None
+    return call if isinstance(call, ast.Call) and last_name(call.func) in (*_DEFINES, *ABSL_CALLS) else None
 
 
 def _of_flag(work: Work, edits: _Edits, call: ast.Call) -> frozenset[str]:
@@ -159,11 +161,11 @@ def _tests(work: Work, outer: ast.expr) -> list[Extent]:
             return []
         return [work.source.extent(current.test)]
     inside = list(takewhile(lambda each: each is not current, chain(outer)))
-    ends = any(isinstance(each, ast.Call) and last_name(each.func) in _RAISES for each in inside)  # `parser.error(...)`
+    ends = any(called_name(each) in _RAISES for each in inside)  # `parser.error(...)`
     if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and ends):
         return []
     around = takewhile(lambda each: not isinstance(each, (ast.ClassDef, *FUNCTIONS)), chain(current))
-    return [work.source.extent(each.test) for each in around if isinstance(each, ast.If)]
+    return [work.source.extent(each.test) for each in of_kind(ast.If, around)]
 
 
 def _is_looked_for(work: Work, text: str) -> bool:

@@ -59,11 +59,9 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
 
 def _assigned_method(name: ast.AST) -> ast.stmt | None:
     """The statement `cuda = <function>` in a class body, None when the value is data or may be."""
-    above = parent(name)
-    if not isinstance(above, ast.Assign):
-        return None
-    value = above.value
-    if isinstance(value, ast.Call):
-        last = last_name(value.func)
-        return above if last in ("partialmethod", "staticmethod", "classmethod") else None
-    return above if isinstance(value, ast.Lambda) else None
+    match parent(name):
+        case ast.Assign(value=ast.Lambda()) as stored:
+            return stored
+        case ast.Assign(value=ast.Call(func=func)) as stored:
+            return stored if last_name(func) in ("partialmethod", "staticmethod", "classmethod") else None
+    return None

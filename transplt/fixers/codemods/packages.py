@@ -22,7 +22,7 @@ from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import following, last_name, place_in_block, string_of
+from transplt.syntax.asks import called_name, following, last_name, of_kind, place_in_block, string_of
 from transplt.syntax.conditions import leaves
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -100,7 +100,7 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
     exported = any(string_of(each) == name for each in listed)
     parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
-    quoted = [string_of(each.annotation) or "" for each in parameters if isinstance(each, ast.arg)]
+    quoted = [string_of(each.annotation) or "" for each in of_kind(ast.arg, parameters)]
     in_a_string = any(re.search(rf"\b{re.escape(name)}\b", text) for text in quoted)
     if not used and (not found or exported) and not in_a_string:
         return None
@@ -111,7 +111,7 @@ def _asks_for_its_kind(node: ast.Name) -> bool:
     above = parent(node)
     while isinstance(above, (ast.Tuple, ast.BinOp)):
         above = parent(above)
-    return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")
+    return called_name(above) in ("isinstance", "issubclass")
 
 
 def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:
@@ -171,13 +171,12 @@ def _is_for_cuda(node: ast.AST) -> bool:
     """True for what stands in the `else` of a question for an NPU, or behind one that leaves."""
     while not isinstance(node, (ast.Module, *FUNCTIONS)):
         above = parent(node)
-        if isinstance(above, ast.If):
-            test = above.test
-            denied = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
-            if node in above.orelse and _asks_for_an_npu(test):
+        match above:
+            case ast.If(test=test, orelse=other) if node in other and _asks_for_an_npu(test):
                 return True
-            if node in above.body and denied is not None and _asks_for_an_npu(denied):
-                return True
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=body) if node in body:
+                if _asks_for_an_npu(test):
+                    return True
         if isinstance(node, ast.stmt) and _is_left_before(node):
             return True
         node = above
@@ -202,12 +201,12 @@ def _is_left_before(node: ast.stmt) -> bool:
 
 def _asks_for_an_npu(test: ast.expr) -> bool:
     """True for `is_npu_available`, `is_torch_npu_available()`, `torch.npu.is_available()`, `device.type == "npu"`."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
-        return any(string_of(side) == "npu" for side in (test.left, test.comparators[0]))
-    named = test.func if isinstance(test, ast.Call) else test
-    if not isinstance(named, (ast.Name, ast.Attribute)):
-        return False
-    return bool(_NPU.search(last_name(named))) or ast.unparse(named) == "torch.npu.is_available"
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            return "npu" in (string_of(left), string_of(right))
+        case ast.Call(func=ast.Name() | ast.Attribute() as named) | (ast.Name() | ast.Attribute() as named):
+            return bool(_NPU.search(last_name(named))) or ast.unparse(named) == "torch.npu.is_available"
+    return False
 
 
 def _is_replaced(node: ast.AST) -> bool:
@@ -219,7 +218,7 @@ def _is_replaced(node: ast.AST) -> bool:
     names = {alias.asname or alias.name for alias in node.names}
     for below in following(node):
         for each in below.body if isinstance(below, ast.If) else ():
-            again = isinstance(each, ast.ImportFrom) and _ASCEND.search(each.module or "")
-            if isinstance(each, ast.ImportFrom) and again and names <= {a.asname or a.name for a in each.names}:
+            again = {alias.asname or alias.name for alias in each.names} if isinstance(each, ast.ImportFrom) else set()
+            if isinstance(each, ast.ImportFrom) and _ASCEND.search(each.module or "") and names <= again:
                 return True
     return False

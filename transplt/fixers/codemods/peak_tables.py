@@ -14,8 +14,8 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
-from transplt.syntax.asks import by_place, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import by_place, last_name, of_kind, string_of
+from transplt.syntax.scan import parent
 
 _PRODUCTS = tuple(
     name.encode() for name in ("A100 H100 H200 V100 B200 P100 A6000 L40 RTX Tesla a100 h100 v100 \"T4\" 'T4'").split()
@@ -46,7 +46,7 @@ def tables_of_products(work: Work, tree: ast.Module) -> Finds:
             found = None
         if found is not None and work.take(found):
             for each in ast.walk(found):  # one finding speaks for all names in it
-                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                if string_of(each) is not None:
                     work.take(each)
             yield work.note(
                 found,
@@ -63,7 +63,7 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
         return None
     if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
         return None  # it has the NPU
-    numbers = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    numbers = [each.value for each in of_kind(ast.Constant, ast.walk(node))]
     large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
     figures = any(type(number) in (int, float) for number in numbers)
     return node if large or (figures and _is_about_figures(work, node)) else None
@@ -73,7 +73,7 @@ def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
     """`if "A100" in name: return 312e12`"""
     if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
         return None
-    numbers = [each.value for stmt in node.body for each in ast.walk(stmt) if isinstance(each, ast.Constant)]
+    numbers = [each.value for stmt in node.body for each in of_kind(ast.Constant, ast.walk(stmt))]
     large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
     figures = any(type(number) in (int, float) for number in numbers)
     return node.test if large or (figures and _is_about_figures(work, node)) else None
@@ -84,7 +84,7 @@ def _is_elif(node: ast.If) -> bool:
     return (
         isinstance(above, ast.If)
         and above.orelse == [node]
-        and any(isinstance(each, ast.Constant) and _PRODUCT.search(str(each.value)) for each in ast.walk(above.test))
+        and any(_PRODUCT.search(str(each.value)) for each in of_kind(ast.Constant, ast.walk(above.test)))
     )
 
 
@@ -92,13 +92,14 @@ def _is_about_figures(work: Work, node: ast.AST) -> bool:
     """True where the name of what is assigned, or of the function around, speaks of figures."""
     here: ast.AST = node
     while not isinstance(here, ast.Module):
-        if isinstance(here, (ast.Assign, ast.AnnAssign)):
-            targets = here.targets if isinstance(here, ast.Assign) else [here.target]
-            if any(_ABOUT.search(ast.unparse(target)) for target in targets):
+        match here:
+            case ast.Assign(targets=targets) if any(_ABOUT.search(ast.unparse(target)) for target in targets):
                 return True
-        if isinstance(here, ast.Call) and getattr(here.func, "attr", getattr(here.func, "id", "")) in PROSE_CALLS:
-            return False
-        if isinstance(here, FUNCTIONS):
-            return bool(_ABOUT.search(here.name))
+            case ast.AnnAssign(target=target) if _ABOUT.search(ast.unparse(target)):
+                return True
+            case ast.Call(func=func) if last_name(func) in PROSE_CALLS:
+                return False
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                return bool(_ABOUT.search(name))
         here = parent(here)
     return False

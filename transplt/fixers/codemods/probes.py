@@ -16,7 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import call_of, dotted, last_name
+from transplt.syntax.asks import call_of, dotted, last_name, of_kind
 from transplt.syntax.scan import STRING_WORDS, parent
 from transplt.trees.literals import words_in_literal
 
@@ -177,7 +177,7 @@ def _through_a_module(work: Work, node: ast.Attribute) -> Finds:
     if base is None or base.split(".")[0] in (*FOREIGN, "torch"):
         return
     links = dotted(node)
-    attrs = [link.attr for link in links[1:] if isinstance(link, ast.Attribute)]
+    attrs = [link.attr for link in of_kind(ast.Attribute, links[1:])]
     full = ".".join(["torch", *attrs])
     if attrs[:1] != ["cuda"] or (matched := work.rules.resolve(full)) is None:
         return

@@ -22,7 +22,7 @@ from transplt.rules.rule import Rule
 from transplt.rules.rule_set import parse_rules
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import call_of, keyword_of, shape
+from transplt.syntax.asks import call_of, keyword_of, of_kind, plain_name, shape
 from transplt.syntax.scan import parent
 from transplt.trees.calls import keyword_replaced
 
@@ -98,8 +98,8 @@ def _references(work: Work) -> Iterator[tuple[ast.expr, str]]:
     """The longest references of a file that lead into torch.profiler, with their full names."""
     locals_ = {
         alias.asname or alias.name
-        for node in work.scan.imports
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch")
+        for node in of_kind(ast.ImportFrom, work.scan.imports)
+        if (node.module or "").startswith("torch")
         for alias in node.names
     }
     roots = [*locals_, *(n for n, found in work.scan.root.bindings.items() if found[0].kind == "import"), "torch"]
@@ -148,7 +148,7 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
     if (taker := _taker(work, bound)) is not None:
         return f"the profiler is handed to {taker}, which may read tables that torch_npu.profiler.profile has not"
     events = [node.value for node in work.scan.attributes.get("events", ())]
-    if any(isinstance(value, ast.Name) and value.id in bound for value in events):
+    if any(plain_name(value) in bound for value in events):
         return "torch_npu.profiler.profile has no events"
     return ""
 
@@ -157,11 +157,11 @@ def _bound(calls: list[ast.Call]) -> set[str]:
     """The names that hold the profilers which these calls make."""
     found = set()
     for call in calls:
-        above = parent(call)
-        if isinstance(above, ast.withitem) and isinstance(above.optional_vars, ast.Name):
-            found.add(above.optional_vars.id)
-        elif isinstance(above, ast.Assign):
-            found.update(target.id for target in above.targets if isinstance(target, ast.Name))
+        match parent(call):
+            case ast.withitem(optional_vars=ast.Name(id=name)):
+                found.add(name)
+            case ast.Assign(targets=targets):
+                found.update(target.id for target in of_kind(ast.Name, targets))
     return found
 
 
@@ -170,15 +170,13 @@ def _taker(work: Work, bound: set[str]) -> str | None:
     for name in sorted(bound):
         for node in work.scan.names.get(name, ()):
             above = parent(node)
-            if isinstance(above, (ast.Return, ast.Yield)):
-                return "the caller"
-            if isinstance(above, ast.keyword):
-                above = parent(above)
-            if isinstance(above, ast.Call) and node is not above.func:
-                func = above.func
-                here = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
-                if here is None or any(binding.kind != "def" for binding in here[1]):
-                    return work.source.slice(*work.source.extent(func))
+            match parent(above) if isinstance(above, ast.keyword) else above:
+                case ast.Return() | ast.Yield():
+                    return "the caller"
+                case ast.Call(func=func) if node is not func:
+                    here = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
+                    if here is None or any(binding.kind != "def" for binding in here[1]):
+                        return work.source.slice(*work.source.extent(func))
     return None
 
 

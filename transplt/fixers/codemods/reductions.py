@@ -18,7 +18,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import defaults_of, keyword_of, last_name
+from transplt.syntax.asks import defaults_of, keyword_of, last_name, of_kind
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
@@ -73,12 +73,13 @@ def reduced(work: Work, call: ast.Call) -> Finds:
 
 def _value(work: Work, given: ast.expr | None) -> ast.expr | None:
     """What a variable was given last, or an attribute in the only statement of the file that sets it."""
-    if isinstance(given, ast.Name):
-        return last_value(work.scan, given)
-    if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
-        stores = [parent(each) for each in work.scan.stores if each.attr == given.attr]
-        values = [each.value for each in stores if isinstance(each, (ast.Assign, ast.AnnAssign))]
-        return values[0] if len(values) == len(stores) == 1 else None
+    match given:
+        case ast.Name():
+            return last_value(work.scan, given)
+        case ast.Attribute(value=ast.Name(), attr=attr):
+            stores = [parent(each) for each in work.scan.stores if each.attr == attr]
+            values = [each.value for each in stores if isinstance(each, (ast.Assign, ast.AnnAssign))]
+            return values[0] if len(values) == len(stores) == 1 else None
     return given
 
 
@@ -116,7 +117,7 @@ def _of_default_type(work: Work, value: ast.expr) -> bool:
         full = work.names.qualified(value.func)
         if full in _MADE:
             return full != "torch.tensor" or any(
-                isinstance(node, ast.Constant) and isinstance(node.value, float) for node in ast.walk(value)
+                isinstance(node.value, float) for node in of_kind(ast.Constant, ast.walk(value))
             )
         if not isinstance(value.func, ast.Attribute) or value.func.attr not in (*_SAME_TYPE, "to"):
             return False

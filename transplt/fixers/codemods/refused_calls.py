@@ -20,7 +20,7 @@ from transplt.flow.last_value import last_value, nearest_binding
 from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import index_in, keyword_of, lacks, last_name, shape
+from transplt.syntax.asks import called_name, index_in, keyword_of, lacks, last_name, of_kind, plain_name, shape
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import Scan, parent
 
@@ -86,17 +86,16 @@ def _may_be_whole(scan: Scan, node: ast.expr) -> bool:
         return False
     bindings = scan.scope_of(node).bindings.get(node.id, ())
     given = (_given_to(each.node) for each in bindings if each.kind == "assign")
-    return any(isinstance(each, ast.Constant) and type(each.value) is int for each in given)
+    return any(type(each.value) is int for each in of_kind(ast.Constant, given))
 
 
 def _given_to(store: ast.AST) -> ast.expr | None:
     """What a name is assigned, alone or as a part of `a, b = 0, c`."""
     display = parent(store)
-    holder = parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None
-    if isinstance(holder, ast.Assign) and isinstance(holder.value, (ast.Tuple, ast.List)):
-        index = index_in(display, "elts", store)
-        same = len(display.elts) == len(holder.value.elts)  # type: ignore[attr-defined]
-        return holder.value.elts[index] if same else None
+    if isinstance(display, (ast.Tuple, ast.List)):
+        match parent(display):
+            case ast.Assign(value=ast.Tuple(elts=values) | ast.List(elts=values)):
+                return values[index_in(display, "elts", store)] if len(display.elts) == len(values) else None
     return assigned_value(store)
 
 
@@ -139,25 +138,20 @@ def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
     if any(last_name(each) in _STATIC for each in method.decorator_list):
         return True
     return any(
-        isinstance(each, ast.Assign)
-        and isinstance(each.value, ast.Call)
-        and last_name(each.value.func) in _STATIC
-        and any(isinstance(at, ast.Name) and at.id == method.name for at in each.targets)
-        for each in owner.body
+        called_name(each.value) in _STATIC and any(plain_name(at) == method.name for at in each.targets)
+        for each in of_kind(ast.Assign, owner.body)
     )
 
 
 @fixer.on(ast.Subscript)
 def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
     """Report `loss.data[0]`: a loss has no dimension since torch 0.4."""
-    value, index = node.value, node.slice
-    if not (isinstance(value, ast.Attribute) and value.attr == "data"):
-        return
-    if not (isinstance(index, ast.Constant) and index.value == 0 and isinstance(node.ctx, ast.Load)):
-        return
-    if last_name(value.value).lower().endswith("loss"):
-        message = "since torch 0.4 a loss has no dimensions: indexing it raises"
-        yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+    match node:
+        case ast.Subscript(
+            value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
+        ) if last_name(value).lower().endswith("loss"):
+            message = "since torch 0.4 a loss has no dimensions: indexing it raises"
+            yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
 
 
 #: What a value of no dimension comes through: another number, or another type.
@@ -168,58 +162,53 @@ _LONGEST_WAY = 6
 @fixer.on(ast.Subscript)
 def first_of_a_number(work: Work, node: ast.Subscript) -> Finds:
     """Report `prec1[0]`, where `prec1, prec5 = accuracy(...)` are sums of tensors with one dimension."""
-    name, index = node.value, node.slice
-    if not (isinstance(name, ast.Name) and isinstance(index, ast.Constant) and isinstance(node.ctx, ast.Load)):
-        return
-    if index.value != 0 or (call := _unpacked_from(work, name)) is None or not isinstance(call.func, ast.Name):
-        return
-    given = [each for each in work.scan.functions if each.name == call.func.id]
-    if len(given) == 1 and _gives_numbers(work, given[0]):
-        message = f"{call.func.id} returns tensors without dimensions: {name.id}[0] raises since torch 0.4"
-        yield work.note(node, fixer.code, message, api="torch.Tensor", help=f"write {name.id}.item()")
+    match node:
+        case ast.Subscript(value=ast.Name() as name, slice=ast.Constant(value=0), ctx=ast.Load()):
+            called = plain_name(_callee_unpacked_to(work, name))
+            given = [each for each in work.scan.functions if each.name == called]
+            if len(given) == 1 and _gives_numbers(work, given[0]):
+                message = f"{called} returns tensors without dimensions: {name.id}[0] raises since torch 0.4"
+                yield work.note(node, fixer.code, message, api="torch.Tensor", help=f"write {name.id}.item()")
 
 
-def _unpacked_from(work: Work, name: ast.Name) -> ast.Call | None:
-    """The call of whose result a name is a part, by the nearest statement above that binds it."""
-    nearest = nearest_binding(work.scan, name)
-    display = parent(nearest) if isinstance(nearest, ast.Name) else None
-    holder = parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None
-    return holder.value if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Call) else None
+def _callee_unpacked_to(work: Work, name: ast.Name) -> ast.expr | None:
+    """What is called for the result of which a name is a part, by the nearest statement above that binds it."""
+    display = parent(nearest) if isinstance(nearest := nearest_binding(work.scan, name), ast.Name) else None
+    match parent(display) if isinstance(display, (ast.Tuple, ast.List)) else None:
+        case ast.Assign(value=ast.Call(func=func)):
+            return func
+    return None
 
 
 def _gives_numbers(work: Work, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """True for a function that returns a list of which each element is a tensor without a dimension."""
     nodes = [node for node in ast.walk(function) if isinstance(node, (ast.Return, ast.Call))]
-    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    returned = [node.value for node in of_kind(ast.Return, nodes)]
     if len(returned) != 1:
         return False
-    if isinstance(returned[0], ast.ListComp):
-        return _is_a_number(work, returned[0].elt, _LONGEST_WAY)
-    if not isinstance(returned[0], ast.Name):
-        return False
-    held = returned[0].id
-    appended = [
-        call.args[0]
-        for call in nodes
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == f"{held}.append" and len(call.args) == 1
-    ]
-    return bool(appended) and all(_is_a_number(work, each, _LONGEST_WAY) for each in appended)
+    match returned[0]:
+        case ast.ListComp(elt=each):
+            return _is_a_number(work, each, _LONGEST_WAY)
+        case ast.Name(id=held):
+            calls = [node for node in of_kind(ast.Call, nodes) if len(node.args) == 1]
+            appended = [call.args[0] for call in calls if ast.unparse(call.func) == f"{held}.append"]
+            return bool(appended) and all(_is_a_number(work, each, _LONGEST_WAY) for each in appended)
+    return False
 
 
 def _is_a_number(work: Work, node: ast.expr | None, steps: int) -> bool:
     if node is None or not steps:
         return False
-    if isinstance(node, ast.Name):
-        return _is_a_number(work, last_value(work.scan, node), steps - 1)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        return isinstance(node.right, ast.Constant) and _is_a_number(work, node.left, steps - 1)
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    if node.func.attr in _STILL_A_NUMBER:
-        return _is_a_number(work, node.func.value, steps - 1)
-    if node.func.attr not in ("sum", "mean") or node.keywords or len(node.args) > 1:
-        return False
-    return bool(node.args) and ast.unparse(node.args[0]) == "0" and _has_one_dimension(node.func.value)
+    match node:
+        case ast.Name():
+            return _is_a_number(work, last_value(work.scan, node), steps - 1)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return isinstance(right, ast.Constant) and _is_a_number(work, left, steps - 1)
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _STILL_A_NUMBER:
+            return _is_a_number(work, value, steps - 1)
+        case ast.Call(func=ast.Attribute(value=value, attr="sum" | "mean"), args=[given], keywords=[]):
+            return ast.unparse(given) == "0" and _has_one_dimension(value)
+    return False
 
 
 def _has_one_dimension(node: ast.expr) -> bool:

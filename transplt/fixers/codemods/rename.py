@@ -18,7 +18,7 @@ from transplt.fixers.codemods.module import is_unlisted, local_target, new_name,
 from transplt.fixers.codemods.packages import is_in_a_branch
 from transplt.program.program import enclosing_function
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import dotted
+from transplt.syntax.asks import dotted, of_kind
 from transplt.syntax.scopes import Binding
 from transplt.trees.names import dotted as dotted_name
 
@@ -108,8 +108,8 @@ def _brings_more(work: Work, rule: Rule, binding: Binding | None) -> bool:
     if binding is None or not isinstance(binding.node, (ast.Import, ast.alias)) or rule.old in work.once(_told):
         return False
     names = binding.node.names if isinstance(binding.node, ast.Import) else [binding.node]
-    imported = {alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module or "" for node in work.scan.imports if isinstance(node, ast.ImportFrom)}
+    imported = {alias.name for node in of_kind(ast.Import, work.scan.imports) for alias in node.names}
+    imported |= {node.module or "" for node in of_kind(ast.ImportFrom, work.scan.imports)}
     told = any("." in name and f"{rule.old}.".startswith(f"{name}.") for name in imported)
     if told or not any(rule.old.startswith(f"{alias.name}.") for alias in names):
         return False
@@ -135,7 +135,7 @@ def _told(work: Work) -> set[str]:
 
 def full_name(name: ast.Name, base: str) -> str:
     """What the longest chain of attributes on a name stands for, which itself stands for `base`."""
-    return ".".join([base, *(node.attr for node in dotted(name) if isinstance(node, ast.Attribute))])
+    return ".".join([base, *(node.attr for node in of_kind(ast.Attribute, dotted(name)))])
 
 
 def _rename(

@@ -12,7 +12,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import attribute_of, last_name
 
 fixer = Fixer(
     __name__,
@@ -62,7 +62,7 @@ def _sums_over_ranks(work: Work, name: str) -> bool:
     """True for a class of the file whose methods exchange by torch.distributed: it has one process per card already."""
     return any(
         isinstance(binding.node, ast.ClassDef)
-        and any(isinstance(each, ast.Attribute) and each.attr in _OVER_RANKS for each in ast.walk(binding.node))
+        and any(attribute_of(each) in _OVER_RANKS for each in ast.walk(binding.node))
         for binding in work.scan.root.bindings.get(name, ())
     )
 

@@ -25,41 +25,40 @@ _LONGEST_WAY = 5
 @fixer.on(ast.Call)
 def view_of_a_part(work: Work, call: ast.Call) -> Finds:
     """`x[:k].view(-1)` -> `x[:k].reshape(-1)`, where x was transposed."""
-    func = call.func
-    if not (isinstance(func, ast.Attribute) and func.attr == "view" and isinstance(func.value, ast.Subscript)):
-        return
-    if len(call.args) != 1 or call.keywords or ast.unparse(call.args[0]) != "-1" or not _is_first_rows(func.value):
-        return
-    if isinstance(func.value.value, ast.Name) and _lies_transposed(work, func.value.value, _LONGEST_WAY):
-        text = work.source.slice(*work.source.extent(func))
-        if not text.endswith("view") or not work.take(func):
-            return
-        message = ".view(-1) of a non-contiguous tensor -> .reshape(-1): it raises since torch 1.7"
-        yield Edit(func, fixer.code, message, f"{text[:-4]}reshape", api="torch.Tensor.view")
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Subscript(value=ast.Name() as name) as rows, attr="view") as func,
+            args=[shape],
+            keywords=[],
+        ) if ast.unparse(shape) == "-1" and _is_first_rows(rows) and _lies_transposed(work, name, _LONGEST_WAY):
+            text = work.text(func)
+            if text.endswith("view") and work.take(func):
+                message = ".view(-1) of a non-contiguous tensor -> .reshape(-1): it raises since torch 1.7"
+                yield Edit(func, fixer.code, message, f"{text[:-4]}reshape", api="torch.Tensor.view")
 
 
 def _is_first_rows(node: ast.Subscript) -> bool:
     """True for `x[:k]` and `x[0:k]`; of one row, `x[:1]`, a view is there."""
-    rows = node.slice
-    if not isinstance(rows, ast.Slice) or rows.step is not None or rows.upper is None:
-        return False
-    from_the_first = rows.lower is None or (isinstance(rows.lower, ast.Constant) and rows.lower.value == 0)
-    return from_the_first and not (isinstance(rows.upper, ast.Constant) and rows.upper.value == 1)
+    match node.slice:
+        case ast.Slice(upper=None | ast.Constant(value=1)):
+            return False
+        case ast.Slice(lower=None | ast.Constant(value=0), step=None):
+            return True
+    return False
 
 
 def _lies_transposed(work: Work, node: ast.expr | None, steps: int) -> bool:
     if node is None or not steps:
         return False
-    if isinstance(node, ast.Name):
-        return _lies_transposed(work, last_value(work.scan, node), steps - 1)
-    if isinstance(node, ast.Compare):
-        return len(node.ops) == 1 and _lies_transposed(work, node.left, steps - 1)
-    if not isinstance(node, ast.Call):
-        return False
-    if work.names.qualified(node.func) == "torch.eq":
-        return bool(node.args) and _lies_transposed(work, node.args[0], steps - 1)
-    if not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr == "t":
-        return not node.args and not node.keywords
-    return node.func.attr in _KEEP and _lies_transposed(work, node.func.value, steps - 1)
+    match node:
+        case ast.Name():
+            return _lies_transposed(work, last_value(work.scan, node), steps - 1)
+        case ast.Compare(left=left, ops=[_]):
+            return _lies_transposed(work, left, steps - 1)
+        case ast.Call(func=func, args=args) if work.names.qualified(func) == "torch.eq":
+            return bool(args) and _lies_transposed(work, args[0], steps - 1)
+        case ast.Call(func=ast.Attribute(attr="t"), args=args, keywords=keywords):
+            return not args and not keywords
+        case ast.Call(func=ast.Attribute(value=value, attr=method)):
+            return method in _KEEP and _lies_transposed(work, value, steps - 1)
+    return False

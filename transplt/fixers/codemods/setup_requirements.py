@@ -16,7 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import fits, release_of
-from transplt.syntax.asks import keyword_of, string_of
+from transplt.syntax.asks import keyword_of, of_kind, plain_name, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/codes.py.
@@ -108,17 +108,14 @@ def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:
         if isinstance(keyword.value, ast.Name):
             waiting = [
                 each.value
-                for each in work.scan.tree.body
-                if isinstance(each, ast.Assign)
-                and any(isinstance(at, ast.Name) and at.id == keyword.value.id for at in each.targets)
+                for each in of_kind(ast.Assign, work.scan.tree.body)
+                if any(plain_name(at) == keyword.value.id for at in each.targets)
             ]
         while waiting:
-            node = waiting.pop(0)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node
-            elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-                waiting.extend(node.elts)
-            elif isinstance(node, ast.Dict):
-                waiting.extend(node.values)
-            elif isinstance(node, ast.BinOp):
-                waiting.extend((node.left, node.right))
+            match waiting.pop(0):
+                case ast.Constant(value=str()) as text:
+                    yield text
+                case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
+                    waiting.extend(parts)
+                case ast.BinOp(left=left, right=right):
+                    waiting.extend((left, right))

@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
-from transplt.syntax.asks import by_place, ends, hides_arguments, keyword_of, string_of
+from transplt.syntax.asks import by_place, ends, hides_arguments, keyword_of, of_kind, string_of
 from transplt.syntax.scan import chain, parent
 
 #: A text of each operator that is told of: of those of Triton the name of the package.
@@ -60,7 +60,7 @@ def _met(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
         for call in work.calls_by_name(_GRAPHS):  # `x += y` in a block that is captured as a graph
             block = parent(parent(call))
             inside = (node for each in block.body for node in ast.walk(each)) if isinstance(block, ast.With) else ()
-            yield from (node for node in inside if isinstance(node, ast.AugAssign))
+            yield from of_kind(ast.AugAssign, inside)
         return
     for call in work.calls_by_name(row.operators):
         if row.pattern:
@@ -110,7 +110,7 @@ def _load_after_store(work: Work, call: ast.Call) -> bool:
     address = _address(call)
     if function is None or address is None:
         return False
-    names = {node.id for node in ast.walk(address) if isinstance(node, ast.Name)}
+    names = {node.id for node in of_kind(ast.Name, ast.walk(address))}
     for store in _calls(work, function, f"{_TRITON}store"):
         written = _address(store)
         if written is None or ends(store) > (call.lineno, call.col_offset):
@@ -212,16 +212,17 @@ def _address(call: ast.Call) -> ast.expr | None:
 def _target(call: ast.Call) -> str:
     """The name that a statement gives the result of a call, alone or cast (`x = tl.load(...).to(...)`); else empty."""
     above = parent(call)
-    while isinstance(above, (ast.Attribute, ast.Call)) and not isinstance(above, ast.stmt):
+    while isinstance(above, (ast.Attribute, ast.Call)):
         above = parent(above)
-    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        return above.targets[0].id
+    match above:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
     return ""
 
 
 def _given_to(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None, set[str]]:
     """The names that the calls of some functions are given, by the function around them."""
     return {
-        function: {each.id for call in calls for each in call.args if isinstance(each, ast.Name)}
+        function: {each.id for call in calls for each in of_kind(ast.Name, call.args)}
         for function, calls in _by_kernel(work, names).items()
     }

@@ -19,7 +19,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.marks import DEVICE
 from transplt.flow.reached import places
-from transplt.syntax.asks import is_main_guard, keyword_of
+from transplt.syntax.asks import is_main_guard, keyword_of, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.transform import New, refusing
 
@@ -124,7 +124,7 @@ def _fixed(work: Work, call: ast.Call) -> list[ast.Constant]:
             return []
         position = 1
     every = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg in ("device", "index"))]
-    return [node for node in every if isinstance(node, ast.Constant) and type(node.value) is int]
+    return [node for node in of_kind(ast.Constant, every) if type(node.value) is int]
 
 
 def select_card(work: Work, pieces: list[Piece], below: list[str]) -> tuple[list[str], list[Edit]]:

@@ -12,6 +12,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import of_kind, plain_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 from transplt.trees.names import attribute_named
@@ -72,7 +73,7 @@ def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
             )
         return
     stored = any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(old, ()))
-    if stored or (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+    if stored or plain_name(node.value) in ("self", "cls"):
         return  # data of the project's own
     if work.take(node):
         yield work.note(
@@ -116,7 +117,8 @@ def _asked_before(node: ast.AST, name: str) -> bool:
     """True inside `if hasattr(torch._C, "name")` or the test itself."""
     while not isinstance(node, ast.Module):
         node = parent(node)
-        test = node.test if isinstance(node, (ast.If, ast.IfExp)) else node if isinstance(node, ast.BoolOp) else None
-        if test is not None and any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(test)):
-            return True
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | (ast.BoolOp() as test):
+                if any(each.value == name for each in of_kind(ast.Constant, ast.walk(test))):
+                    return True
     return False

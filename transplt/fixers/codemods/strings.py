@@ -267,12 +267,11 @@ def _is_searched(node: ast.expr) -> bool:
     words, loop = parent(node), parent(parent(node))
     if not isinstance(words, (ast.List, ast.Tuple, ast.Set)) or not isinstance(loop, ast.comprehension):
         return False
-    asked = getattr(parent(loop), "elt", None)
-    if not (isinstance(asked, ast.Compare) and len(asked.ops) == 1 and isinstance(asked.ops[0], (ast.In, ast.NotIn))):
-        return False
-    same = isinstance(asked.left, ast.Name) and isinstance(loop.target, ast.Name) and asked.left.id == loop.target.id
-    others = [string_of(each) for each in words.elts if each is not node]
-    return same and any(each is not None and not _DEVICE_WORD.fullmatch(each) for each in others)
+    match getattr(parent(loop), "elt", None), loop.target:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()]), ast.Name(id=word) if name == word:
+            others = [string_of(each) for each in words.elts if each is not node]
+            return any(each is not None and not _DEVICE_WORD.fullmatch(each) for each in others)
+    return False
 
 
 def _is_conditional(above: ast.AST, node: ast.AST) -> bool:
@@ -281,16 +280,15 @@ def _is_conditional(above: ast.AST, node: ast.AST) -> bool:
 
 def _is_never_read(work: Work, node: ast.expr) -> bool:
     """True for what a local variable is given that nobody reads."""
-    above = parent(outermost(node, _is_conditional, "_conditional"))
-    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
-    if not isinstance(target, ast.Name):
-        return False
-    scope = work.scan.scope_of(target)
-    if scope.kind != "function" or target.id not in scope.bindings:
-        return False
-    if any(each.kind in ("global", "nonlocal") for each in scope.bindings[target.id]):
-        return False
-    return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(target.id, ()))
+    match parent(outermost(node, _is_conditional, "_conditional")):
+        case ast.Assign(targets=[ast.Name(id=name) as target]):
+            scope = work.scan.scope_of(target)
+            if scope.kind != "function" or name not in scope.bindings:
+                return False
+            if any(each.kind in ("global", "nonlocal") for each in scope.bindings[name]):
+                return False
+            return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(name, ()))
+    return False
 
 
 def _holds_options(display: ast.Dict) -> bool:
@@ -363,14 +361,14 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
 
 def _is_own_key(work: Work, node: ast.expr) -> bool:
     """True for the key of an entry (`states["torch.cuda"]`): checkpoints are read by it; `sys.modules` is Python's."""
-    above = parent(node)
-    if isinstance(above, ast.Subscript):
-        return above.slice is node and work.names.qualified(above.value) != "sys.modules"
-    if isinstance(above, ast.Dict):
-        return any(key is node for key in above.keys)
-    if not isinstance(above, ast.Call) or not isinstance(above.func, ast.Attribute):
-        return False
-    return above.func.attr in ("get", "pop", "setdefault") and above.args[:1] == [node]
+    match parent(node):
+        case ast.Subscript(value=holder, slice=index):
+            return index is node and work.names.qualified(holder) != "sys.modules"
+        case ast.Dict(keys=keys):
+            return node in keys
+        case ast.Call(func=ast.Attribute(attr="get" | "pop" | "setdefault"), args=[first, *_]):
+            return first is node
+    return False
 
 
 def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:

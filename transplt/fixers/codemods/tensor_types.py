@@ -17,7 +17,7 @@ from transplt.edits.parting import statement_separator
 from transplt.edits.work import Work
 from transplt.rules.card_limits import limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name
+from transplt.syntax.asks import attribute_of, call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
 
@@ -138,7 +138,7 @@ def _legacy_constructors(work: Work) -> Finds:
         if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.Tensor":
             continue
         after = parent(call)
-        if isinstance(after, ast.Attribute) and after.attr in names_of(TENSOR, "to_card", "to_host", "reads"):
+        if attribute_of(after) in names_of(TENSOR, "to_card", "to_host", "reads"):
             continue
         if work.take(node):
             yield work.note(
@@ -194,24 +194,22 @@ def _doubles(work: Work) -> Finds:
             yield from _double(work, node)
     for node in work.scan.attributes.get("double", ()):
         doubling, made = call_of(node), node.value
-        on_cuda = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "cuda"
+        on_cuda = isinstance(made, ast.Call) and attribute_of(made.func) == "cuda"
         if doubling is not None and (on_cuda or _goes_on(doubling)):
             yield from _double(work, node)
     for name in ("float64", "double"):
         for node in work.scan.attributes.get(name, ()):
-            keyword = parent(node)
-            if isinstance(keyword, ast.keyword) and keyword.arg == "dtype" and work.names.qualified(node) in _DOUBLE:
-                call = parent(keyword)
-                device = keyword_of(call, "device") if isinstance(call, ast.Call) else None
-                on_device = isinstance(device, ast.Constant) and str(device.value).startswith("cuda")
-                if on_device or (isinstance(call, ast.Call) and _goes_on(call)):
+            keyword, call = parent(node), parent(parent(node))
+            if isinstance(keyword, ast.keyword) and keyword.arg == "dtype" and isinstance(call, ast.Call):
+                on_device = (string_of(keyword_of(call, "device")) or "").startswith("cuda")
+                if work.names.qualified(node) in _DOUBLE and (on_device or _goes_on(call)):
                     yield from _double(work, node)
 
 
 def _goes_on(call: ast.Call) -> bool:
     """True for `x.double().cuda()`."""
     above = parent(call)
-    return isinstance(above, ast.Attribute) and above.attr == "cuda" and isinstance(parent(above), ast.Call)
+    return attribute_of(above) == "cuda" and isinstance(parent(above), ast.Call)
 
 
 def _double(work: Work, node: ast.Attribute) -> Finds:

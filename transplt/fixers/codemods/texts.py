@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.flow.reached import places
-from transplt.syntax.asks import arguments_of
+from transplt.syntax.asks import arguments_of, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.literals import in_literals
 
@@ -65,7 +65,7 @@ def _is_help(work: Work, node: ast.expr) -> bool:
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
     """True when the flag's name or its own values hold cuda and mean no device: its text then speaks of those."""
-    names = [str(arg.value).lower() for arg in call.args if isinstance(arg, ast.Constant)]
+    names = [str(arg.value).lower() for arg in of_kind(ast.Constant, call.args)]
     if any(value in name and not _SWITCH.fullmatch(name) for name in names for value in _VALUES):
         return True
     for value in arguments_of(call):
@@ -85,12 +85,12 @@ def _is_message(work: Work, node: ast.expr) -> bool:
         return False
     current: ast.AST = node
     while not isinstance(current, ast.stmt):
-        above = parent(current)
-        if isinstance(above, ast.keyword) and above.arg in _NO_TEXT:
-            return False
-        if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr in _TO_FILES:
-            return False
-        current = above
+        current = parent(current)
+        match current:
+            case ast.keyword(arg=name) if name in _NO_TEXT:
+                return False
+            case ast.Call(func=ast.Attribute(attr=method)) if method in _TO_FILES:
+                return False
     around = [work.source.extent(current), *_conditions(work, current)]
     stays = [note.extent for note in work.notes if note.level is not Level.INFO]
     stays += [work.source.extent(edit.node) for edit in work.rewrites if edit.level is not Level.SAFE]

@@ -13,7 +13,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import Kernel, kernels_in, local_names, nodes_in
-from transplt.syntax.asks import string_of
+from transplt.syntax.asks import of_kind, plain_name
 
 fixer = Fixer(__name__, code="NPU569", edits=False, needs=(b"triton",), words=("triton",))
 
@@ -31,11 +31,10 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
             running = [
                 each
                 for each in node.test.values
-                if not _asked(kernel, each, flags)
-                and any(isinstance(part, ast.Name) and part.id in changing for part in ast.walk(each))
+                if not _asked(kernel, each, flags) and any(plain_name(part) in changing for part in ast.walk(each))
             ]
             inner = (each for part in (*node.body, *node.orelse) for each in ast.walk(part))
-            read = {each.id for each in inner if isinstance(each, ast.Name)}
+            read = {each.id for each in of_kind(ast.Name, inner)}
             for name in sorted(optional & read) if running else ():
                 yield work.note(
                     node.test, fixer.code, f"{kernel.name} tests in one condition whether {name} is there and for what "
@@ -53,25 +52,27 @@ def _flags(kernel: Kernel) -> dict[str, str]:
         if not isinstance(value, ast.Lambda):
             continue
         for each in ast.walk(value.body):
-            is_none = isinstance(each, ast.Compare) and isinstance(each.comparators[0], ast.Constant)
-            if is_none and isinstance(each, ast.Compare) and isinstance(each.left, ast.Subscript):
-                name = string_of(each.left.slice)
-                if name and isinstance(each.ops[0], (ast.IsNot, ast.Is)):
+            match each:
+                case ast.Compare(
+                    left=ast.Subscript(slice=ast.Constant(value=str() as name)),
+                    ops=[ast.IsNot() | ast.Is(), *_],
+                    comparators=[ast.Constant(), *_],
+                ) if name:
                     found[flag] = name
     return found
 
 
 def _asked(kernel: Kernel, node: ast.expr, flags: dict[str, str]) -> set[str]:
     """The pointers that a part of a condition asks for, and nothing else."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _asked(kernel, node.operand, flags)
-    if isinstance(node, ast.Name):
-        return {flags[node.id]} if node.id in flags else set()
-    if not isinstance(node, ast.Compare):
-        return set()
-    if isinstance(node.left, ast.Name) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-        none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
-        return {node.left.id} if none and node.left.id in _pointers(kernel) else set()
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _asked(kernel, operand, flags)
+        case ast.Name(id=name) if name in flags:
+            return {flags[name]}
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot(), *_], comparators=[ast.Constant(value=None), *_]
+        ) if name in _pointers(kernel):
+            return {name}
     return set()
 
 

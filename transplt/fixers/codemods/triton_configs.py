@@ -10,7 +10,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import CONFIG
 from transplt.program.triton.launches import function_of
-from transplt.syntax.asks import has_effects
+from transplt.syntax.asks import has_effects, of_kind
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.displays import without_elements, without_generators
 
@@ -44,7 +44,7 @@ class Configs:
         self._the_same()
 
     def _look(self, call: ast.Call, names: tuple[str, ...], values: list[ast.expr]) -> None:
-        read = {name for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
+        read = {name for value in values for name in of_kind(ast.Name, ast.walk(value))}
         above = parent(call)
         if any(self._compared(name) for name in names) or self._handed_to_a_chooser(call, names):
             self._left.append((call, _PRUNED, names))
@@ -73,17 +73,16 @@ class Configs:
     def _handed_to_a_chooser(self, call: ast.Call, names: tuple[str, ...]) -> bool:
         """True where a function of another file gets the configurations, which compares the options of each."""
         work = self.work
-        calls = [each for each in chain(call) if isinstance(each, ast.Call) and each is not call]
-        made = statement(call)
-        if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name):
-            owner = work.names.lookup(made.targets[0].id, work.scan.scope_of(made.targets[0]))
-            for use in work.scan.names.get(made.targets[0].id, ()):
-                above = parent(use)
-                held = work.names.lookup(use.id, work.scan.scope_of(use))
-                above = parent(above) if isinstance(above, ast.keyword) else above
-                given = isinstance(above, ast.Call) and above.func is not use
-                if isinstance(above, ast.Call) and given and held and owner and held[0] is owner[0]:
-                    calls.append(above)
+        calls = [each for each in of_kind(ast.Call, chain(call)) if each is not call]
+        match statement(call):
+            case ast.Assign(targets=[ast.Name() as target, *_]):
+                owner = work.names.lookup(target.id, work.scan.scope_of(target))
+                for use in work.scan.names.get(target.id, ()):
+                    above = parent(use)
+                    held = work.names.lookup(use.id, work.scan.scope_of(use))
+                    above = parent(above) if isinstance(above, ast.keyword) else above
+                    if isinstance(above, ast.Call) and above.func is not use and held and owner and held[0] is owner[0]:
+                        calls.append(above)
         calls = [each for each in calls if not (work.names.qualified(each.func) or "").startswith("triton.")]
         others = (text for path, text in work.project.sources.items() if path != work.file.path)
         if not calls or not any(name.encode() in text for text in others for name in names):
@@ -93,8 +92,7 @@ class Configs:
             part
             for each in taken
             if each is not None
-            for node in ast.walk(each)
-            if isinstance(node, ast.Compare)
+            for node in of_kind(ast.Compare, ast.walk(each))
             for part in ast.walk(node)
         )
         return any(getattr(part, "attr", "") in names for part in compared)
@@ -151,13 +149,13 @@ def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | N
     found: set[int] = set()
     wanted = {name.id for name in read}
     every = (each for part in comprehension.generators for each in ast.walk(part.target))
-    given = {each.id for each in every if isinstance(each, ast.Name)}
+    given = {each.id for each in of_kind(ast.Name, every)}
     for index, part in enumerate(comprehension.generators):
-        targets = {each.id for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+        targets = {each.id for each in of_kind(ast.Name, ast.walk(part.target))}
         if not targets & wanted:
             continue
-        conditions = {each for test in part.ifs for each in ast.walk(test) if isinstance(each, ast.Name)}
-        names = (each for each in ast.walk(comprehension) if isinstance(each, ast.Name))
+        conditions = {each for test in part.ifs for each in of_kind(ast.Name, ast.walk(test))}
+        names = of_kind(ast.Name, ast.walk(comprehension))
         others = (each for each in names if isinstance(each.ctx, ast.Load) and each not in conditions)
         if any(map(has_effects, (part.iter, *part.ifs))) or {each.id for each in conditions} & given - targets:
             return None

@@ -110,9 +110,8 @@ def _order(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
     strides, order = given["strides"], given["order"]
     if not isinstance(strides, (ast.Tuple, ast.List)) or not isinstance(order, (ast.Tuple, ast.List)):
         return
-    ones = [index for index, each in enumerate(strides.elts) if isinstance(each, ast.Constant) and each.value == 1]
-    first = order.elts[0] if order.elts else None
-    number = first.value if isinstance(first, ast.Constant) else None
+    ones = [index for index, each in enumerate(strides.elts) if getattr(each, "value", None) == 1]
+    number = getattr(order.elts[0], "value", None) if order.elts else None
     if len(ones) != 1 or len(order.elts) != len(strides.elts) or len(strides.elts) < 2:
         return
     if isinstance(number, int) and number != ones[0]:

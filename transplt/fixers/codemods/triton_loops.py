@@ -13,6 +13,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import Kernel, kernels_in, operation
+from transplt.syntax.asks import attribute_of, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 from transplt.trees.names import attribute_named
 
@@ -30,13 +31,12 @@ def loops(work: Work, tree: ast.Module) -> Finds:
         return
     for kernel in kernels_in(work.file):
         for node in ast.walk(kernel.node):
-            if not isinstance(node, ast.For) or node.orelse or not isinstance(node.iter, ast.Call):
-                continue
-            func = node.iter.func
-            if operation(work.file, func) != "static_range" or not isinstance(func, ast.Attribute):
-                continue
-            if _stands_alone(kernel, node) and work.take(func):
-                yield Edit(func, fixer.code, _MESSAGE, attribute_named("range"), api="triton.language.static_range")
+            match node:
+                case ast.For(iter=ast.Call(func=ast.Attribute() as func), orelse=[]):
+                    counted = operation(work.file, func) == "static_range"
+                    if counted and _stands_alone(kernel, node) and work.take(func):
+                        api = "triton.language.static_range"
+                        yield Edit(func, fixer.code, _MESSAGE, attribute_named("range"), api=api)
 
 
 def _stands_alone(kernel: Kernel, loop: ast.For) -> bool:
@@ -44,15 +44,15 @@ def _stands_alone(kernel: Kernel, loop: ast.For) -> bool:
         return False
     index = loop.target.id
     inside = [each for part in loop.body for each in ast.walk(part)]
-    set_here = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    set_here = {each.id for each in of_kind(ast.Name, inside) if isinstance(each.ctx, ast.Store)}
     if index in set_here or not _read_behind(loop.body, set_here):
         return False
     ids = {id(each) for each in inside}
-    elsewhere = [each for each in ast.walk(kernel.node)
-                 if isinstance(each, ast.Name) and id(each) not in ids and each is not loop.target]  # fmt: skip
+    elsewhere = [each for each in of_kind(ast.Name, ast.walk(kernel.node))
+                 if id(each) not in ids and each is not loop.target]  # fmt: skip
     if any(each.id in set_here or (each.id == index and not _of_another(each, loop)) for each in elsewhere):
         return False
-    reads = [each for each in inside if isinstance(each, ast.Name) and each.id == index]
+    reads = [each for each in of_kind(ast.Name, inside) if each.id == index]
     derived = {*set_here, index}
     return all(_is_number(kernel, each) for each in reads) and not _shapes(kernel, inside, derived)
 
@@ -60,19 +60,22 @@ def _stands_alone(kernel: Kernel, loop: ast.For) -> bool:
 def _of_another(name: ast.Name, loop: ast.For) -> bool:
     """True for the index of a loop beside this one, and where that reads it."""
     return any(
-        isinstance(above, ast.For) and above is not loop and isinstance(above.target, ast.Name)
-        and above.target.id == name.id and loop not in chain(above) and above not in chain(loop)
-        for above in chain(name)
-    )  # fmt: skip
+        above is not loop
+        and plain_name(above.target) == name.id
+        and loop not in chain(above)
+        and above not in chain(loop)
+        for above in of_kind(ast.For, chain(name))
+    )
 
 
 def _only_statements(body: list[ast.stmt]) -> bool:
     """True for assignments to names and calls, one below the other."""
-    return all(
-        (isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name))
-        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-        for each in body
-    )
+    for each in body:
+        match each:
+            case ast.Assign(targets=[ast.Name()]) | ast.Expr(value=ast.Call()):
+                continue
+        return False
+    return True
 
 
 def _read_behind(body: list[ast.stmt], names: set[str]) -> bool:
@@ -80,11 +83,11 @@ def _read_behind(body: list[ast.stmt], names: set[str]) -> bool:
     ready: set[str] = set()
     for each in body:
         value = each.value if isinstance(each, (ast.Assign, ast.Expr)) else each
-        read = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+        read = {inner.id for inner in of_kind(ast.Name, ast.walk(value))}
         if read & names - ready:
             return False
         if isinstance(each, ast.Assign):
-            ready |= {target.id for target in each.targets if isinstance(target, ast.Name)}
+            ready |= {target.id for target in of_kind(ast.Name, each.targets)}
     return True
 
 
@@ -93,39 +96,37 @@ def _is_number(kernel: Kernel, name: ast.Name) -> bool:
     node: ast.AST = name
     while True:
         above = parent(node)
-        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult):
-            other = above.right if above.left is node else above.left
-            running = {each.name for each in kernel.parameters}.difference(kernel.constexprs)
-            if isinstance(other, ast.Name) and other.id not in running:
-                return False
-        elif isinstance(above, (ast.Compare, ast.BinOp)):
-            if isinstance(above, ast.BinOp) and not isinstance(above.op, (ast.Add, ast.Sub, ast.BitAnd, ast.BitOr)):
-                return False
-        elif isinstance(above, ast.keyword):
-            pass
-        elif isinstance(above, ast.Call):
-            return operation(kernel.file, above.func) in _TAKE_NUMBERS
-        else:
-            return isinstance(above, ast.Assign)
+        match above:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                other = right if left is node else left
+                running = {each.name for each in kernel.parameters}.difference(kernel.constexprs)
+                if isinstance(other, ast.Name) and other.id not in running:
+                    return False
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.BitAnd() | ast.BitOr()) | ast.Compare() | ast.keyword():
+                pass
+            case ast.Call(func=func):
+                return operation(kernel.file, func) in _TAKE_NUMBERS
+            case _:
+                return isinstance(above, ast.Assign)
         node = above
 
 
 def _shapes(kernel: Kernel, nodes: list[ast.AST], derived: set[str]) -> bool:
     """True where something that hangs on the index may be wanted as a constexpr: in shapes, other calls, conditions."""
     for node in nodes:
-        if isinstance(node, (ast.IfExp, ast.NamedExpr)) and _reads(node, derived):
-            return True
-        if isinstance(node, ast.Subscript) and _reads(node.slice, derived):
-            return True
-        if isinstance(node, ast.Call) and _reads(node, derived):
-            name = operation(kernel.file, node.func)
-            method = isinstance(node.func, ast.Attribute) and not name
-            if method and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
-                continue
-            if not name or name in ("arange", "zeros", "full", "reshape", "view", "static_range", "static_assert"):
+        match node:
+            case ast.IfExp() | ast.NamedExpr() if _reads(node, derived):
                 return True
+            case ast.Subscript(slice=index) if _reads(index, derived):
+                return True
+            case ast.Call(func=func) if _reads(node, derived):
+                name = operation(kernel.file, func)
+                if not name and attribute_of(func) == "to":
+                    continue
+                if not name or name in ("arange", "zeros", "full", "reshape", "view", "static_range", "static_assert"):
+                    return True
     return False
 
 
 def _reads(node: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+    return any(plain_name(each) in names for each in ast.walk(node))

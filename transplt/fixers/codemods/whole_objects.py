@@ -24,7 +24,7 @@ from transplt.flow.saved_files import may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
+from transplt.syntax.asks import by_place, call_of, called_name, keyword_of, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
@@ -110,18 +110,15 @@ def _saves(work: Work) -> Iterator[ast.Call]:
     """Calls of torch.save, and of functions of the file that hand all their arguments on to it (`save_on_master`)."""
     wrappers = set()
     for node in work.scan.attributes.get("save", ()):
-        call = parent(node)
-        if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.save":
+        call = call_of(node)
+        if call is None or work.names.qualified(node) != "torch.save":
             continue
         if call.args and isinstance(call.args[0], ast.Starred):
             wrappers |= {above.name for above in chain(call) if isinstance(above, FUNCTIONS)}
         else:
             yield call
     for name in sorted(wrappers):
-        for use in work.scan.names.get(name, ()):
-            call = parent(use)
-            if isinstance(call, ast.Call) and call.func is use:
-                yield call
+        yield from (call for use in work.scan.names.get(name, ()) if (call := call_of(use)) is not None)
 
 
 def _handed_on(work: Work) -> Iterator[ast.Call]:
@@ -136,19 +133,19 @@ def _handed_on(work: Work) -> Iterator[ast.Call]:
             call = call_of(use)
             if call is not None and call.args and not (work.names.qualified(use) or "").startswith("torch."):
                 parts = list(parts_saved(work, call.args[0]))
-                if len(parts) > 1 and any(isinstance(p, ast.Call) and last_name(p.func) == "state_dict" for p in parts):
+                if len(parts) > 1 and any(called_name(p) == "state_dict" for p in parts):
                     yield call
 
 
 def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
     """The values of a dict that is saved, or what is saved itself."""
-    found = last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved
-    if isinstance(found, ast.Dict):
-        yield from found.values
-    elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "dict":
-        yield from (keyword.value for keyword in found.keywords)
-    else:
-        yield saved
+    match last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved:
+        case ast.Dict(values=values):
+            yield from values
+        case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+            yield from (keyword.value for keyword in keywords)
+        case _:
+            yield saved
 
 
 def _is_object(work: Work, value: ast.expr) -> bool:
@@ -167,11 +164,11 @@ def _is_object(work: Work, value: ast.expr) -> bool:
     else:
         return False
     above = [parent(each) for each in reads]
-    return any(isinstance(node, ast.Attribute) and node.attr not in _common() for node in above)
+    return any(node.attr not in _common() for node in of_kind(ast.Attribute, above))
 
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return isinstance(node, ast.Attribute) and plain_name(node.value) == "self"
 
 
 @cache

@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.flow.callees import DATA_PARALLEL
-from transplt.syntax.asks import string_of
+from transplt.syntax.asks import plain_name, string_of
 from transplt.trees.displays import with_twin
 from transplt.trees.expressions import left_side
 from transplt.trees.new_calls import as_instance
@@ -74,6 +74,6 @@ def _by_name(work: Work, test: ast.Compare) -> Finds:
 
 def _is_type_of(work: Work, node: ast.expr) -> bool:
     """True for `type(x)` with Python's own `type`."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type"):
+    if not (isinstance(node, ast.Call) and plain_name(node.func) == "type"):
         return False
     return len(node.args) == 1 and not node.keywords and "type" not in work.scan.root.bindings
