@@ -15,7 +15,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.program import File, Program
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import is_plain, last_name, string_of
+from transplt.syntax.asks import attribute_of, called_name, is_plain, last_name, string_of
 from transplt.syntax.conditions import leaves
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -108,7 +108,7 @@ def _is_class_of_wrapper(node: ast.expr) -> bool:
     tops = [
         above for above in chain(node)
         if isinstance(above, ast.Compare)
-        or (isinstance(above, ast.Call) and last_name(above.func) in (*_BY_CLASS, "startswith", "endswith"))
+        or (called_name(above) in (*_BY_CLASS, "startswith", "endswith"))
     ]  # fmt: skip
     return any("Parallel" in (string_of(each) or last_name(each)) for top in tops for each in ast.walk(top))
 
@@ -204,7 +204,7 @@ def _instance(node: ast.expr) -> ast.expr | None:
 def _let_know_name(bench: Bench, text: ast.expr, test: ast.Compare) -> None:
     """`type(x).__name__ == "DataParallel"`, and among other names."""
     owner = test.left.value if isinstance(test.left, ast.Attribute) else None
-    named = isinstance(test.left, ast.Attribute) and test.left.attr in ("__name__", "__qualname__")
+    named = attribute_of(test.left) in ("__name__", "__qualname__")
     if not named or owner is None or _instance(owner) is None:
         return
     given = test.comparators[0]

@@ -83,9 +83,9 @@ def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
     block = block_of(node)
     for later in block[block.index(node) + 1 :]:
         moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
-        func = moved.func if isinstance(moved, ast.Call) else None
-        if isinstance(func, ast.Attribute) and func.attr in MOVES:
-            node = later if bench.models.origin(bench.file, func.value) is not None else node
+        match moved:
+            case ast.Call(func=ast.Attribute(value=model, attr=method)) if method in MOVES:
+                node = later if bench.models.origin(bench.file, model) is not None else node
     return node
 
 

@@ -92,17 +92,19 @@ def _taken_out(models: Models, file: File, value: ast.expr) -> Variable | None:
 
 
 def _means_bare(bench: Bench, node: ast.expr) -> bool:
-    above, file = parent(node), bench.file
+    file = bench.file
     if asks_for_wrapper(bench.program, file, node) or is_bare_here(bench.program, file, node):
         return False
-    if isinstance(above, ast.IfExp) and node is not above.test:  # model.module if cards > 1 else model
-        other = above.orelse if node is above.body else above.body
-        return _taken_out(bench.models, file, other) == bench.program.slot(file, node)
-    if isinstance(above, ast.Attribute) and above.value is node:
-        return above.attr not in FORWARDED
-    if isinstance(above, ast.Call):
-        return node is not above.func and node in above.args and not takes_wrapper(bench.models, file, above, node)
-    if isinstance(above, ast.keyword):
-        call = parent(above)
-        return isinstance(call, ast.Call) and not takes_wrapper(bench.models, file, call, node)
-    return isinstance(above, ast.Subscript) and above.value is node
+    match parent(node):
+        case ast.IfExp(test=test, body=body, orelse=other) if node is not test:  # model.module if cards > 1 else model
+            return _taken_out(bench.models, file, other if node is body else body) == bench.program.slot(file, node)
+        case ast.Attribute(attr=attr):
+            return attr not in FORWARDED
+        case ast.Call(args=args) as call:
+            return node in args and not takes_wrapper(bench.models, file, call, node)
+        case ast.keyword() as keyword:
+            taker = parent(keyword)
+            return isinstance(taker, ast.Call) and not takes_wrapper(bench.models, file, taker, node)
+        case ast.Subscript(value=value):
+            return value is node
+    return False

@@ -7,7 +7,7 @@ import re
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.cards import chosen_card, text_with_number
-from transplt.syntax.asks import block_of, by_place
+from transplt.syntax.asks import attribute_of, block_of, by_place
 from transplt.syntax.scan import parent, statement
 from transplt.trees.departures import without_first, without_last
 from transplt.trees.literals import words_in_literal
@@ -38,7 +38,7 @@ def claim(bench: Bench) -> None:
             bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
     for call in bench.file.scan.calls:
         full = bench.file.names.qualified(call.func) or ""
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
+        if attribute_of(call.func) == "cuda":
             alone = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
             if alone and not full.startswith("torch."):  # `.cuda(0)`, `.cuda(args.gpu)`
                 bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first())

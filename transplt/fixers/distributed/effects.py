@@ -23,7 +23,18 @@ from transplt.program.own_paths import Own, places_of
 from transplt.program.program import enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.program.ways import runs_in_worker
-from transplt.syntax.asks import arguments_of, begins, block_of, by_place, is_elif, keyword_of, last_name
+from transplt.syntax.asks import (
+    arguments_of,
+    attribute_of,
+    begins,
+    block_of,
+    by_place,
+    called_name,
+    is_elif,
+    keyword_of,
+    last_name,
+    of_kind,
+)
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
@@ -60,11 +71,11 @@ class Effects:
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
         if not any(above in self.reached for above in outer):
             return False
-        classes = [above for above in chain(node) if isinstance(above, ast.ClassDef)]
+        classes = list(of_kind(ast.ClassDef, chain(node)))
         bases = [last_name(base) for cls in classes for base in cls.bases]
         if any(name.endswith(_ELSEWHERE) for name in bases):
             # what a method of a model writes to a file, as `save` does; what it runs forth and back stays
-            writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
+            writes = called_name(node) in ("save", "save_file")
             if not (writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()):
                 return False
         return not (runs_in_worker(function) or function.name in ("__len__", "forward"))
@@ -100,7 +111,7 @@ class Effects:
                 return False
         if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
-        written = [call for inner in node.body for call in ast.walk(inner) if isinstance(call, ast.Call)]
+        written = [call for inner in node.body for call in of_kind(ast.Call, ast.walk(inner))]
         return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
 
     def _is_effect(self, call: ast.Call) -> bool:
@@ -135,11 +146,12 @@ class Effects:
                 run.append(node)
 
     def _guardable(self, node: ast.stmt) -> bool:
-        if isinstance(node, ast.With):
-            return self._is_writing(node)
-        if isinstance(node, ast.If):
-            return False
-        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._is_effect(node.value)
+        match node:
+            case ast.With():
+                return self._is_writing(node)
+            case ast.Expr(value=ast.Call() as call):
+                return self._is_effect(call)
+        return False
 
     def _under(self, block: list[ast.stmt], run: list[ast.stmt]) -> None:
         bench = self.bench
@@ -282,7 +294,7 @@ class Effects:
             name = bench.file.names.qualified(call.func) or ""
             if enclosing_function(call) not in self.reached and bench.file is not bench.start.file:
                 continue
-            method = isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not name
+            method = attribute_of(call.func) == "mkdir" and not name
             if name == "os.makedirs" or method:
                 if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
                     new = with_keyword("exist_ok", "True")

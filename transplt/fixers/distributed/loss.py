@@ -12,9 +12,9 @@ from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, of_kind, plain_name
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import chain, parent
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -101,17 +101,17 @@ def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
     index = lifted(node, block)
     if index is None:
         return False
-    holder = block[index]
-    if isinstance(holder, ast.If):
-        return any(node in ast.walk(test) for test in _tests(holder))
-    if isinstance(holder, (ast.For, ast.AsyncFor)):
-        return node in ast.walk(holder.iter)
-    if isinstance(holder, (ast.While, ast.Try)):
-        return False
-    if isinstance(holder, ast.With):  # `with autocast(): loss = ...` has the loss of this round within
-        named = (each for each in ast.walk(holder) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-        return isinstance(node, ast.Name) and all(each.id != node.id for each in named)
-    return not isinstance(holder, (*FUNCTIONS, ast.ClassDef))
+    match block[index]:
+        case ast.If() as holder:
+            return any(node in ast.walk(test) for test in _tests(holder))
+        case ast.For(iter=each) | ast.AsyncFor(iter=each):
+            return node in ast.walk(each)
+        case ast.With() as holder:  # `with autocast(): loss = ...` has the loss of this round within
+            stored = (at for at in of_kind(ast.Name, ast.walk(holder)) if isinstance(at.ctx, ast.Store))
+            return isinstance(node, ast.Name) and all(at.id != node.id for at in stored)
+        case ast.While() | ast.Try() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return False
+    return True
 
 
 def _tests(node: ast.If) -> Iterator[ast.expr]:
@@ -151,7 +151,7 @@ def write_accumulation(bench: Bench) -> None:
         if file is not bench.file or loop is None:
             continue
         backward = lifted(call, loop.body)
-        for node in (each for each in loop.body if isinstance(each, ast.If)):
+        for node in of_kind(ast.If, loop.body):
             # `if (i + 1) % n == 0: optimizer.step()`; with a backward pass in it, it goes on from no other
             counted = any(isinstance(each, ast.Mod) for each in ast.walk(node.test))
             own = any(node in chain(each) for _, each in bench.training.backwards)
@@ -165,14 +165,14 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     runs = [
         (index, node.func)
         for index, item in enumerate(loop.body[: backward + 1])
-        for node in ast.walk(item)
-        if isinstance(node, ast.Call) and bench.models.origin(bench.file, node.func) is not None
+        for node in of_kind(ast.Call, ast.walk(item))
+        if bench.models.origin(bench.file, node.func) is not None
     ]
     names = {text_of(bench.file, func) for _, func in runs}
     nodes = loop.body[runs[0][0] : backward + 1] if runs else []
-    counted = {n.id for n in ast.walk(step.test) if isinstance(n, ast.Name)}
+    counted = {n.id for n in of_kind(ast.Name, ast.walk(step.test))}
     assigned = {
-        n.id for item in nodes for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        n.id for item in nodes for n in of_kind(ast.Name, ast.walk(item)) if isinstance(n.ctx, ast.Store)
     }
     if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
         bench.left(
@@ -192,6 +192,6 @@ def _counts_later(loop: Loop, step: ast.If, counted: set[str]) -> bool:
     """True when a counter of the condition changes between the passes and the step."""
     for item in loop.body[: loop.body.index(step)]:
         for node in ast.walk(item):
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id in counted:
+            if isinstance(node, ast.AugAssign) and plain_name(node.target) in counted:
                 return True
     return False

@@ -11,7 +11,7 @@ import ast
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.drawing import drawing_loops, trains_last
 from transplt.program.training import loaders_of
-from transplt.syntax.asks import own_nodes, place_in_block
+from transplt.syntax.asks import of_kind, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS
 
 _CODE = "NPU347"
@@ -45,7 +45,7 @@ def _first_read(bench: Bench, loop: ast.stmt) -> ast.stmt:
         node = block[at]
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)) or not bench.fits(node):
             break
-        calls = [each for each in own_nodes(node) if isinstance(each, ast.Call)]
+        calls = list(of_kind(ast.Call, own_nodes(node)))
         # what the program makes, or a package other than these, may draw weights, which are drawn alike
         names = [bench.file.names.qualified(call.func) or "" for call in calls]
         if any("." in name and not name.startswith(_MAKE_NOTHING) for name in names):

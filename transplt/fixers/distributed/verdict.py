@@ -29,7 +29,16 @@ from transplt.program.unwrapped import frozen_later, handed_over, made_anew, sta
 from transplt.program.values import values_of
 from transplt.program.ways import Ways, ways_through
 from transplt.program.wraps import Wrap, early_uses, may_have_buffers
-from transplt.syntax.asks import arguments_of, by_place, keyword_of, last_name, string_of
+from transplt.syntax.asks import (
+    arguments_of,
+    attribute_of,
+    by_place,
+    keyword_of,
+    last_name,
+    of_kind,
+    plain_name,
+    string_of,
+)
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
@@ -122,7 +131,7 @@ def _numbers(models: Models) -> Iterator[Refusal]:
             if number.isdigit() and number != "0" and not isinstance(parent(node), (ast.Expr, ast.JoinedStr)):
                 yield _card(file, node, number)
         for call in file.scan.calls:
-            moves = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and len(call.args) == 1
+            moves = attribute_of(call.func) == "cuda" and len(call.args) == 1
             if file.names.qualified(call.func) == "torch.cuda.set_device" and not isinstance(parent(call), ast.Expr):
                 why = "every rank would use one card here"
                 yield Refusal(file, call, why, "take it out: the start of the program sets the card", "NPU335")
@@ -233,14 +242,15 @@ def _beside_optimizers(models: Models) -> Iterator[Refusal]:
     for file in models.program.files:
         for node in file.scan.attributes.get("grad", ()):
             stored = statement(node)
-            changed: ast.expr | None = None
-            if isinstance(stored, ast.AugAssign):
-                changed = stored.target
-            elif isinstance(stored, ast.Expr) and isinstance(stored.value, ast.Call):
-                func = stored.value.func
-                changed = func.value if isinstance(func, ast.Attribute) and func.attr in ("add_", "sub_") else None
+            match stored:
+                case ast.AugAssign(target=changed):
+                    pass
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=changed, attr="add_" | "sub_"))):
+                    pass
+                case _:
+                    continue
             owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
-            same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
+            same = plain_name(owner) == plain_name(node.value) != ""
             if same and models.training.in_region(file, node):
                 yield Refusal(file, stored, *_BY_HAND)
                 return
@@ -367,12 +377,11 @@ def _read_beside(program: Program, unused: frozenset[Variable]) -> str:
         for call in file.scan.calls
         if unused and (file.names.qualified(call.func) or "").startswith("torch.nn.")
         if isinstance(stored := parent(call), ast.Assign)
-        for target in stored.targets
-        if isinstance(target, ast.Attribute)
+        for target in of_kind(ast.Attribute, stored.targets)
     }
     for file in program.files if held else ():
         for node in by_place(each for name in held for each in file.scan.attributes.get(name, ())):
-            if isinstance(node.ctx, ast.Load) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            if isinstance(node.ctx, ast.Load) and plain_name(node.value) != "self":
                 return f"{ast.unparse(node)} is read in line {node.lineno}, beside the forward pass"
     return ""
 
@@ -384,7 +393,7 @@ def _unused(models: Models, passes: Passes) -> frozenset[Variable]:
         if passes.forwards.get(origin, 0) > 1:
             continue
         for value in models.program.values.get(origin, ()):
-            for call in [node for node in ast.walk(value.node) if isinstance(node, ast.Call)]:
+            for call in of_kind(ast.Call, ast.walk(value.node)):
                 made = models.program.callee(value.file, call)
                 if isinstance(made, ast.ClassDef) and leaves_layers_out(models.program, made):
                     found.add(origin)

@@ -8,7 +8,7 @@ from transplt.fixers.distributed.bare import write_bare, write_renewed
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.models import is_optimizer
 from transplt.program.wraps import Wrap, buffers_apart
-from transplt.syntax.asks import block_of, call_of, last_name
+from transplt.syntax.asks import attribute_of, block_of, call_of, called_name, of_kind
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.calls import only_argument
 from transplt.trees.expressions import wrapped_anew
@@ -38,7 +38,7 @@ def _options(bench: Bench, wrap: Wrap) -> str:
 def _turn(bench: Bench, call: ast.Call, options: str) -> None:
     """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
     above = parent(call)
-    moved = call_of(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
+    moved = call_of(above) if attribute_of(above) == "cuda" else None
     bench.work.take(call.func)
     outer = moved if moved is not None and not moved.args else call
     if outer is not call:  # the .cuda() behind it goes to the model
@@ -63,7 +63,7 @@ def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
             if isinstance(above, ast.If) and not above.orelse:
                 others = [each for each in above.body if each is not stored]
                 called = [each.value if isinstance(each, ast.Expr) else None for each in others]
-                if all(isinstance(each, ast.Call) and last_name(each.func) in ("print", "info") for each in called):
+                if all(called_name(each) in ("print", "info") for each in called):
                     gone = above
             if bench.fits(gone):
                 bench.remove(gone, "NPU336", _REPLACED, only=len(block_of(gone)) == 1)
@@ -96,7 +96,7 @@ def remark_rates(bench: Bench) -> None:
     """Say what the batch of all cards means for the learning rate of each optimizer."""
     own = bench.file
     around = [chain(made) for made in own.scan.attributes.get("parameters", ())]
-    calls = [next((node for node in every if isinstance(node, ast.Call) and is_optimizer(own, node)), None)
+    calls = [next((node for node in of_kind(ast.Call, every) if is_optimizer(own, node)), None)
              for every in around]  # fmt: skip
     for holder in dict.fromkeys(filter(None, calls)):  # one optimizer may train several models
         bench.remark(holder, "NPU348", _LR, _LR_HELP)
