@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import begins, call_of
+from transplt.syntax.asks import attribute_of, begins, call_of
 from transplt.syntax.scan import FUNCTIONS, statement
 
 #: Methods of a model that put it on a device.
@@ -43,7 +43,7 @@ def was_moved(program: Program, slot: Variable, seen: set[Variable]) -> bool:
     for value in program.values.get(slot, ()):
         node, file = value.node, value.file
         if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
+            if attribute_of(node.func) in MOVES:
                 return True
             callee = program.callee(file, node)
             if isinstance(callee, FUNCTIONS) and _moved_inside(program, callee, value.index, seen):
@@ -63,7 +63,7 @@ def _moved_inside(program: Program, callee: Function, index: int | None, seen: s
     owner = program.owner[callee]
     for result in program.returns(callee):
         item = result.elts[index] if index is not None and isinstance(result, ast.Tuple) else result
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in MOVES:
+        if isinstance(item, ast.Call) and attribute_of(item.func) in MOVES:
             return True
         slot = program.slot(owner, item)
         if slot is not None and (moves(program, owner, slot, callee) or was_moved(program, slot, seen)):

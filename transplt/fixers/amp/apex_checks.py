@@ -13,7 +13,7 @@ from transplt.fixers.amp.steps import limiting_hook
 from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.rules.torch_callables import MODULE, TENSOR, full_names, names_of
-from transplt.syntax.asks import begins, by_place, ends, keyword_of
+from transplt.syntax.asks import attribute_of, begins, by_place, ends, keyword_of, of_kind, plain_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 
 _SHARDED = (
@@ -86,7 +86,7 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             asked = (
                 isinstance(above, ast.Compare)
                 or zeroes(node)
-                or any(isinstance(at, ast.ClassDef) and defines_optimizer(program, at) for at in chain(node))
+                or any(defines_optimizer(program, at) for at in of_kind(ast.ClassDef, chain(node)))
             )
             if isinstance(node.ctx, ast.Load) and not asked:
                 raise Refused(
@@ -110,29 +110,30 @@ def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
         at.value
         for word in ("requires_grad", "requires_grad_", "retain_grad")
         for at in (*file.scan.attributes.get(word, ()), *file.scan.stores)
-        if isinstance(at, ast.Attribute) and at.attr == word and enclosing_function(at) is function
+        if attribute_of(at) == word and enclosing_function(at) is function
     )
-    if any(isinstance(base, ast.Name) and base.id == name for base in asked):
+    if any(plain_name(base) == name for base in asked):
         return True
     found = file.names.lookup(name, file.scan.scope_of(node))
     values = [getattr(parent(binding.node), "value", None) for binding in (found[1] if found is not None else ())]
-    given = (keyword_of(at, "requires_grad") for value in values if isinstance(value, ast.Call)
-             for at in ast.walk(value) if isinstance(at, ast.Call))  # fmt: skip
-    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
+    given = (keyword_of(at, "requires_grad") for value in of_kind(ast.Call, values)
+             for at in of_kind(ast.Call, ast.walk(value)))  # fmt: skip
+    return any(value.value is True for value in of_kind(ast.Constant, given))
 
 
 def loose(program: Program, file: File, place: Initialization) -> str:
     """What would tear gradients out of the one tensor that combine_grad makes of them; empty when nothing does."""
     for node in file.scan.stores:
-        if isinstance(node, ast.Attribute) and node.attr == "grad":
+        if node.attr == "grad":
             return f"{file.path}:{node.lineno} sets gradients one by one"
     for call in file.scan.calls:
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in ("cpu", "to"):
-            continue
-        if func.attr == "to" and not any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args):
-            continue
-        base: ast.expr = func.value
+        match call.func:
+            case ast.Attribute(value=base, attr="cpu"):
+                pass
+            case ast.Attribute(value=base, attr="to") if "cpu" in map(string_of, call.args):
+                pass
+            case _:
+                continue
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
         if program.slot(file, base) in place.held:
@@ -150,8 +151,8 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
         early = file is place.file and begins(node) < ends(place.after)
         if not any(one.file is file and enclosing_function(one.call) is function for one in passes) or early:
             continue
-        names = {at.id for at in ast.walk(node) if isinstance(at, ast.Name)}
-        loops = (at for at in chain(node) if isinstance(at, ast.For))
+        names = {at.id for at in of_kind(ast.Name, ast.walk(node))}
+        loops = of_kind(ast.For, chain(node))
         loop = next((at for at in loops if getattr(at.target, "id", "") in names), None)
         bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []
         if any(program.slot(file, at) in place.held for at in bases):
@@ -197,7 +198,7 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
         return
     base: ast.expr = func.value
     inside = False
-    if any(isinstance(node, ast.Attribute) and node.attr in ("grad", "data") for node in ast.walk(func)):
+    if any(attribute_of(node) in ("grad", "data") for node in ast.walk(func)):
         return
     while isinstance(base, ast.Attribute) and program.slot(file, base) not in place.held:
         inside, base = True, base.value

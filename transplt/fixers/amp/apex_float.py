@@ -24,7 +24,7 @@ from transplt.fixers.amp.sigmoids import PARALLEL, SAME, Float32, sigmoids_of, w
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, by_place, call_of, ends, last_name
+from transplt.syntax.asks import attribute_of, begins, by_place, call_of, ends, last_name, of_kind
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.trees.expressions import method_called
 
@@ -107,7 +107,7 @@ def _sigmoid_of_a_network(program: Program) -> str:
     for file in program.files:
         for call in by_place(file.scan.calls):
             last = last_name(call.func)
-            members = [item for at in chain(call) if isinstance(at, ast.ClassDef) for item in at.body]
+            members = [item for at in of_kind(ast.ClassDef, chain(call)) for item in at.body]
             inside = any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in members)
             if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
                 return f"{file.path}:{call.lineno}"
@@ -160,20 +160,21 @@ def _run_last(file: File, target: ast.expr) -> bool:
         return enclosing_function(target) is None
     if not isinstance(target, ast.Attribute):
         return False
-    cls = next((at for at in chain(target) if isinstance(at, ast.ClassDef)), None)
+    cls = next(of_kind(ast.ClassDef, chain(target)), None)
     reads = [
         node
         for node in file.scan.attributes.get(target.attr, ())
         if isinstance(node.ctx, ast.Load) and (getattr(node.value, "id", "") != "self" or cls in chain(node))
     ]
     for node in reads:
-        above = parent(node)
-        by_function = isinstance(above, ast.Call) and above.args[:1] == [node]  # `data_parallel(self.main, x)`
-        if isinstance(above, ast.Call) and by_function and file.names.qualified(above.func) in PARALLEL:
-            run: ast.Call | None = above
-        else:
-            run = call_of(node)
-        if run is None or not _leaves(file, run, 3):
+        match parent(node):
+            case ast.Call(func=of, args=[first, *_]) as run if first is node and file.names.qualified(of) in PARALLEL:
+                pass  # `data_parallel(self.main, x)`
+            case ast.Call(func=func) as run if func is node:
+                pass
+            case _:
+                return False
+        if not _leaves(file, run, 3):
             return False
     return bool(reads)
 
@@ -183,10 +184,10 @@ def _leaves(file: File, node: ast.expr, depth: int) -> bool:
     if not any(isinstance(at, ast.ClassDef) for at in chain(node)):
         return True  # behind the model, which has cast it to float32
     above = parent(node)
-    if isinstance(above, ast.Attribute) and above.attr in names_of(TENSOR, "asks"):
+    if attribute_of(above) in names_of(TENSOR, "asks"):
         return True
     while True:
-        call = call_of(above) if isinstance(above, ast.Attribute) and above.attr in SAME else None
+        call = call_of(above) if attribute_of(above) in SAME else None
         if call is not None:
             above = parent(call)
         elif isinstance(above, ast.Tuple):
@@ -194,23 +195,25 @@ def _leaves(file: File, node: ast.expr, depth: int) -> bool:
         else:
             break
     function = enclosing_function(node)
-    if isinstance(above, ast.Return) and function is not None:
-        if function.name == "forward":
-            return not _a_part(file, function)
-        runs = [at for at in file.scan.attributes.get(function.name, ()) if isinstance(at.ctx, ast.Load)]
-        return depth > 0 and all((call := call_of(at)) is not None and _leaves(file, call, depth - 1) for at in runs)
-    if not isinstance(above, ast.Assign) or len(above.targets) != 1 or not isinstance(above.targets[0], ast.Name):
-        return False
-    reads = [at for at in file.scan.names.get(above.targets[0].id, ()) if enclosing_function(at) is function]
-    later = [at for at in reads if isinstance(at.ctx, ast.Load) and begins(at) > ends(above)]
-    return depth > 0 and bool(later) and all(_leaves(file, at, depth - 1) for at in later)
+    match above:
+        case ast.Return() if function is not None:
+            if function.name == "forward":
+                return not _a_part(file, function)
+            runs = [at for at in file.scan.attributes.get(function.name, ()) if isinstance(at.ctx, ast.Load)]
+            calls = [call_of(at) for at in runs]
+            return depth > 0 and all(each is not None and _leaves(file, each, depth - 1) for each in calls)
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            reads = [at for at in file.scan.names.get(name, ()) if enclosing_function(at) is function]
+            later = [at for at in reads if isinstance(at.ctx, ast.Load) and begins(at) > ends(above)]
+            return depth > 0 and bool(later) and all(_leaves(file, at, depth - 1) for at in later)
+    return False
 
 
 def _a_part(file: File, forward: ast.AST) -> bool:
     """True for the `forward` of a class that another class of the file makes a part of itself."""
     cls = parent(forward)
     name = cls.name if isinstance(cls, ast.ClassDef) else ""
-    around = ([at for at in chain(node) if isinstance(at, ast.ClassDef)] for node in file.scan.names.get(name, ()))
+    around = (list(of_kind(ast.ClassDef, chain(node))) for node in file.scan.names.get(name, ()))
     return any(classes and cls not in classes for classes in around)
 
 

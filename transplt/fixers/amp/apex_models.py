@@ -8,21 +8,21 @@ from transplt.program.models import base_of, is_optimizer
 from transplt.program.optimized import added, counted
 from transplt.program.program import File, Function, Program, Variable, enclosing_function, text_of
 from transplt.rules.torch_callables import MODULE, names_of
+from transplt.syntax.asks import plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 
 def models_given(program: Program, file: File, stored: ast.stmt, origin: Variable) -> list[ast.expr] | None:
     """The models in the call that makes an optimizer; empty for `optimizer = None`, None when they cannot be seen."""
     value = getattr(stored, "value", None)
-    if isinstance(value, ast.Constant):
-        return []
-    if isinstance(value, ast.IfExp):
-        both = [value.body, value.orelse]
-    elif isinstance(stored, ast.Assign) and isinstance(value, ast.Tuple) and isinstance(stored.targets[0], ast.Tuple):
-        names = stored.targets[0].elts
-        both = [item for name, item in zip(names, value.elts, strict=False) if program.slot(file, name) == origin]
-    else:
-        both = [value] if isinstance(value, ast.expr) else []
+    both: list[ast.expr] = [value] if isinstance(value, ast.expr) else []
+    match stored, value:
+        case _, ast.Constant():
+            return []
+        case _, ast.IfExp(body=body, orelse=other):
+            both = [body, other]
+        case ast.Assign(targets=[ast.Tuple(elts=names), *_]), ast.Tuple(elts=values):
+            both = [item for name, item in zip(names, values, strict=False) if program.slot(file, name) == origin]
     found: list[ast.expr] = []
     for call in both:
         if not isinstance(call, ast.Call):
@@ -77,9 +77,9 @@ def _from_helper(
         for base in _bases(program, owner, inner, set(seen)):
             argument = given.get(base.id) if isinstance(base, ast.Name) else None
             of = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if of is not None and isinstance(base, ast.Name) and base.id == "self":
+            if of is not None and plain_name(base) == "self":
                 argument = of
-            elif isinstance(of, ast.Name) and of.id == "self" and isinstance(base, ast.Attribute) and owner is file:
+            elif plain_name(of) == "self" and isinstance(base, ast.Attribute) and owner is file:
                 argument = base
             if argument is None or not isinstance(argument, (ast.Name, ast.Attribute)):
                 return []

@@ -29,7 +29,7 @@ from transplt.program.program import (
 )
 from transplt.program.training import find_training
 from transplt.program.values import named, origins, parameter_of
-from transplt.syntax.asks import begins, block_of
+from transplt.syntax.asks import begins, block_of, plain_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
@@ -212,7 +212,7 @@ def _making(program: Program, optimizers: dict[Variable, tuple[File, ast.Call]],
                 raise Refused(file, node, "the model that this optimizer trains was not found", _TRAINED)
             for base in bases:
                 slot = program.slot(file, base)
-                if slot is None or (isinstance(base, ast.Name) and base.id == "self"):
+                if slot is None or plain_name(base) == "self":
                     raise Refused(file, node, "the optimizer is created inside the model", _TOGETHER)
                 models.setdefault(slot, base)
                 updates.setdefault(origin, set()).add(slot)

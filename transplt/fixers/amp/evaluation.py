@@ -17,7 +17,7 @@ from transplt.fixers.amp.spelling import Spelling
 from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
+from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, of_kind, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What is left of an output behind these is the same in half precision, but for ties.
@@ -73,7 +73,7 @@ def _region(stmt: ast.stmt) -> list[ast.stmt]:
         item = block[index]
         if not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)):
             break
-        called = (last_name(at.func) for at in own_nodes(item) if isinstance(at, ast.Call))
+        called = (last_name(at.func) for at in of_kind(ast.Call, own_nodes(item)))
         if reads(item) & given and any(re.search(r"loss|crit|entropy|mse", name, re.I) for name in called):
             last = index
             given |= writes(item)
@@ -124,38 +124,38 @@ def _harmless_use(node: ast.Name) -> bool:
     at: ast.AST = node
     while True:
         above = parent(at)
-        if isinstance(above, ast.Attribute):
-            if above.attr not in _HARMLESS:
+        match above:
+            case ast.Attribute(attr=attr):
+                if attr not in _HARMLESS:
+                    return False
+                if attr in _ENDS:
+                    return True
+                if attr in _BOTH:
+                    return _takes_places(parent(above))
+            case ast.Call(func=func) if func is not at:
+                name = last_name(func)
+                if name in _BOTH:
+                    return _takes_places(above)
+                if name not in _SOFT:
+                    return bool(_METRICS.search(name))
+            case ast.Call():
+                pass
+            case ast.Subscript(value=value) if value is at:
+                pass
+            case _:
                 return False
-            if above.attr in _ENDS:
-                return True
-            if above.attr in _BOTH:
-                return _takes_places(parent(above))
-            at = above
-        elif isinstance(above, ast.Call) and above.func is not at:
-            name = last_name(above.func)
-            if name in _BOTH:
-                return _takes_places(above)
-            if name not in _SOFT:
-                return bool(_METRICS.search(name))
-            at = above
-        elif (isinstance(above, ast.Subscript) and above.value is at) or isinstance(above, ast.Call):
-            at = above
-        else:
-            return False
+        at = above
 
 
 def _takes_places(call: ast.AST) -> bool:
     """True where only the second of what `max` and `topk` give is used: `_, predicted = torch.max(outputs, 1)`."""
-    above = parent(call)
-    if isinstance(above, ast.Subscript):
-        return isinstance(above.slice, ast.Constant) and above.slice.value == 1
-    if isinstance(above, ast.Attribute):
-        return above.attr == "indices"
-    target = above.targets[0] if isinstance(above, ast.Assign) else None
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Name):
-        return False
-    name = target.elts[0]
-    scope = next(at for at in chain(call) if isinstance(at, (*FUNCTIONS, ast.Module)))
-    used = (at for at in ast.walk(scope) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load))
-    return name.id == "_" or not any(at.id == name.id for at in used)
+    match parent(call):
+        case ast.Subscript(slice=index):
+            return isinstance(index, ast.Constant) and index.value == 1
+        case ast.Attribute(attr=attr):
+            return attr == "indices"
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), _]), *_]):
+            scope = next(at for at in chain(call) if isinstance(at, (*FUNCTIONS, ast.Module)))
+            used = (at for at in of_kind(ast.Name, ast.walk(scope)) if isinstance(at.ctx, ast.Load))
+            return name == "_" or not any(at.id == name for at in used)
+    return False

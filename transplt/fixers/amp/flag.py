@@ -15,7 +15,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
-from transplt.syntax.asks import begins, block_of, last_name
+from transplt.syntax.asks import begins, block_of, last_name, of_kind
 from transplt.syntax.scan import statement
 
 #: The option that goes into the script, and the attribute that holds its value.
@@ -84,7 +84,7 @@ def level_is_an_option(project: ProjectFacts, file: File) -> bool:
 
 def _has_option(call: ast.Call, names: set[str]) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "dest")]
-    texts = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    texts = [each.value for each in of_kind(ast.Constant, given) if isinstance(each.value, str)]
     return last_name(call.func) == "add_argument" and any(text.lstrip("-") in names for text in texts)
 
 
@@ -121,9 +121,8 @@ def _options_in(
     """The `parser.add_argument(...)` statements of a block, those above a statement only."""
     return [
         item
-        for item in block
-        if isinstance(item, ast.Expr)
-        and isinstance(item.value, ast.Call)
+        for item in of_kind(ast.Expr, block)
+        if isinstance(item.value, ast.Call)
         and isinstance(item.value.func, ast.Attribute)
         and item.value.func.attr == "add_argument"
         and program.slot(file, item.value.func.value) == slot

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from transplt.fixers.amp.reading import own_nodes, reads, runs_network, writes
 from transplt.program.loops import LOOPS
 from transplt.program.program import File, Program
-from transplt.syntax.asks import begins, block_of
+from transplt.syntax.asks import begins, block_of, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 
@@ -56,7 +56,7 @@ def with_inline(regions: list[list[ast.stmt]], losses: list[ast.expr], barriers:
 
 def is_compute(program: Program, file: File, node: ast.AST, known: set[str]) -> bool:
     """True for code that runs a network or a loss."""
-    return any(isinstance(at, ast.Call) and runs_network(program, file, at, known) for at in own_nodes(node))
+    return any(runs_network(program, file, at, known) for at in of_kind(ast.Call, own_nodes(node)))
 
 
 def holds(node: ast.AST, ids: set[int]) -> bool:

@@ -19,7 +19,7 @@ from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function
 from transplt.program.programs import programs_of
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, variable
+from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, plain_name, variable
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import between, method_called
 
@@ -103,10 +103,12 @@ def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
         found = work.names.lookup(node.id, work.scan.scope_of(node))
         stored = parent(found[1][0].node) if found is not None and len(found[1]) == 1 else None
         node = stored.value if isinstance(stored, (ast.Assign, ast.AnnAssign)) else None
-    if isinstance(node, ast.Call) and last_name(node.func) == "float" and len(node.args) == 1:
-        return node.args[0], True
-    inner = node.operand if isinstance(node, ast.UnaryOp) else node
-    return node, isinstance(inner, ast.Constant) and isinstance(inner.value, float)
+    match node:
+        case ast.Call(func=func, args=[number]) if last_name(func) == "float":
+            return number, True
+        case ast.Constant(value=float()) | ast.UnaryOp(operand=ast.Constant(value=float())):
+            return node, True
+    return node, False
 
 
 def _number(node: ast.expr | None) -> float | None:
@@ -126,13 +128,10 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
         outputs = set()
         for item in region:
             for at in own_nodes(item):
-                value = at.value if isinstance(at, ast.Assign) else None
-                if not isinstance(at, ast.Assign) or not isinstance(value, ast.Call):
-                    continue
-                target = at.targets[0]
-                runs = variable(value.func) in known and runs_network(program, file, value, known)
-                if runs and isinstance(target, ast.Name):
-                    outputs.add(target.id)
+                match at:
+                    case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Call(func=func) as call):
+                        if variable(func) in known and runs_network(program, file, call, known):
+                            outputs.add(name)
         function = enclosing_function(region[0])
         for node in file.scan.attributes.get("numpy", ()):
             later = enclosing_function(node) is function and begins(node) >= ends(region[0])
@@ -143,9 +142,12 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
 
 def _root(node: ast.expr) -> str:
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_TYPE:
-            node = node.func.value
-        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _SAME_TYPE):
-            node = node.value
-        else:
-            return node.id if isinstance(node, ast.Name) else ""
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _SAME_TYPE:
+                node = value
+            case ast.Attribute(value=value, attr=attr) if attr in _SAME_TYPE:
+                node = value
+            case ast.Subscript(value=value):
+                node = value
+            case _:
+                return plain_name(node)

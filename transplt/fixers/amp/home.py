@@ -10,7 +10,7 @@ from transplt.program.imports import imports_of
 from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function
-from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, variable
+from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, of_kind, plain_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 
@@ -56,13 +56,14 @@ def _source(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Name):
         for loop in loops_around(node):
             if isinstance(loop, (ast.For, ast.AsyncFor)) and any(
-                isinstance(at, ast.Name) and at.id == node.id for at in ast.walk(loop.target)
+                plain_name(at) == node.id for at in ast.walk(loop.target)
             ):
                 inner = loop.iter
-                if isinstance(inner, ast.Call) and inner.args:
-                    inner = inner.args[0]
-                elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-                    inner = inner.func.value  # optimizers.values()
+                match inner:
+                    case ast.Call(args=[first, *_]):
+                        inner = first
+                    case ast.Call(func=ast.Attribute(value=held)):
+                        inner = held  # optimizers.values()
                 return inner if variable(inner) else node
     return node
 
@@ -77,8 +78,8 @@ def _in_class(
         at
         for method in cls.body
         if isinstance(method, FUNCTIONS)
-        for at in ast.walk(method)
-        if isinstance(at, ast.Attribute) and isinstance(at.ctx, ast.Store) and variable(at) in names
+        for at in of_kind(ast.Attribute, ast.walk(method))
+        if isinstance(at.ctx, ast.Store) and variable(at) in names
     ]
     methods = {id(enclosing_function(store)): enclosing_function(store) for store in stores}
     if {variable(store) for store in stores} != names or len(methods) != 1:

@@ -11,7 +11,7 @@ import ast
 
 from transplt.fixers.amp.reading import networks
 from transplt.program.program import File, Program
-from transplt.syntax.asks import arguments_of, call_of, last_name, variable
+from transplt.syntax.asks import arguments_of, call_of, called_name, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _WIDE = frozenset({"double", "float64", "DoubleTensor"})
@@ -86,8 +86,7 @@ def _multiplies(program: Program, file: File) -> ast.ClassDef | None:
 
 def _has_product(method: ast.AST) -> bool:
     return any(
-        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
-        or (isinstance(node, ast.Call) and last_name(node.func) in _PRODUCTS)
+        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)) or called_name(node) in _PRODUCTS
         for node in ast.walk(method)
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from transplt.fixers.amp.forward import is_compute
 from transplt.fixers.amp.reading import own_nodes, reads, writes
 from transplt.program.program import File, Program
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import attribute_of, keyword_of, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 _CUTS = frozenset({"data", "detach"})
@@ -61,21 +61,19 @@ def _penalty(program: Program, file: File, item: ast.AST, outputs: set[str], kno
         return None
     owner = program.owner[function]
     grads = [
-        call for call in own_nodes(function)
-        if isinstance(call, ast.Call) and owner.names.qualified(call.func) == "torch.autograd.grad"
+        call for call in of_kind(ast.Call, own_nodes(function))
+        if owner.names.qualified(call.func) == "torch.autograd.grad"
     ]  # fmt: skip
     if not grads or not all(getattr(keyword_of(call, "create_graph"), "value", False) is True for call in grads):
         return None
     half: list[ast.expr] = []
     for argument in item.value.args:
         base = argument
-        while isinstance(base, (ast.Attribute, ast.Call)):  # fake.data, fake.detach()
-            func = base.func if isinstance(base, ast.Call) else base
-            if not isinstance(func, ast.Attribute) or func.attr not in _CUTS:
-                break
-            base = func.value
+        while attribute_of(func := base.func if isinstance(base, ast.Call) else base) in _CUTS:
+            assert isinstance(func, ast.Attribute)
+            base = func.value  # of fake.data, fake.detach()
         if not isinstance(base, (ast.Name, ast.Constant)):
             return None
-        if isinstance(base, ast.Name) and base.id in outputs and base.id not in known:
+        if plain_name(base) in outputs - known:
             half.append(argument)
     return Penalty(item, tuple(half))

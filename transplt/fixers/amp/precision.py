@@ -15,7 +15,7 @@ from transplt.program.environments import acts_in_one
 from transplt.program.gradients import may_stop_gradients
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import called_name, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 _BY_HAND = (
@@ -108,16 +108,17 @@ def gram_matrix(file: File, body: Iterable[ast.AST]) -> ast.Call | ast.BinOp | N
     nodes = [at for item in body for at in own_nodes(item)]
     given: dict[str, list[ast.expr]] = {}
     for at in nodes:
-        if isinstance(at, ast.Assign) and len(at.targets) == 1 and isinstance(at.targets[0], ast.Name):
-            given.setdefault(at.targets[0].id, []).append(at.value)
+        match at:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                given.setdefault(name, []).append(value)
     for at in nodes:
         pair = _factors(file, at)
         if pair is None:
             continue
         left, right = pair
-        rights = [right, *(given.get(right.id, []) if isinstance(right, ast.Name) else [])]
+        rights = [right, *given.get(plain_name(right), [])]
         mirrored = any(_transposed(item) == ast.unparse(left) for item in rights)
-        lefts = [left, *(given.get(left.id, []) if isinstance(left, ast.Name) else [])]
+        lefts = [left, *given.get(plain_name(left), [])]
         if mirrored and any(map(_over_places, lefts)):
             assert isinstance(at, (ast.Call, ast.BinOp))
             return at
@@ -125,14 +126,15 @@ def gram_matrix(file: File, body: Iterable[ast.AST]) -> ast.Call | ast.BinOp | N
 
 
 def _factors(file: File, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return node.left, node.right
-    if not isinstance(node, ast.Call) or last_name(node.func) not in ("mm", "bmm", "matmul"):
-        return None
-    if len(node.args) == 2 and (file.names.qualified(node.func) or "").startswith("torch."):
-        return node.args[0], node.args[1]
-    if len(node.args) == 1 and isinstance(node.func, ast.Attribute):
-        return node.func.value, node.args[0]
+    match node:
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return left, right
+        case ast.Call(func=func) if last_name(func) not in ("mm", "bmm", "matmul"):
+            return None
+        case ast.Call(func=func, args=[left, right]) if (file.names.qualified(func) or "").startswith("torch."):
+            return left, right
+        case ast.Call(func=ast.Attribute(value=left), args=[right]):
+            return left, right
     return None
 
 
@@ -147,13 +149,12 @@ def _transposed(node: ast.expr) -> str:
 
 def _over_places(node: ast.expr) -> bool:
     """True for `y.view(c, h * w)`, `y.reshape(b, c, -1)`, `y.flatten(2)`: the last dimension holds all places."""
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    last = node.args[-1]
-    if last_name(node.func) in ("view", "reshape") and len(node.args) > 1:
-        whole = isinstance(last, ast.UnaryOp) and ast.unparse(last) == "-1"
-        return whole or (isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult))
-    return last_name(node.func) == "flatten" and ast.unparse(last) in ("1", "2")
+    match node:
+        case ast.Call(func=func, args=[_, *_, last]) if last_name(func) in ("view", "reshape"):
+            return ast.unparse(last) == "-1" or (isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult))
+        case ast.Call(func=func, args=[*_, last]):
+            return last_name(func) == "flatten" and ast.unparse(last) in ("1", "2")
+    return False
 
 
 def _bodies(program: Program, file: File, region: list[ast.stmt]) -> Iterator[tuple[File, list[ast.stmt]]]:
@@ -179,20 +180,16 @@ def _has_environment(program: Program) -> bool:
 def _near_zero(call: ast.Call) -> bool:
     """`log(1 - a.pow(2) + eps)`, `(1 - a ** 2).log()`."""
     given = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    return any(
-        isinstance(at, ast.BinOp)
-        and isinstance(at.op, ast.Sub)
-        and isinstance(at.left, ast.Constant)
-        and at.left.value in (1, 1.0)
-        and _squares(at.right)
-        for item in given
-        for at in ast.walk(item)
-    )
+    for at in (at for item in given for at in ast.walk(item)):
+        match at:
+            case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=right) if _squares(right):
+                return True
+    return False
 
 
 def _squares(node: ast.expr) -> bool:
     return any(
         (isinstance(at, ast.BinOp) and isinstance(at.op, ast.Pow))
-        or (isinstance(at, ast.Call) and last_name(at.func) in ("pow", "square"))
+        or called_name(at) in ("pow", "square")
         for at in ast.walk(node)
     )

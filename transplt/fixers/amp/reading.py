@@ -13,7 +13,7 @@ from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Function, Program
 from transplt.program.values import assigned, values_of
 from transplt.rules.torch_callables import MODULE, TENSOR, names_of
-from transplt.syntax.asks import arguments_of, call_of, class_of_method, last_name, variable
+from transplt.syntax.asks import arguments_of, call_of, class_of_method, last_name, of_kind, plain_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.
@@ -59,12 +59,12 @@ def writes(node: ast.stmt) -> set[str]:
     """The variables that a statement writes, those that it changes in place among them."""
     found: set[str] = set()
     for at in own_nodes(node):
-        if isinstance(at, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(at.ctx, ast.Store):
-            found.add(variable(at))
-        elif isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and isinstance(at.value.func, ast.Attribute):
-            name = at.value.func.attr
-            if name in ("append", "extend", "insert", "update") or (name.endswith("_") and name[0] != "_"):
-                found.add(variable(at.value.func.value))
+        match at:
+            case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                found.add(variable(at))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=changed, attr=name))):
+                if name in ("append", "extend", "insert", "update") or (name.endswith("_") and name[0] != "_"):
+                    found.add(variable(changed))
     return found - {"", "self", "cls"}
 
 
@@ -104,11 +104,11 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
         kinds = {item.kind for item in found[1]} if found is not None else set()
         return bool(kinds & {"assign", "param"}) or ("import" in kinds and func.id in known)
     if isinstance(func, ast.Attribute):
-        if isinstance(func.value, ast.Name) and func.value.id in known and last not in _HOUSEKEEPING:
+        if plain_name(func.value) in known and last not in _HOUSEKEEPING:
             return True
         if file.names.qualified(func) is not None:
             return False
-        if isinstance(func.value, ast.Name) and func.value.id == "self":
+        if plain_name(func.value) == "self":
             return last not in _HOUSEKEEPING
         # what a method of a class with a `forward` is called on cannot be followed
         networks_ = (cls for cls in program.classes if f"{cls}.forward" in program.functions)
@@ -139,23 +139,26 @@ def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
     owner = program.owner[function]
     known = networks(owner)
     return any(
-        isinstance(node, ast.Call)
-        and (
+        (
             runs_network(program, owner, node, known, depth + 1)
             or (owner.names.qualified(node.func) or "").startswith("torch.nn.functional.")
         )
-        for node in own_nodes(function)
+        for node in of_kind(ast.Call, own_nodes(function))
     )
 
 
 def is_abstract(function: Function) -> bool:
     """True for a method that derived classes have to write: it has no statement, or raises NotImplementedError."""
-    return class_of_method(function) is not None and all(
-        isinstance(item, ast.Pass)
-        or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
-        or (isinstance(item, ast.Raise) and item.exc is not None and "NotImplemented" in ast.dump(item.exc))
-        for item in function.body
-    )
+    if class_of_method(function) is None:
+        return False
+    for item in function.body:
+        match item:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Raise(exc=ast.expr() as error) if "NotImplemented" in ast.dump(error):
+                continue
+        return False
+    return True
 
 
 def overriding(program: Program, function: Function) -> list[Function]:

@@ -35,7 +35,7 @@ from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes
 from transplt.program.values import values_of
-from transplt.syntax.asks import begins, by_place, class_of_method, variable
+from transplt.syntax.asks import begins, by_place, class_of_method, of_kind, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 
@@ -139,8 +139,8 @@ def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
             step.optimizer
             for method in cls.body
             if isinstance(method, FUNCTIONS)
-            for at in ast.walk(method)
-            if isinstance(at, ast.Call) and (step := optimizer_stepped(program, file, at)) is not None
+            for at in of_kind(ast.Call, ast.walk(method))
+            if (step := optimizer_stepped(program, file, at)) is not None
         ]
         own = [optimizer for optimizer in steps if variable(optimizer).startswith("self.")]
         if own and len(own) == len(steps):
@@ -159,7 +159,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         loss = call.func.value
         unit.backwards.append(Backward(call, loss, any(map(_works_out, ast.walk(loss)))))
         _check_backward(unit, call)
-    steps = (optimizer_stepped(program, file, at) for at in _nodes(unit) if isinstance(at, ast.Call))
+    steps = (optimizer_stepped(program, file, at) for at in of_kind(ast.Call, _nodes(unit)))
     unit.steps = sorted((step for step in steps if step is not None), key=lambda step: begins(step.call))
     _check_steps(unit)
     barriers = {id(item.call) for item in unit.backwards} | {id(step.call) for step in unit.steps}
@@ -352,7 +352,7 @@ def _check_gradients(unit: Unit) -> None:
     ):
         why = "half-precision products of sparse tensors are not known to work on NPUs"
         _problem(unit, unit.first, why, "leave this training in float32")
-    every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
+    every = [(unit.file, node) for node in of_kind(ast.Call, _nodes(unit))]
     apart = [penalty.stmt for penalty in unit.penalties]
     nodes = [node for region in unit.regions for node in parts(region) if node not in apart]
     under = calls_under(unit.program, unit.file, nodes)

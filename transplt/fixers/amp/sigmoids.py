@@ -18,7 +18,7 @@ from transplt.program.loops import lifted
 from transplt.program.program import File, Function, Program
 from transplt.program.values import values_of
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, block_of, last_name
+from transplt.syntax.asks import attribute_of, begins, block_of, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS, statement
 from transplt.trees.expressions import between, method_called
 
@@ -81,21 +81,21 @@ class _Trace:
         if file is not self.file or len(self.seen) > 200:
             return False
         self.seen.add((id(node), index))
-        if isinstance(node, ast.Tuple):
-            return index is not None and index < len(node.elts) and self.value(file, node.elts[index], None)
-        if isinstance(node, ast.Call):
-            return self.call(file, node, index)
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            last = _last_value(file, node) if isinstance(node, ast.Name) else None
-            if last is not None:
+        match node:
+            case ast.Tuple(elts=elements):
+                return index is not None and index < len(elements) and self.value(file, elements[index], None)
+            case ast.Call():
+                return self.call(file, node, index)
+            case ast.Name() if (last := _last_value(file, node)) is not None:
                 return self.value(file, last, index)
-            slot = self.program.slot(file, node)
-            values = self.program.values.get(slot, []) if slot is not None else []
-            if index is not None and any(value.index is not None for value in values):
-                return False
-            return bool(values) and all(
-                self.value(value.file, value.node, index if value.index is None else value.index) for value in values
-            )
+            case ast.Name() | ast.Attribute():
+                slot = self.program.slot(file, node)
+                values = self.program.values.get(slot, []) if slot is not None else []
+                if index is not None and any(value.index is not None for value in values):
+                    return False
+                return bool(values) and all(
+                    self.value(each.file, each.node, index if each.index is None else each.index) for each in values
+                )
         return False
 
     def call(self, file: File, call: ast.Call, index: int | None) -> bool:
@@ -124,7 +124,7 @@ class _Trace:
     def runs(self, file: File, func: ast.expr, index: int | None) -> bool:
         """What a network gives: its class has a `forward` that ends in a sigmoid, or its last layer is one."""
         made = values_of(self.program, file, func)
-        own = isinstance(func, ast.Name) and func.id == "self"
+        own = plain_name(func) == "self"
         return bool(made) and not own and all(self.network(at, each, index) for at, each in made)
 
     def network(self, file: File, node: ast.expr, index: int | None) -> bool:
@@ -159,7 +159,7 @@ class _Trace:
             return True
         if known in _SEQUENCES and node.args and not isinstance(node.args[-1], ast.Starred):
             return self.layer(file, node.args[-1])
-        moved = isinstance(node.func, ast.Attribute) and node.func.attr in SAME and not known
+        moved = attribute_of(node.func) in SAME and not known
         return moved and isinstance(node.func, ast.Attribute) and self.layer(file, node.func.value)
 
 
