@@ -96,31 +96,35 @@ def _calls(program: Program, file: File, optimizers: set[Variable], models: set[
             return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
         if _is_model_of_wide_numbers(file, call, given, models):
             return f"{ast.unparse(call.func)}() {_WIDE}", f"{_PACKED}, which are float32 or float16", call.lineno
-        if not isinstance(call.func, ast.Attribute):
-            continue
-        receiver, attr = call.func.value, call.func.attr
-        of_model = over_parameters(call) or last_of(receiver) in models
-        if attr == "share_memory" or (attr == "share_memory_" and of_model):
-            text = ast.unparse(call.func)
-            return f"{text}() shares parameters between processes", f"{_PACKED}, away from there", call.lineno
-        if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
-            argument = next(iter([*call.args, *given.values()]), None)
-            if is_false(argument) or (argument is None and last_of(receiver) in models - {"self"}):
-                continue  # `modules_zeroed` has those of modules
-            text = ast.unparse(receiver)
-            return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
-        if attr == "add_param_group":
-            return "parameters join the optimizer later", _PACKED, call.lineno
-        if attr in ("cpu", "bfloat16", "to_empty") and not call.args and last_of(receiver) in models:
-            return (
-                f"{ast.unparse(call.func)}() moves parameters",
-                f"{_PACKED}; copy the state_dict instead",
-                call.lineno,
-            )
-        if attr == "to" and last_of(receiver) in models:
-            aims = " ".join(ast.unparse(item) for item in arguments_of(call))
-            if "'cpu'" in aims or "bfloat16" in aims:
-                return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
+        own = isinstance(call.func, ast.Attribute) and program.slot(file, call.func.value) in optimizers
+        if (hazard := _of_method(call, models, of_an_optimizer=own)) is not None:
+            return *hazard, call.lineno
+    return None
+
+
+def _of_method(call: ast.Call, models: set[str], *, of_an_optimizer: bool) -> Hazard | None:
+    """What a method takes out of the packed tensors."""
+    match call.func:
+        case ast.Attribute(value=receiver, attr=name):
+            text, of_model = ast.unparse(call.func), last_of(receiver) in models
+        case _:
+            return None
+    if name == "share_memory" or (name == "share_memory_" and (over_parameters(call) or of_model)):
+        return f"{text}() shares parameters between processes", f"{_PACKED}, away from there"
+    if name == "zero_grad" and not of_an_optimizer:
+        argument = next(iter(arguments_of(call)), None)
+        # `modules_zeroed` has those of modules.
+        if not is_false(argument) and not (argument is None and last_of(receiver) in models - {"self"}):
+            why = f"{ast.unparse(receiver)}.zero_grad() sets gradients to None"
+            return why, f"{_PACKED}: zero them by the optimizer"
+    if name == "add_param_group":
+        return "parameters join the optimizer later", _PACKED
+    if name in ("cpu", "bfloat16", "to_empty") and not call.args and of_model:
+        return f"{text}() moves parameters", f"{_PACKED}; copy the state_dict instead"
+    if name == "to" and of_model:
+        aims = " ".join(ast.unparse(item) for item in arguments_of(call))
+        if "'cpu'" in aims or "bfloat16" in aims:
+            return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead"
     return None
 
 

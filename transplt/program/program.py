@@ -232,7 +232,9 @@ class Program(Memoized):
 def program_of(files: list[File], project: ProjectFacts) -> Program:
     """The program of files that were read before; where it has a main file, that is the first."""
     program = Program(files, project)
-    _tables(program)
+    _find_definitions(program)
+    _find_values(program)
+    _find_calls(program)
     return program
 
 
@@ -270,10 +272,9 @@ def _graph(program: Program) -> Graph:
     )
 
 
-def _tables(program: Program) -> None:
+def _find_definitions(program: Program) -> None:
     for file in program.files:
         program.by_module.setdefault(file.module, file)
-    for file in program.files:
         for node in (*file.scan.functions, *file.scan.classes):
             program.owner[node] = file
         for cls in file.scan.classes:
@@ -284,6 +285,10 @@ def _tables(program: Program) -> None:
                 program.functions[f"{class_name(file, above)}.{function.name}"] = (file, function)
             elif file.scan.scope_of(function) is file.scan.root:
                 program.functions[f"{file.module}.{function.name}" if file.module else function.name] = (file, function)
+
+
+def _find_values(program: Program) -> None:
+    """What variables, attributes and entries are given by assignments."""
     for file in program.files:
         for scope in file.scan.scopes.values():
             for name, bindings in scope.bindings.items():
@@ -299,13 +304,17 @@ def _tables(program: Program) -> None:
             above, slot = parent(item), program.slot(file, item.value)
             if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
                 program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
+
+
+def _find_calls(program: Program) -> None:
+    """Who calls each function, and what its parameters are given."""
     for file in program.files:
         for call in file.scan.calls:
             for callee in program.runs(file, call):
                 program.call_sites.setdefault(callee, []).append((file, call))
                 made = program.constructor(callee)
-                for name, argument in program.arguments(call, callee):
-                    if made is not None:
+                if made is not None:
+                    for name, argument in program.arguments(call, callee):
                         given = program.parameter_slot(made, name)
                         program.values.setdefault(given, []).append(Value(file, argument))
 

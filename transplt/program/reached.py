@@ -32,27 +32,29 @@ def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> 
     while todo or pending:
         while todo:
             file, call = todo.pop()
-            callee = program.callee(file, call)
-            found: list[ast.AST] = []
-            if isinstance(callee, FUNCTIONS):
-                found = [callee]
-            elif isinstance(callee, ast.ClassDef):
-                found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
-            elif commands := program.commands(file, call.func):
-                found = list(commands)
-            elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
-                found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
-            for argument in call.args:
-                given = program.definition(file, argument) if isinstance(argument, ast.Name) else None
-                if isinstance(given, FUNCTIONS):
-                    found.append(given)
-            for reachable in found:
+            for reachable in _may_run(program, file, call, by_name):
                 if reachable not in reached:
                     reached.add(reachable)
                     pending.append(reachable)
         while pending:
             todo += calls.get(id(pending.pop()), [])
     return reached
+
+
+def _may_run(program: Program, file: File, call: ast.Call, by_name: dict[str, list[Function]]) -> list[Function]:
+    """The functions that a call may run: what it calls, what is called so, and what it is given."""
+    found: list[Function] = []
+    match program.callee(file, call):
+        case ast.FunctionDef() | ast.AsyncFunctionDef() as callee:
+            found = [callee]
+        case ast.ClassDef(body=body):
+            found = [node for node in body if isinstance(node, FUNCTIONS)]
+        case _ if commands := program.commands(file, call.func):
+            found = list(commands)
+        case _ if isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
+            found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
+    handed = (program.definition(file, each) for each in call.args if isinstance(each, ast.Name))
+    return found + [each for each in handed if isinstance(each, FUNCTIONS)]
 
 
 def functions_run_in(program: Program, file: File, node: ast.AST) -> set[ast.AST]:

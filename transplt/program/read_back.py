@@ -10,7 +10,7 @@ from transplt.program.outputs import opens_to_write, writes_file
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training
 from transplt.program.varying import ASKS
-from transplt.syntax.asks import arguments_of, begins, by_place, ends, is_elif, last_name, place_in_block
+from transplt.syntax.asks import arguments_of, begins, by_place, ends, inner_nodes, is_elif, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _FOLDERS = frozenset({"makedirs", "mkdir"})
@@ -34,7 +34,7 @@ def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[
     for node in ast.walk(file.scan.tree):
         if isinstance(node, ast.If) and asks_for_file(node.test):
             for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
-                reads = any("load" in last_name(call.func) for item in other for call in _calls(item))
+                reads = any("load" in last_name(call.func) for item in other for call in inner_nodes(item, ast.Call))
                 if reads and any(_writes(program, file, item, 0) for item in branch):
                     yield node, branch
 
@@ -47,16 +47,17 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
             continue
         if is_elif(node) or any(node is known for known, _ in loaded_or_made(program, file)):
             continue
-        asked = {_asked_for(call) for call in _calls(node.test) if last_name(call.func) in ASKS}
+        asked = {_asked_for(call) for call in inner_nodes(node.test, ast.Call) if last_name(call.func) in ASKS}
         block, index = place_in_block(node)
         read = any(
             path in ast.unparse(call)
             for item in block[index + 1 :]
-            for call in _calls(item)
+            for call in inner_nodes(item, ast.Call)
             if _reads(file, call)
             for path in asked
         )
-        folders = {_asked_for(call) for item in node.body for call in _calls(item) if last_name(call.func) in _FOLDERS}
+        made = (call for item in node.body for call in inner_nodes(item, ast.Call))
+        folders = {_asked_for(call) for call in made if last_name(call.func) in _FOLDERS}
         if (read or folders & asked) and any(_writes(program, file, item, 0) for item in node.body):
             yield node, read
 
@@ -153,14 +154,10 @@ def asks_for_file(test: ast.expr) -> bool:
 
 def _writes(program: Program, file: File, node: ast.AST, depth: int) -> bool:
     """True for code that writes a file, by itself or in a function of the program."""
-    for call in _calls(node):
+    for call in inner_nodes(node, ast.Call):
         if writes_file(file, call) or opens_to_write(file, call):
             return True
         callee = program.callee(file, call)
         if isinstance(callee, FUNCTIONS) and depth < 3 and _writes(program, program.owner[callee], callee, depth + 1):
             return True
     return False
-
-
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))

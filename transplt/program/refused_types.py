@@ -44,8 +44,6 @@ _OPERATORS: dict[type[ast.operator], str] = {
 _Given = dict[str, list[Known | None]]
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A place at which an operator of ATen (`index.Tensor`) is given types that it refuses, and the row."""
@@ -84,18 +82,16 @@ def complex_indices(file: File, project: ProjectFacts) -> list[ast.Subscript]:
     types = TensorTypes(program_of([file], project), default_double=project.default_is_double)
     found = []
     for node in file.scan.subscripts:
-        if _name_of(node) != _INDEX or not _may_hold_tensor(types, file, node):
+        if _name_of(node) != _INDEX:
+            continue
+        every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        rest = [each for each in every if not isinstance(each, (ast.Slice, ast.Constant, ast.Starred))]
+        if all(isinstance(types.of(file, each), Number) for each in rest):
             continue
         held = types.tensor(file, node.value)
         if held is not None and held.device != CPU and held.types and held.types <= _COMPLEX:
             found.append(node)
     return found
-
-
-def _may_hold_tensor(types: TensorTypes, file: File, node: ast.Subscript) -> bool:
-    every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    rest = [each for each in every if not isinstance(each, (ast.Slice, ast.Constant, ast.Starred))]
-    return any(not isinstance(types.of(file, each), Number) for each in rest)
 
 
 def _near(file: File, card: str) -> list[ast.expr]:

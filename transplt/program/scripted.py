@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Program
+from transplt.syntax.asks import inner_nodes
 from transplt.syntax.scan import FUNCTIONS
 
 _COMPILERS = ("torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing", "torch.jit.export")
@@ -33,7 +34,7 @@ def scripted_in(program: Program) -> set[tuple[str, int]]:
             continue
         found.add(at)
         owner = program.owner[at]
-        calls = (each for each in ast.walk(at) if isinstance(each, ast.Call))
+        calls = inner_nodes(at, ast.Call)
         pending += [callee for each in calls if (callee := program.callee(owner, each)) is not None]
     return {(program.owner[node].path, getattr(node, "lineno", 0)) for node in found}
 

@@ -75,28 +75,29 @@ def _conditions(program: Program, file: File, node: ast.AST, seen: set[ast.AST])
 
 
 def _option(program: Program, test: ast.expr, holds: bool) -> tuple[File, ast.Call, str] | None:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _option(program, test.operand, not holds)
-    compared = isinstance(test, ast.Compare) and len(test.ops) == 1
-    named = test.left if isinstance(test, ast.Compare) and compared else test
-    name = last_name(named)
-    stated = _stated(program, name) if isinstance(named, (ast.Name, ast.Attribute)) else None
-    if stated is None or _worked_out(program, name):
-        return None
-    file, call, flag = stated
-    if not compared and holds and string_of(keyword_of(call, "action")) == "store_true":
-        return file, call, flag
-    other = string_of(test.comparators[0]) if isinstance(test, ast.Compare) else None
-    unequal = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
-    default, choices = string_of(keyword_of(call, "default")), keyword_of(call, "choices")
-    if other in _NONE and unequal is holds and default == other and isinstance(choices, (ast.List, ast.Tuple)):
-        known = [value for each in choices.elts if (value := string_of(each)) in _LAUNCHERS]
-        return (file, call, f"{flag} {known[0]}") if known else None
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _option(program, operand, not holds)
+        case ast.Name() | ast.Attribute() if holds and (stated := _stated(program, last_name(test))) is not None:
+            return stated if string_of(keyword_of(stated[1], "action")) == "store_true" else None
+        case ast.Compare(left=left, ops=[op], comparators=[other]) if isinstance(op, ast.NotEq) is holds:
+            stated = _stated(program, last_name(left))
+            one_process = string_of(other)
+            if stated is None or one_process not in _NONE or string_of(keyword_of(stated[1], "default")) != one_process:
+                return None
+            choices = keyword_of(stated[1], "choices")
+            every = map(string_of, choices.elts) if isinstance(choices, (ast.List, ast.Tuple)) else ()
+            launcher = next((each for each in every if each in _LAUNCHERS), None)
+            return (*stated[:2], f"{stated[2]} {launcher}") if launcher else None
     return None
 
 
 def _stated(program: Program, name: str) -> tuple[File, ast.Call, str] | None:
-    """`parser.add_argument("--name", ...)`, with the option as it is spelled."""
+    """`parser.add_argument("--name", ...)`, with the option as it is spelled; None for what the program sets itself:
+    `args.distributed = int(os.environ["WORLD_SIZE"]) > 1`.
+    """
+    if not name or any(node.attr == name for file in program.files for node in file.scan.stores):
+        return None
     for file in program.files:
         for call in file.scan.calls:
             if last_name(call.func) == "add_argument":
@@ -104,8 +105,3 @@ def _stated(program: Program, name: str) -> tuple[File, ast.Call, str] | None:
                 if flags and destination(call) == name:
                     return file, call, flags[0]
     return None
-
-
-def _worked_out(program: Program, name: str) -> bool:
-    """True for what the program sets itself: `args.distributed = int(os.environ["WORLD_SIZE"]) > 1`."""
-    return any(node.attr == name for file in program.files for node in file.scan.stores)

@@ -14,7 +14,7 @@ from transplt.program.training import Loader, loaders_of
 from transplt.program.values import assigned
 from transplt.program.varying import KEEPS
 from transplt.program.ways import Ways
-from transplt.syntax.asks import by_place, call_of, is_plain, last_name, own_nodes
+from transplt.syntax.asks import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: What is of one size, however many samples it is taken over.
@@ -70,15 +70,18 @@ def tells_time(name: str) -> bool:
 
 
 def _sums(file: File) -> list[ast.AugAssign]:
-    added = [node for node in ast.walk(file.scan.tree) if isinstance(node, ast.AugAssign)]
+    added = list(inner_nodes(file.scan.tree, ast.AugAssign))
     return [node for node in by_place(added) if isinstance(node.op, ast.Add)]
 
 
 def _divided(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """What `a / b` and `a /= b` divide, and by what."""
-    if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not isinstance(node.op, ast.Div):
-        return None
-    return (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+    match node:
+        case ast.BinOp(op=ast.Div()):
+            return node.left, node.right
+        case ast.AugAssign(op=ast.Div()):
+            return node.target, node.value
+    return None
 
 
 def _slots(own: SharedFile, node: ast.AST) -> set[Variable]:
@@ -188,21 +191,17 @@ def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str
         loop = next((each for each in loops if summed is not None and each in chain(summed)), None)
         if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[1].lineno:
             continue
-        figure = not isinstance(summed.value, ast.Constant) and _counted(summed.value) is None and not _of_time(summed)
-        if figure and not _begins_anew(own, loop, summed) and _is_fixed(own, sums, parts[1], set()):
+        figure = (
+            not isinstance(summed.value, ast.Constant)
+            and _counted(summed.value) is None
+            and not any(tells_time(last_name(each)) for each in ast.walk(summed))
+        )
+        # A sum over some batches is set to zero within the loop.
+        anew = (each for inside in inner_nodes(loop, ast.Assign) for each in inside.targets)
+        wanted = own.slot(summed.target)
+        if figure and all(own.slot(each) != wanted for each in anew) and _is_fixed(own, sums, parts[1], set()):
             assert isinstance(node, (ast.expr, ast.stmt))
             yield node, text_of(own.file, summed.target), parts[1]
-
-
-def _of_time(summed: ast.AugAssign) -> bool:
-    return any(tells_time(last_name(each)) for each in ast.walk(summed))
-
-
-def _begins_anew(own: SharedFile, loop: Loop, summed: ast.AugAssign) -> bool:
-    """True for a sum over some batches, which is set to zero within the loop."""
-    wanted = own.slot(summed.target)
-    stores = (each for node in ast.walk(loop) if isinstance(node, ast.Assign) for each in node.targets)
-    return any(own.slot(each) == wanted for each in stores)
 
 
 def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: set[Variable]) -> bool:
@@ -226,17 +225,14 @@ def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: 
 
 def _counted(node: ast.expr) -> ast.expr | None:
     """x of `len(x)`, `x.shape[0]` and `x.size(0)`."""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        return node.value.value if _is_zero(node.slice) else None
-    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
-        return None
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
-        return node.func.value if _is_zero(node.args[0]) else None
-    return node.args[0] if isinstance(node.func, ast.Name) and node.func.id == "len" else None
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=sized, attr="shape"), slice=ast.Constant(value=0)):
+            return sized
+        case ast.Call(func=ast.Attribute(value=sized, attr="size"), args=[ast.Constant(value=0)], keywords=[]):
+            return sized
+        case ast.Call(func=ast.Name(id="len"), args=[sized], keywords=[]):
+            return sized
+    return None
 
 
 # --- what is counted or kept -----------------------------------------------------------------------------------------
@@ -256,19 +252,17 @@ def filled(own: SharedFile) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
         anew = {own.slot(each) for targets in stores for each in targets}
         for node in inside:
             target: ast.expr | None = None
-            kept = False
-            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-                item = isinstance(node.target, ast.Subscript)
-                target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
-                grows = differs(node.value) or (item and differs(node.target))
-                target = target if grows else None
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
-                known = own.program.callee(own.file, node) is not None
-                kept = True
-                target = node.func.value if not known and any(map(differs, node.args)) else None
+            match node:
+                case ast.AugAssign(op=ast.Add(), target=ast.Subscript(value=whole)):
+                    target = whole if differs(node.value) or differs(node.target) else None
+                case ast.AugAssign(op=ast.Add()):
+                    target = node.target if differs(node.value) else None
+                case ast.Call(func=ast.Attribute(value=whole, attr=name)) if name in KEEPS:
+                    known = own.program.callee(own.file, node) is not None
+                    target = whole if not known and any(map(differs, node.args)) else None
             slot = own.slot(target) if target is not None else None
             if slot is not None and slot not in anew and not tells_time(slot[2]):
-                yield slot, (loop, kept)
+                yield slot, (loop, isinstance(node, ast.Call))
 
 
 def read_whole(own: SharedFile, value: ast.expr) -> Iterator[Variable]:
@@ -281,12 +275,14 @@ def read_whole(own: SharedFile, value: ast.expr) -> Iterator[Variable]:
 
 def _is_ratio(node: ast.AST, whole: ast.expr) -> bool:
     for above in (node, *chain(node)):
-        text = isinstance(above, ast.BinOp) and isinstance(above.left, (ast.Constant, ast.JoinedStr))
-        if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Div, ast.FloorDiv, ast.Mod)) and not text:
-            return True
-        # One item of what is kept is that of a batch.
-        if isinstance(above, ast.Subscript) or (isinstance(above, ast.Call) and last_name(above.func) in _MEANS):
-            return True
+        match above:
+            case ast.BinOp(left=left, op=ast.Div() | ast.FloorDiv() | ast.Mod()):
+                if not isinstance(left, (ast.Constant, ast.JoinedStr)):
+                    return True
+            case ast.Subscript():  # one item of what is kept is that of a batch
+                return True
+            case ast.Call() if last_name(above.func) in _MEANS:
+                return True
         if above is whole:
             break
     return False

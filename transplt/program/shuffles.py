@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, is_dotted, last_name
+from transplt.syntax.asks import block_of, inner_nodes, is_dotted, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, statement
 
@@ -131,18 +131,18 @@ def _sizes_of(x: ast.Name, first: ast.stmt) -> list[str]:
     for above in reversed(block[:at]):
         if names := _names_of_sizes(above, x.id):
             return [] if since & {x.id, *names} or len({*names}) < len(names) else names
-        since |= {each.id for each in ast.walk(above) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        since |= {each.id for each in inner_nodes(above, ast.Name) if isinstance(each.ctx, ast.Store)}
     return []
 
 
 def _names_of_sizes(line: ast.stmt, x: str) -> list[str]:
     """b, c, h and w of `b, c, h, w = x.size()`, of `x.shape`, and of the same of `x.data`; empty for anything else."""
-    if not isinstance(line, ast.Assign) or len(line.targets) != 1 or not isinstance(line.targets[0], ast.Tuple):
-        return []
-    if ast.unparse(line.value) not in {f"{of}.{how}" for of in (x, f"{x}.data") for how in ("size()", "shape")}:
-        return []
-    names = [_name(each) for each in line.targets[0].elts]
-    return names if all(names) else []
+    match line:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+            if ast.unparse(value) in {f"{of}.{how}" for of in (x, f"{x}.data") for how in ("size()", "shape")}:
+                names = [_name(each) for each in targets]
+                return names if all(names) else []
+    return []
 
 
 def _name(node: ast.AST) -> str:
@@ -153,11 +153,9 @@ def _is_plain(node: ast.expr, depth: int = 0) -> bool:
     """True for a size that can be read at another place: names, numbers, arithmetic on them, and `int` of that."""
     if depth > _DEEPEST:
         return False
-    if isinstance(node, ast.Call):
-        plain = _name(node.func) == "int" and len(node.args) == 1 and not node.keywords
-        return plain and _is_plain(node.args[0], depth + 1)
-    if isinstance(node, ast.BinOp):
-        return _is_plain(node.left, depth + 1) and _is_plain(node.right, depth + 1)
-    if isinstance(node, ast.UnaryOp):
-        return _is_plain(node.operand, depth + 1)
+    match node:
+        case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]) | ast.UnaryOp(operand=inner):
+            return _is_plain(inner, depth + 1)
+        case ast.BinOp():
+            return _is_plain(node.left, depth + 1) and _is_plain(node.right, depth + 1)
     return isinstance(node, ast.Constant) or is_dotted(node)

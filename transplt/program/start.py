@@ -11,7 +11,7 @@ from transplt.program.outputs import happens_once, opens_to_write
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import is_main_guard, keyword_of, last_name
+from transplt.syntax.asks import inner_nodes, is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _TOUCHING = names_of(MODULE, "to_card") | {"parameters", "backward", "load_state_dict", "DataParallel"}
@@ -37,7 +37,8 @@ class Start:
 def find_start(program: Program) -> Start | None:
     """Where the main file begins to work; None when that cannot be seen."""
     file = program.files[0]
-    body = [node for node in file.scan.tree.body if not _is_definition(node)]
+    definitions = (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)
+    body = [node for node in file.scan.tree.body if not isinstance(node, definitions)]
     main = next((node for node in reversed(body) if is_main_guard(node)), None)
     touching = _Touching(program)
     first = next((node for node in body if node is not main and touching.any(file, node)), None)
@@ -63,34 +64,29 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
     """The first statement that calls a function which prints or writes: it asks for the rank then."""
     file = program.files[0]
     for node in body[: body.index(first)]:
-        if any(isinstance(inner, ast.Call) and _keeps_writing(file, inner) for inner in ast.walk(node)):
+        if any(_opens_for_writing(file, call) for call in inner_nodes(node, ast.Call)):
             return node
         for function in reached_functions(program, [node]):
             owner = program.owner[function]
-            calls = [inner for inner in ast.walk(function) if isinstance(inner, ast.Call)]
+            calls = list(inner_nodes(function, ast.Call))
             if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
                 return node
     return first
 
 
-def _keeps_writing(file: File, call: ast.Call) -> bool:
+def _opens_for_writing(file: File, call: ast.Call) -> bool:
     """True for a call that opens what one rank alone is to write."""
     known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
     return known or opens_to_write(file, call)
 
 
-def _is_definition(node: ast.stmt) -> bool:
-    return isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
-
-
 def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:
     """The main function, when its caller does not come back: `sys.exit(main())`, `fire.Fire(main)`, click."""
-    if not isinstance(node, (ast.Expr, ast.Raise)):
-        return None
-    call = node.value if isinstance(node, ast.Expr) else node.exc
-    if not isinstance(call, ast.Call):
-        return None
-    callee = program.callee(file, call)
+    match node:
+        case ast.Expr(value=ast.Call() as call) | ast.Raise(exc=ast.Call() as call):
+            callee = program.callee(file, call)
+        case _:
+            return None
     if isinstance(callee, FUNCTIONS):
         return callee if callee.decorator_list and program.owner[callee] is file else None
     for argument in call.args:

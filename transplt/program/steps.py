@@ -26,14 +26,14 @@ def is_backward_pass(call: ast.Call) -> bool:
 
     Such a class does so in a method `backward`, `jvp` or `vjp`, or writes `super().backward(...)`, `ctx.backward(...)`.
     """
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward":
-        return False
-    of, function = call.func.value, enclosing_function(call)
-    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
-        return False
-    root = root_name(of)
-    inherited = isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super"
-    return not inherited and (root is None or root.id != "ctx")
+    match call.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="backward"):
+            return False
+        case ast.Attribute(value=loss, attr="backward"):
+            function = enclosing_function(call)
+            differentiates = function is not None and function.name in ("backward", "jvp", "vjp")
+            return not (differentiates and class_of_method(function)) and last_name(root_name(loss)) != "ctx"
+    return False
 
 
 def steps_by_itself(file: File, call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import place_in_block
+from transplt.syntax.asks import inner_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain
 
 
@@ -33,19 +33,19 @@ def bound_since(node: ast.AST, source: ast.AST) -> bool:
 
 def _binds(node: ast.stmt, name: str) -> bool:
     """True for a statement that binds a name whenever it runs."""
-    if isinstance(node, ast.Assign):
-        return any(_names(target, name) for target in node.targets)
-    if isinstance(node, ast.AnnAssign):
-        return node.value is not None and _names(node.target, name)
-    return isinstance(node, (ast.With, ast.AsyncWith)) and any(
-        item.optional_vars is not None and _names(item.optional_vars, name) for item in node.items
-    )
+    targets: list[ast.expr] = []
+    match node:
+        case ast.Assign():
+            targets = node.targets
+        case ast.AnnAssign(value=ast.expr()):
+            targets = [node.target]
+        case ast.With() | ast.AsyncWith():
+            targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+    return any(_names(target, name) for target in targets)
 
 
 def _names(target: ast.expr, name: str) -> bool:
-    return any(
-        isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store) for each in ast.walk(target)
-    )
+    return any(each.id == name and isinstance(each.ctx, ast.Store) for each in inner_nodes(target, ast.Name))
 
 
 def _holds(node: ast.AST, inner: ast.AST) -> bool:

@@ -37,6 +37,8 @@ from transplt.syntax.scan import FUNCTIONS
 
 #: Texts of files in which tensors may be made on another device than the CPU without being told.
 _SET_DEVICE = (b"set_default_device", b"set_default_tensor_type", b"with torch.device")
+_TO_COMPLEX = calls.COMPLEX_FFT | {"view_as_complex", "stft"}
+_TO_REAL = calls.REAL_PARTS | calls.REAL_FFT | {"istft"}
 _BY_VALUE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 #: Questions inside of a question up to which answers are looked for.
 _DEEPEST = 60
@@ -253,7 +255,6 @@ class TensorTypes:
         dtype = keyword_of(call, "dtype")
         source = self._first(file, call)
         first = self.tensor(file, source) if source is not None else None
-        device = first.device if first is not None else ""
         if name in calls.MAKES_FLOATS or name in calls.MAKES_INDICES or name in ("arange", "tensor", "as_tensor"):
             return self._made(file, call, name)
         if name in ("nn.Parameter", "nn.parameter.Parameter"):
@@ -261,21 +262,19 @@ class TensorTypes:
         if name in ("polar", "complex"):
             found = promoted([*given, *(self.of(file, each.value) for each in call.keywords)])
             return Tensor(complex_of(found), found.device)
-        if name == "view_as_complex" or name in calls.COMPLEX_FFT:
-            return Tensor(complex_of(first), device)
-        if name == "stft":
+        if name in _TO_COMPLEX:
             wanted = keyword_of(call, "return_complex")
-            complex_ = isinstance(wanted, ast.Constant) and wanted.value is True
-            return Tensor(complex_of(first), device) if complex_ else Tensor(frozenset(), device)
-        if name in calls.REAL_PARTS or name in calls.REAL_FFT or name == "istft":
-            return Tensor(real_of(first.types), device, first.sure) if first is not None else None
+            real = name == "stft" and not (isinstance(wanted, ast.Constant) and wanted.value is True)
+            return Tensor(frozenset() if real else complex_of(first), first.device if first is not None else "")
+        if name in _TO_REAL:
+            return Tensor(real_of(first.types), first.device, first.sure) if first is not None else None
         if name in ("cat", "concat", "stack", "einsum"):
             listed = call.args[1:] if name == "einsum" else getattr(source, "elts", None)
             return promoted([self.of(file, each) for each in listed]) if listed else None
         if name == "where" and len(given) == 3:
             return promoted(given[1:])
         if dtype is not None:
-            return None if first is None else Tensor(self.named.types(file, dtype), device, first.sure)
+            return None if first is None else Tensor(self.named.types(file, dtype), first.device, first.sure)
         if name in calls.MIXES:
             return promoted(given) if any(isinstance(each, Tensor) for each in given) else None
         return self._kept(name, first)
@@ -297,22 +296,11 @@ class TensorTypes:
 
     def _made(self, file: File, call: ast.Call, name: str) -> Known | None:
         """A tensor that is made: of its `dtype`, on its `device`."""
-        dtype, where = keyword_of(call, "dtype"), keyword_of(call, "device")
-        source = call.args[0] if call.args else None
+        dtype, source = keyword_of(call, "dtype"), call.args[0] if call.args else None
         held = self.of(file, source) if source is not None else None
         like = held if name in calls.LIKE and isinstance(held, Tensor) else None
-        device = self.named.device(file, where) if where is not None and not is_none(where) else CPU
-        if where is None or is_none(where):
-            if name in calls.LIKE:
-                device = like.device if like is not None else ""
-            elif any(word in file.source.utf8 for word in _SET_DEVICE):
-                device = ""
-        sure = True
-        if name in ("tensor", "as_tensor"):
-            listed = isinstance(source, (ast.List, ast.Tuple))
-            sure = listed
-            if not listed and where is None:
-                device = held.device if isinstance(held, Tensor) else CPU if isinstance(held, Number) else ""
+        device = self._device_made_on(file, call, name, held)
+        sure = name not in ("tensor", "as_tensor") or isinstance(source, (ast.List, ast.Tuple))
         if dtype is not None and not is_none(dtype):
             return Tensor(self.named.types(file, dtype), device, sure)
         if name in calls.MAKES_INDICES:
@@ -326,6 +314,17 @@ class TensorTypes:
         if name in ("tensor", "as_tensor"):
             return Tensor(frozenset(), device, sure)
         return Tensor(self.floats if name != "full" else frozenset(), device)
+
+    def _device_made_on(self, file: File, call: ast.Call, name: str, held: Known | None) -> str:
+        """Where a tensor is made: on its `device`, with what it is made of or like (`held`), else on the CPU."""
+        where, listed = keyword_of(call, "device"), isinstance(next(iter(call.args), None), (ast.List, ast.Tuple))
+        if name in ("tensor", "as_tensor") and not listed and where is None:
+            return held.device if isinstance(held, Tensor) else CPU if isinstance(held, Number) else ""
+        if where is not None and not is_none(where):
+            return self.named.device(file, where)
+        if name in calls.LIKE:
+            return held.device if isinstance(held, Tensor) else ""
+        return "" if any(word in file.source.utf8 for word in _SET_DEVICE) else CPU
 
     def _method(self, file: File, call: ast.Call, name: str, held: Tensor) -> Known | None:
         """What a method of a tensor gives."""

@@ -64,7 +64,8 @@ def joined(every: Iterable[Known | None]) -> Known | None:
         elif isinstance(found, Several) or isinstance(each, Several):
             if not (isinstance(found, Several) and isinstance(each, Several)):
                 return None
-            found = _lists_joined(found, each)
+            item = joined([found.item, each.item])
+            found = Several(item if not isinstance(item, Several) else None)
         elif isinstance(found, Number) or isinstance(each, Number):
             if not (isinstance(found, Number) and isinstance(each, Number)):
                 return None
@@ -76,32 +77,24 @@ def joined(every: Iterable[Known | None]) -> Known | None:
     return found
 
 
-def _lists_joined(one: Several, other: Several) -> Several:
-    item = joined([one.item, other.item])
-    return Several(item if not isinstance(item, Several) else None)
-
-
 def promoted(every: list[Known | None]) -> Tensor:
     """The tensor that an operator makes of its operands, all of which may be broadcast against each other.
 
     A tensor without dimensions counts less than others of its kind, so of two kinds of floats either may come out.
     """
     tensors = [each for each in every if isinstance(each, Tensor)]
-    device = CARD if any(each.device == CARD for each in tensors) else ""
-    if tensors and not device and all(each.device == CPU for each in tensors):
-        device = CPU
-    types: frozenset[str] | None = None
-    unknown = False
-    for each in every:
-        if isinstance(each, Tensor) and each.types:
-            types = each.types if types is None else frozenset(t for a in types for b in each.types for t in _of(a, b))
-        elif not isinstance(each, Number):
-            unknown = True
-    types = types or frozenset()
-    if any(isinstance(each, Number) and each.imaginary for each in every):
+    numbers = [each for each in every if isinstance(each, Number)]
+    known = [each.types for each in tensors if each.types]
+    unknown = len(known) + len(numbers) < len(every)
+    devices = {each.device for each in tensors}
+    device = CARD if CARD in devices else CPU if devices == {CPU} else ""
+    types = known[0] if known else frozenset[str]()
+    for other in known[1:]:
+        types = frozenset(each for one in types for two in other for each in _of(one, two))
+    if any(each.imaginary for each in numbers):
         types = complex_of(Tensor(types))
     if not types <= {*_COMPLEXES, *_FLOATS}:
-        types = frozenset() if unknown or any(isinstance(each, Number) and not each.whole for each in every) else types
+        types = frozenset() if unknown or not all(each.whole for each in numbers) else types
     elif unknown:
         types = types | COMPLEX if types and types <= {*_COMPLEXES} else frozenset()
     return Tensor(types, device, any(each.sure for each in tensors))

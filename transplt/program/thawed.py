@@ -70,11 +70,8 @@ def _late(
         if isinstance(above, FUNCTIONS):
             break
     function = enclosing_function(node)
-    if not _in_training_loop(program, training, function, depth):
-        before = (call for call in file.scan.calls if ends(call) <= begins(node))
-        near = (call for call in before if enclosing_function(call) is function and not excludes(call, node))
-        if any(training.runs(file, call) for call in near):
-            return True
+    if not _in_training_loop(program, training, function, depth) and _behind_training(training, file, node):
+        return True
     for at, site in program.call_sites.get(function, []) if function is not None and depth else []:
         given = dict(program.arguments(site, function)).get(value) if function is not None else None
         if not is_false(given):
@@ -82,6 +79,13 @@ def _late(
             if _late(program, training, at, site, depth - 1, name, conditional):
                 return True
     return False
+
+
+def _behind_training(training: Training, file: File, node: ast.expr) -> bool:
+    """True where a call above a place trains, that is neither in another branch nor around it."""
+    above = (call for call in file.scan.calls if ends(call) <= begins(node))
+    near = (call for call in above if enclosing_function(call) is enclosing_function(node))
+    return any(training.runs(file, call) and not excludes(call, node) for call in near)
 
 
 def _in_training_loop(program: Program, training: Training, function: ast.AST | None, depth: int) -> bool:

@@ -14,12 +14,11 @@ Model = frozenset[Variable]
 
 def model_of(program: Program, file: File, node: ast.expr | None) -> Model | None:
     """Where the model comes from whose `.parameters()` an expression is; None for anything else."""
-    if not isinstance(node, ast.Call) or node.args or node.keywords or not isinstance(node.func, ast.Attribute):
-        return None
-    if node.func.attr != "parameters":
-        return None
-    found = origins(program, program.slot(file, _bare(node.func.value)), handed_on)
-    return frozenset(found) if len(found) == 1 else None
+    match node:
+        case ast.Call(func=ast.Attribute(value=model, attr="parameters"), args=[], keywords=[]):
+            found = origins(program, program.slot(file, _bare(model)), handed_on)
+            return frozenset(found) if len(found) == 1 else None
+    return None
 
 
 def _bare(node: ast.expr) -> ast.expr:

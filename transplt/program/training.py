@@ -148,10 +148,11 @@ def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...
     """The loaders that a loop reads: by its header, or by `next(...)` in its own body."""
     sources: list[ast.expr] = [loop.iter] if not isinstance(loop, ast.While) else []
     for node in own_body(loop):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
-            sources.append(node.args[0])
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__next__":
-            sources.append(node.func.value)
+        match node:
+            case ast.Call(func=ast.Name(id="next"), args=[over, *_]) | ast.Call(
+                func=ast.Attribute(value=over, attr="__next__")
+            ):
+                sources.append(over)
     found: dict[int, Loader] = {}
     for source in sources:
         for loader in loaders_of(program, file, source):
@@ -174,36 +175,35 @@ def loaders_of(
         if node is None or (id(node), path) in seen or len(seen) > 2000 or len(path) > _DEEPEST_PATH:
             return
         seen.add((id(node), path))
-        if isinstance(node, ast.Call):
-            called(file, node, path, by_key)
-        elif isinstance(node, (ast.Name, ast.Attribute)):
-            slot = program.slot(file, node)
-            if slot in without:
-                return
-            for value in program.values.get(slot, ()) if slot else ():
-                visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
-            for key, entry in program.entries.get(slot, ()) if slot and path else ():
-                if _same_key(key, path[0]):
-                    visit(entry.file, entry.node, path[1:], by_key)
-        elif isinstance(node, ast.Subscript):
-            visit(file, node.value, (key_of(node.slice), *path), by_key)
-        elif isinstance(node, (ast.Tuple, ast.List)):
-            for index, item in enumerate(node.elts):
-                if not path or _same_key(index, path[0]):
-                    visit(file, item, path[1:], by_key)
-        elif isinstance(node, ast.Dict):
-            for key_node, item in zip(node.keys, node.values, strict=True):
-                if not path or _same_key(key_of(key_node), path[0]):
-                    visit(file, item, path[1:], by_key)
-        elif isinstance(node, ast.DictComp):
-            visit(file, node.value, path[1:], True)
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            visit(file, node.elt, path[1:], True)
-        elif isinstance(node, ast.IfExp):
-            visit(file, node.body, path, by_key)
-            visit(file, node.orelse, path, by_key)
-        elif isinstance(node, ast.NamedExpr):
-            visit(file, node.value, path, by_key)
+        match node:
+            case ast.Call():
+                called(file, node, path, by_key)
+            case ast.Name() | ast.Attribute():
+                slot = program.slot(file, node)
+                if slot in without:
+                    return
+                for value in program.values.get(slot, ()) if slot else ():
+                    visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
+                for key, entry in program.entries.get(slot, ()) if slot and path else ():
+                    if _same_key(key, path[0]):
+                        visit(entry.file, entry.node, path[1:], by_key)
+            case ast.Subscript():
+                visit(file, node.value, (key_of(node.slice), *path), by_key)
+            case ast.Tuple() | ast.List():
+                for index, item in enumerate(node.elts):
+                    if not path or _same_key(index, path[0]):
+                        visit(file, item, path[1:], by_key)
+            case ast.Dict():
+                for key_node, item in zip(node.keys, node.values, strict=True):
+                    if not path or _same_key(key_of(key_node), path[0]):
+                        visit(file, item, path[1:], by_key)
+            case ast.DictComp(value=item) | ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
+                visit(file, item, path[1:], True)
+            case ast.IfExp():
+                visit(file, node.body, path, by_key)
+                visit(file, node.orelse, path, by_key)
+            case ast.NamedExpr():
+                visit(file, node.value, path, by_key)
 
     def called(file: File, call: ast.Call, path: Path, by_key: bool) -> None:
         if file.names.qualified(call.func) in LOADERS:

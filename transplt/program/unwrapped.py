@@ -49,15 +49,12 @@ def handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
         if not before_wrap(wrap.file, node, wrap):
             continue
         above = parent(node)
-        if isinstance(above, ast.keyword):
-            above = parent(above)
-        if isinstance(above, ast.Call) and above.func is not node:
-            made = program.callee(wrap.file, above)
-            stored = isinstance(statement(above), ast.Assign)
-            name = wrap.file.names.qualified(above.func) or ""
-            if isinstance(made, ast.ClassDef) or (
-                stored and name.startswith("torch.nn.") and name not in DATA_PARALLEL
-            ):
+        call = parent(above) if isinstance(above, ast.keyword) else above
+        if isinstance(call, ast.Call) and call.func is not node:
+            if isinstance(program.callee(wrap.file, call), ast.ClassDef):
+                return node
+            name = wrap.file.names.qualified(call.func) or ""
+            if isinstance(statement(call), ast.Assign) and name.startswith("torch.nn.") and name not in DATA_PARALLEL:
                 return node
     return None
 

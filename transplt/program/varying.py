@@ -14,7 +14,7 @@ from transplt.program.reached import functions_run_in
 from transplt.program.stores import bound_since
 from transplt.program.training import Training
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import arguments_of, last_name, own_nodes
+from transplt.syntax.asks import arguments_of, inner_nodes, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
@@ -90,10 +90,9 @@ class Varying:
             return False  # batches are of one size on all ranks
         if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return False
-        return any(self.varies(file, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)) or (
-            isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp))
-            and any(self.varies(file, each) for part in node.generators for each in (part.iter, *part.ifs))
-        )
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        inner += [each for part in getattr(node, "generators", ()) for each in (part.iter, *part.ifs)]
+        return any(self.varies(file, each) for each in inner)
 
     def _call(self, file: File, call: ast.Call) -> bool:
         if (begins := self._begins(file, call)) is not None:
@@ -103,8 +102,11 @@ class Varying:
         given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
         if isinstance(callee, FUNCTIONS):
             passed_on = given_apart and (self._alone or self._passes_on(callee))
-            of = self._of_all() if id(call) in self.evaluating else self._as_run_by(file, call)
-            return passed_on or of._returned(callee)
+            if id(call) not in self.evaluating:
+                return passed_on or self._as_run_by(file, call)._returned(callee)
+            if self._whole is None:  # in a function that is given what all ranks go through
+                self._whole = _Whole(self.training, self.same, models=self.models)
+            return passed_on or self._whole._returned(callee)
         if callee is None and self.models and self.program.slot(file, func) in self.models:
             return given_apart or self.in_training(file, call)
         return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
@@ -128,12 +130,6 @@ class Varying:
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self.in_training(file, call)
         return None
-
-    def _of_all(self) -> Varying:
-        """What differs where no loop goes over a share: in a function that is given what all ranks go through."""
-        if self._whole is None:
-            self._whole = _Whole(self.training, self.same, models=self.models)
-        return self._whole
 
     def _as_run_by(self, file: File, call: ast.Call) -> Varying:
         """What differs where a call runs: in an evaluation, a model draws nothing that it draws `if self.training`."""
@@ -194,7 +190,7 @@ class Varying:
             before = len(names)
             for targets, value in map(_bindings, inside):
                 if value is not None and hangs(value):
-                    names |= {each.id for at in targets for each in ast.walk(at) if isinstance(each, ast.Name)}
+                    names |= {each.id for at in targets for each in inner_nodes(at, ast.Name)}
         return any(hangs(value) for value in self.program.returns(function))
 
     def in_training(self, file: File, node: ast.AST) -> bool:
@@ -218,42 +214,41 @@ class Varying:
                 self._bound(file, node)
 
     def _bound(self, file: File, node: ast.AST) -> None:
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            if id(node) in self.sharded:
-                if counts(node):
-                    return  # the loader is asked with next()
-                target = node.target
-                call = shown(file, node.iter)
-                counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "enumerate"
-                if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-                    target = target.elts[1]
-                self._mark(file, target)
-            elif self.varies(file, node.iter):
-                self._mark(file, node.target)
-        elif isinstance(node, ast.comprehension):
-            if self.varies(file, node.iter):
-                self._mark(file, node.target)
-        elif isinstance(node, ast.AugAssign):
-            if self.varies(file, node.value) or self.is_under(file, node):
-                self._mark(file, node.target)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and self.varies(file, node.value):
-                    self._mark(file, target.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
-            if self.program.callee(file, node) is not None:
-                return  # what a method of the program keeps, it assigns
-            kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
-            if kept or self.is_under(file, node):
-                self._mark(file, node.func.value)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
-            stored = statement(node)
-            for target in stored.targets if isinstance(stored, ast.Assign) and self._reads_share(file, node) else ():
-                self._mark(file, target)
+        match node:
+            case ast.For() | ast.AsyncFor() if id(node) in self.sharded:
+                self._read(file, node)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                if self.varies(file, node.iter):
+                    self._mark(file, node.target)
+            case ast.AugAssign():
+                if self.varies(file, node.value) or self.is_under(file, node):
+                    self._mark(file, node.target)
+            case ast.Assign():
+                for target in node.targets:
+                    if isinstance(target, ast.Subscript) and self.varies(file, node.value):
+                        self._mark(file, target.value)
+            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if name in KEEPS:
+                if self.program.callee(file, node) is not None:
+                    return  # what a method of the program keeps, it assigns
+                kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
+                if kept or self.is_under(file, node):
+                    self._mark(file, holder)
+            case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(node), ast.Assign):
+                loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
+                asking = [loop for loop in loops if isinstance(loop, ast.While) or counts(loop)]
+                if any(loop in chain(node) for loop in asking):
+                    for target in stored.targets:
+                        self._mark(file, target)
 
-    def _reads_share(self, file: File, node: ast.expr) -> bool:
-        loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
-        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While) or counts(loop))
+    def _read(self, file: File, loop: ast.For | ast.AsyncFor) -> None:
+        """Mark what a loop over a share of the data reads; one that counts asks the loader with next()."""
+        if counts(loop):
+            return
+        match loop.target, shown(file, loop.iter):
+            case ast.Tuple(elts=[_, batch]), ast.Call(func=ast.Name(id="enumerate")):
+                self._mark(file, batch)
+            case _:
+                self._mark(file, loop.target)
 
     def _mark(self, file: File, node: ast.expr) -> None:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -337,22 +332,21 @@ def _forward_draws(program: Program) -> bool:
     ]
     below = [(program.owner[each], each) for file, top in passes for each in functions_run_in(program, file, top)]
     return any(
-        isinstance(node, ast.Call)
-        and _draws(file.names.qualified(node.func) or "", last_name(node.func))
-        and not if_training(node)
+        _draws(file.names.qualified(call.func) or "", last_name(call.func)) and not if_training(call)
         for file, function in (*passes, *below)
-        for node in ast.walk(function)
+        for call in inner_nodes(function, ast.Call)
     )
 
 
 def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
     """What a node binds, and to what."""
-    if isinstance(node, ast.Assign):
-        return node.targets, node.value
-    if isinstance(node, (ast.For, ast.AsyncFor)):
-        return [node.target], node.iter
-    if isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
-        return [node.target], node.value
+    match node:
+        case ast.Assign():
+            return node.targets, node.value
+        case ast.For() | ast.AsyncFor():
+            return [node.target], node.iter
+        case ast.AugAssign() | ast.AnnAssign() | ast.NamedExpr():
+            return [node.target], node.value
     return [], None
 
 

@@ -20,7 +20,7 @@ from transplt.program.program import File, Function, Variable, enclosing_functio
 from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.program.varying import CLOCK, KEEPS, ByOneClock, OfFiles, Varying
-from transplt.syntax.asks import call_of, last_name, own_nodes, place_in_block
+from transplt.syntax.asks import call_of, inner_nodes, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 ENDS = frozenset({"exit", "_exit", "quit"})
@@ -104,35 +104,45 @@ class Ways:
         return found
 
     def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
-        if isinstance(above, (ast.While, ast.For, ast.AsyncFor)) and self._ended_apart(file, above, node, files=files):
-            return True
-        if isinstance(above, (ast.If, ast.While, ast.IfExp)):
-            return self._apart(file, above.test, files=files)
-        if isinstance(above, (ast.For, ast.AsyncFor)):
-            counted = id(above) not in self.varying.sharded and node is not above.iter
-            return counted and self._rounds_apart(file, above.iter, files=files)
-        if isinstance(above, ast.Try):
-            last = above.finalbody[:1]
-            ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
-            parts = not ended and any(_may_part(each, files=files) for each in above.handlers)
-            return parts and self._goes_on(above, set())
-        if isinstance(above, ast.Match):
-            return self._apart(file, above.subject, files=files)
-        if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
-            if isinstance(above, ast.BoolOp):
-                before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
+        match above:
+            case ast.If() | ast.IfExp():
+                return self._apart(file, above.test, files=files)
+            case ast.While():
+                ended = self._ended_apart(file, above, node, files=files)
+                return ended or self._apart(file, above.test, files=files)
+            case ast.For() | ast.AsyncFor():
+                counted = id(above) not in self.varying.sharded and node is not above.iter
+                ended = self._ended_apart(file, above, node, files=files)
+                return ended or (counted and self._rounds_apart(file, above.iter, files=files))
+            case ast.Try():
+                last = above.finalbody[:1]
+                ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
+                parts = not ended and any(_may_part(each, files=files) for each in above.handlers)
+                return parts and self._goes_on(above, set())
+            case ast.Match():
+                return self._apart(file, above.subject, files=files)
+            case ast.ExceptHandler():
+                return _may_run_apart(above, files=files)
+            case ast.Lambda():
+                return True
+        # What stands in an expression is lifted out of it, a call is not.
+        return isinstance(node, ast.Call) and self._calls_apart(file, above, node, files=files)
+
+    def _calls_apart(self, file: File, above: ast.AST, call: ast.Call, *, files: bool) -> bool:
+        """True for an expression that may run a call in it on some ranks only, or more often there."""
+        match above:
+            case ast.BoolOp():
+                before = itertools.takewhile(lambda each: each is not call and each not in chain(call), above.values)
                 return any(self._apart(file, each, files=files) for each in before)
-            if isinstance(above, ast.comprehension):
+            case ast.comprehension():
                 return any(self._apart(file, each, files=files) for each in above.ifs)
-            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 tests = [each for generator in above.generators for each in generator.ifs]
                 heads = [generator.iter for generator in above.generators]
                 return any(self._apart(file, each, files=files) for each in tests) or any(
                     self._rounds_apart(file, each, files=files) for each in heads
                 )
-        if isinstance(above, ast.ExceptHandler):
-            return _may_run_apart(above, files=files)
-        return isinstance(above, ast.Lambda)
+        return False
 
     def _ended_apart(self, file: File, loop: Loop, node: ast.AST, *, files: bool) -> bool:
         """True for a loop that a rank may leave after fewer rounds than another one, with what is in its body."""
@@ -245,18 +255,19 @@ class Ways:
         if isinstance(node, ast.While):
             return False
         for inner in ast.walk(node):
-            if isinstance(inner, (ast.Break, ast.Continue)):
-                loop = next(iter(loops_around(inner)), None)
-                if loop is None or loop in ast.walk(node) or not self._together(file, loop.body):
-                    continue
-                if not isinstance(inner, ast.Continue) or not self._skips_little(file, inner, loop):
+            match inner:
+                case ast.Break() | ast.Continue():
+                    loop = next(iter(loops_around(inner)), None)
+                    if loop is None or loop in ast.walk(node) or not self._together(file, loop.body):
+                        continue
+                    if not isinstance(inner, ast.Continue) or not self._skips_little(file, inner, loop):
+                        return True
+                case ast.Call() if last_name(inner.func) in ENDS and self._ends_alone(file, node, inner):
                     return True
-            elif isinstance(inner, ast.Call) and last_name(inner.func) in ENDS and self._ends_alone(file, node, inner):
-                return True
-            elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
-                rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
-                if enclosing_function(inner) is function and self._together(file, rest):
-                    return True
+                case ast.Return() if (function := enclosing_function(node)) is not None:
+                    rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
+                    if enclosing_function(inner) is function and self._together(file, rest):
+                        return True
         return False
 
     def _skips_little(self, file: File, node: ast.Continue, loop: Loop) -> bool:
@@ -269,18 +280,19 @@ class Ways:
         if self._together(file, rest):
             return False
         inside = [each for item in rest for each in ast.walk(item)]
-        names = [each for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)]
+        names: list[ast.Name] = []
+        for each in inside:
+            match each:
+                case ast.Break() | ast.Continue() | ast.Return() | ast.Global() | ast.Nonlocal():
+                    return False
+                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    return False
+                case ast.Call() if self.program.callee(file, each) is not None or last_name(each.func) in KEEPS:
+                    return False
+                case ast.Name(ctx=ast.Store() | ast.Del()):
+                    names.append(each)
         stored = {self.program.slot(file, each) for each in names}
         kept = set(map(id, inside))
-        for each in inside:
-            if isinstance(each, (ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)):
-                return False
-            if isinstance(each, (ast.Attribute, ast.Subscript)) and not isinstance(each.ctx, ast.Load):
-                return False
-            if isinstance(each, ast.Call) and (
-                self.program.callee(file, each) is not None or last_name(each.func) in KEEPS
-            ):
-                return False
         later = (each for name in {each.id for each in names} for each in file.scan.names.get(name, ()))
         read = (each for each in later if isinstance(each.ctx, ast.Load) and id(each) not in kept)
         return isinstance(loop, (ast.For, ast.AsyncFor)) and not any(
@@ -294,11 +306,12 @@ class Ways:
         """
         if not isinstance(node, ast.If) or not self.varying.in_training(file, node):
             return False
-        code = call.args[0] if call.args else None
-        failed = code is not None and not (isinstance(code, ast.Constant) and code.value in (0, None))
-        others = [each for item in node.body for each in ast.walk(item) if isinstance(each, ast.Call)]
+        match call.args:
+            case [] | [ast.Constant(value=0 | None), *_]:
+                return True
+        others = [each for item in node.body for each in inner_nodes(item, ast.Call)]
         works = [each for each in others if each is not call and self.program.callee(file, each) is not None]
-        return not failed or bool(works) or any(writes_file(file, each) for each in others)
+        return bool(works) or any(writes_file(file, each) for each in others)
 
     def _together(self, file: File, body: list[ast.stmt]) -> bool:
         """True for statements that make a step or a backward pass, or call what does."""
@@ -308,14 +321,13 @@ class Ways:
     def rates(self) -> Iterator[tuple[File, ast.expr]]:
         """Values that set a learning rate and differ between ranks."""
         for file, node in self.varying.nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-                scheduled = "sched" in last_name(node.func.value).lower() and bool(node.args)
-                if scheduled and self.varying.varies(file, node.args[0]):
-                    yield file, node.args[0]
-            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
-                key = target.slice
-                if isinstance(key, ast.Constant) and key.value == "lr" and self.varying.varies(file, node.value):
-                    yield file, node.value
+            match node:
+                case ast.Call(func=ast.Attribute(value=stepped, attr="step"), args=[rate, *_]):
+                    if "sched" in last_name(stepped).lower() and self.varying.varies(file, rate):
+                        yield file, rate
+                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value="lr")), *_], value=rate):
+                    if self.varying.varies(file, rate):
+                        yield file, rate
 
 
 def ways_through(
@@ -379,6 +391,9 @@ def _may_part(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
     """The same of one behind which the program goes on: it neither raises nor ends the program."""
     if not _may_run_apart(handler, files=files):
         return False
-    last = handler.body[-1]
-    call = last.value if isinstance(last, ast.Expr) else None
-    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in ENDS)
+    match handler.body[-1]:
+        case ast.Raise():
+            return False
+        case ast.Expr(value=ast.Call(func=func)):
+            return last_name(func) not in ENDS
+    return True

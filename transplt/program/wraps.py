@@ -12,7 +12,7 @@ from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
+from transplt.syntax.asks import begins, block_of, call_of, ends, inner_nodes, last_name, string_of
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -59,26 +59,36 @@ def find_wrap(models: Models, origin: Variable) -> Wrap | None:
     places = [index for node in setups if (index := lifted(node, block)) is not None and index < trains]
     if not places:
         return None
-    parallel = tuple(
-        call
-        for call in file.scan.calls
-        if file.names.qualified(call.func) in DATA_PARALLEL and _of_origin(program, file, call, origin)
-    )
+    parallel = tuple(_data_parallel(program, file, origin))
     name = text_of(file, stores[0][1])
-    for call in parallel:
-        stored = statement(call)
-        above = parent(stored)
-        on_cards = isinstance(above, ast.If) and above in block and stored in above.body and _asks_for_cards(above.test)
-        # Under another name, or with more to set up below, it is not clear which of them is trained.
-        on_cards = on_cards and bool(call.args) and _same_name(stored, call.args[0])
-        if (
-            (stored in block or on_cards)
-            and len(parallel) == 1
-            and call.args
-            and not isinstance(call.args[0], ast.Starred)
-        ):
-            return Wrap(file, origin, stored, name, parallel, in_place=True)
+    if len(parallel) == 1 and _stays_in(block, parallel[0]):
+        return Wrap(file, origin, statement(parallel[0]), name, parallel, in_place=True)
     return Wrap(file, origin, block[max(places)], name, parallel)
+
+
+def _data_parallel(program: Program, file: File, origin: Variable) -> Iterator[ast.Call]:
+    """The calls of DataParallel whose result a variable is given."""
+    for call in file.scan.calls:
+        if file.names.qualified(call.func) in DATA_PARALLEL:
+            stored = statement(call)
+            targets = stored.targets if isinstance(stored, ast.Assign) else []
+            if any(program.slot(file, target) == origin for target in targets):
+                yield call
+
+
+def _stays_in(block: list[ast.stmt], call: ast.Call) -> bool:
+    """True for a call of DataParallel that becomes the wrapper where it stands: in the block, or in one that runs on
+    every card. Under another name, or with more to set up below, it is not clear which of them is trained.
+    """
+    stored = statement(call)
+    if not call.args or isinstance(call.args[0], ast.Starred):
+        return False
+    if stored in block:
+        return True
+    match stored, parent(stored):
+        case ast.Assign(targets=[target, *_]), ast.If() as above if above in block and stored in above.body:
+            return _asks_for_cards(above.test) and ast.unparse(target) == ast.unparse(call.args[0])
+    return False
 
 
 def _other_names(program: Program, origin: Variable) -> Iterator[Variable]:
@@ -92,16 +102,13 @@ def _other_names(program: Program, origin: Variable) -> Iterator[Variable]:
             yield slot
 
 
-def _same_name(stored: ast.stmt, given: ast.expr) -> bool:
-    return isinstance(stored, ast.Assign) and ast.unparse(stored.targets[0]) == ast.unparse(given)
-
-
 def _asks_for_cards(test: ast.expr) -> bool:
     """True for `device == "cuda"`, `torch.cuda.is_available()`, `args.cuda`: so on every card, one or several."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-        return (string_of(test.comparators[0]) or "").startswith(("cuda", "npu"))
-    if isinstance(test, ast.Call):
-        return last_name(test.func) == "is_available"
+    match test:
+        case ast.Compare(ops=[ast.Eq()], comparators=[device]):
+            return (string_of(device) or "").startswith(("cuda", "npu"))
+        case ast.Call(func=func):
+            return last_name(func) == "is_available"
     return last_name(test).lower() in ("cuda", "use_cuda", "gpu", "use_gpu", "on_gpu", "npu", "use_npu")
 
 
@@ -133,12 +140,6 @@ def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
     return found
 
 
-def _of_origin(program: Program, file: File, call: ast.Call, origin: Variable) -> bool:
-    stored = statement(call)
-    targets = stored.targets if isinstance(stored, ast.Assign) else []
-    return any(program.slot(file, target) == origin for target in targets)
-
-
 def is_moved(models: Models, wrap: Wrap) -> bool:
     """True for a model that is seen to go to a card before it is wrapped: where it is made, set up or handed over."""
     program = models.program
@@ -154,7 +155,7 @@ def is_moved(models: Models, wrap: Wrap) -> bool:
     seen: set[ast.AST] = set()
     while pending:
         file, node = pending.pop()
-        for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
+        for call in inner_nodes(node, ast.Call):
             if goes_to_card(file.names, call):
                 return True
             callee = program.callee(file, call)
@@ -169,14 +170,10 @@ def buffers_apart(models: Models, origin: Variable) -> bool:
     """True when a model with buffers that training writes runs more than once in a step, as discriminators do."""
     if not any(b"BatchNorm" in other.source.utf8 for other in models.program.files):
         return False
-    for at, loop, _ in models.training.loops:
-        runs = 0
-        for node in ast.walk(loop):
-            if isinstance(node, ast.Call) and models.origin(at, node.func) == origin:
-                runs += 1
-        if runs > 1:
-            return True
-    return False
+    return any(
+        sum(models.origin(at, call.func) == origin for call in inner_nodes(loop, ast.Call)) > 1
+        for at, loop, _ in models.training.loops
+    )
 
 
 def may_have_buffers(models: Models, origin: Variable) -> bool:
@@ -189,8 +186,7 @@ def may_have_buffers(models: Models, origin: Variable) -> bool:
         program.callee(value.file, call) is None
         and not (value.file.names.qualified(call.func) or "torch.").startswith("torch.")
         for value in made
-        for call in ast.walk(value.node)
-        if isinstance(call, ast.Call)
+        for call in inner_nodes(value.node, ast.Call)
     )
 
 
