@@ -76,12 +76,13 @@ def _same_tensors(launches: list[Launch]) -> list[frozenset[str]]:
 def _viewed(node: ast.expr) -> ast.expr:
     """The tensor of which an argument is a view: `x` of `x[0].view(-1)`."""
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "data")):
-            node = node.value
-        else:
-            return node
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner):
+                node = inner
+            case ast.Attribute(value=inner, attr="T" | "mT" | "data"):
+                node = inner
+            case _:
+                return node
 
 
 def _meet(stored: frozenset[str], loaded: frozenset[str], same: list[frozenset[str]]) -> str:
@@ -170,17 +171,12 @@ def _roots(
     for name in own - found:
         for site in sites:
             if site.called is holder:
-                given = _given(site, name)
+                given = None  # what the call gives the parameter, where that is seen
+                if not any(isinstance(each, ast.Starred) for each in site.call.args):
+                    index = [each.name for each in site.called.parameters].index(name)
+                    given = site.call.args[index] if index < len(site.call.args) else keyword_of(site.call, name)
                 found |= _roots(site.caller, given, kernel, sites, depth + 1) if given is not None else {_AWAY}
     return found
-
-
-def _given(site: Site, name: str) -> ast.expr | None:
-    """What a call gives a parameter; None where that is not seen."""
-    if any(isinstance(each, ast.Starred) for each in site.call.args):
-        return None
-    index = [each.name for each in site.called.parameters].index(name)
-    return site.call.args[index] if index < len(site.call.args) else keyword_of(site.call, name)
 
 
 def _roots_in(kernel: Kernel, pointer: ast.expr) -> frozenset[str]:
@@ -189,27 +185,24 @@ def _roots_in(kernel: Kernel, pointer: ast.expr) -> frozenset[str]:
     seen: set[str] = set()
     pending: list[ast.expr] = [pointer]
     while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name):
-            if node.id in seen:
-                continue
-            seen.add(node.id)
-            values = _values(kernel, node.id)
-            if node.id in parameters:
-                if not _is_number(kernel, node.id):
-                    found.add(node.id)
-            elif None in values:
-                found.add(_AWAY)
-            pending += [value for value in values if value is not None]
-        elif isinstance(node, ast.BinOp):
-            if isinstance(node.op, (ast.Add, ast.Sub)):
+        match node := pending.pop():
+            case ast.Name() if node.id not in seen:
+                seen.add(node.id)
+                values = _values(kernel, node.id)
+                if node.id in parameters:
+                    if not _is_number(kernel, node.id):
+                        found.add(node.id)
+                elif None in values:
+                    found.add(_AWAY)
+                pending += [value for value in values if value is not None]
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
                 pending += [node.left, node.right]
-        elif isinstance(node, ast.IfExp):
-            pending += [node.body, node.orelse]
-        elif isinstance(node, ast.Subscript):
-            pending.append(node.value)
-        elif isinstance(node, ast.Call):
-            pending += _of_call(kernel, node, found)
+            case ast.IfExp():
+                pending += [node.body, node.orelse]
+            case ast.Subscript():
+                pending.append(node.value)
+            case ast.Call():
+                pending += _of_call(kernel, node, found)
     return frozenset(found)
 
 
@@ -221,20 +214,15 @@ def _of_call(kernel: Kernel, call: ast.Call, found: set[str]) -> list[ast.expr]:
     if name == "where":
         return call.args[1:3]
     if name in ("load", "atomic_add", "atomic_cas"):
-        if _as_pointer(call):
-            found.add(_AWAY)
+        above = parent(parent(call))
+        if isinstance(above, ast.Call) and "pointer_type" in ast.unparse(above):
+            found.add(_AWAY)  # `tl.load(p).to(tl.pointer_type(...))`: what is read is used as an address
         return []
     if name:
         return []
     if isinstance(call.func, ast.Attribute):
         return [call.func.value]
     return [*call.args, *(each.value for each in call.keywords)]
-
-
-def _as_pointer(call: ast.Call) -> bool:
-    """True for what is read from memory to be used as an address: `tl.load(p).to(tl.pointer_type(...))`."""
-    above = parent(parent(call))
-    return isinstance(above, ast.Call) and "pointer_type" in ast.unparse(above)
 
 
 def _values(kernel: Kernel, name: str) -> list[ast.expr | None]:
@@ -244,13 +232,14 @@ def _values(kernel: Kernel, name: str) -> list[ast.expr | None]:
         if not isinstance(node.ctx, ast.Store):
             continue
         value = assigned_value(node)
-        above = parent(node)
-        if value is None and isinstance(above, ast.AugAssign):
-            value = above.value
-        if value is None and isinstance(above, (ast.For, ast.AsyncFor)):
-            value = above.iter
-        if value is None and isinstance(above, (ast.Tuple, ast.List)):
-            value = _unpacked(above, node)
+        if value is None:
+            match above := parent(node):
+                case ast.AugAssign():
+                    value = above.value
+                case ast.For() | ast.AsyncFor():
+                    value = above.iter
+                case ast.Tuple() | ast.List():
+                    value = _unpacked(above, node)
         found.append(value)
     return found
 
@@ -271,11 +260,11 @@ def _is_number(kernel: Kernel, name: str) -> bool:
     for node in kernel.names(name):
         if not isinstance(node.ctx, ast.Load):
             continue
-        above = parent(node)
-        if isinstance(above, ast.BinOp) and not isinstance(above.op, (ast.Add, ast.Sub)):
-            return True
-        if isinstance(above, ast.Compare) and not any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops):
-            return True
-        if isinstance(above, ast.Call) and getattr(above.func, "id", "") == "range":
-            return True
+        match parent(node):
+            case ast.BinOp(op=op) if not isinstance(op, (ast.Add, ast.Sub)):
+                return True
+            case ast.Compare(ops=ops) if not any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops):
+                return True
+            case ast.Call(func=ast.Name(id="range")):
+                return True
     return False

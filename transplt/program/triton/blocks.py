@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass
+from math import prod
 
 from transplt.program.triton.kernels import Kernel
 from transplt.program.triton.launches import Grid, Launch
-from transplt.syntax.asks import string_of
+from transplt.syntax.asks import inner_nodes, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 
 #: Calls that give the same number each time, and do nothing else.
@@ -16,6 +17,9 @@ _PURE = frozenset("cdiv len min max int numel size stride ceil next_power_of_2 d
 #: What a number of programs is called that is the number of cores already.
 _CORES = ("multi_processor_count", "num_vectorcore", "num_aicore", "vector_core", "cube_core", "core_count", "core_num",
           "num_cores", "num_core", "sm_count", "num_sms", "num_sm", "gpu_eu_count")  # fmt: skip
+
+
+_CDIV = ("triton.cdiv", "triton.language.cdiv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,7 @@ def dimensions_of(kernel: Kernel, launches: list[Launch]) -> list[Dimension] | s
     for axis, every in enumerate(zip(*[each for each in sizes if each is not None], strict=True)):
         pairs = [*zip(launches, every, strict=True)]
         inside = {_inside(kernel, launch, node) for launch, node in pairs}
-        text = inside.pop() if len(inside) == 1 else ""
-        if text:
+        if len(inside) == 1 and (text := inside.pop()):
             found.append(Dimension(text))
             continue
         outside = [_at_launch(launch, node, axis) for launch, node in pairs]
@@ -54,10 +57,7 @@ def fills_the_cores(launch: Launch) -> bool:
         return False
     numbers = [each.value for each in sizes if isinstance(each, ast.Constant) and isinstance(each.value, int)]
     if len(numbers) == len(sizes):
-        total = 1
-        for each in numbers:
-            total *= each
-        return total <= 20
+        return prod(numbers) <= 20
     names = " ".join(_words(launch, node) for node in sizes).lower()
     return any(word in names for word in _CORES)
 
@@ -65,12 +65,11 @@ def fills_the_cores(launch: Launch) -> bool:
 def _words(launch: Launch, node: ast.expr) -> str:
     """The text of a size, with what its names are given."""
     found = [ast.unparse(node)]
-    for name in ast.walk(node):
-        if isinstance(name, ast.Name):
-            bound = launch.file.names.lookup(name.id, launch.file.scan.scope_of(name))
-            for each in bound[1] if bound is not None and bound[0].kind == "function" else ():
-                if isinstance(each.node, ast.Name) and not isinstance(statement(each.node), (ast.For, ast.With)):
-                    found.append(ast.unparse(statement(each.node)))
+    for name in inner_nodes(node, ast.Name):
+        bound = launch.file.names.lookup(name.id, launch.file.scan.scope_of(name))
+        for each in bound[1] if bound is not None and bound[0].kind == "function" else ():
+            if isinstance(each.node, ast.Name) and not isinstance(statement(each.node), (ast.For, ast.With)):
+                found.append(ast.unparse(statement(each.node)))
     return " ".join(found)
 
 
@@ -102,20 +101,16 @@ def _translated(kernel: Kernel, launch: Launch, grid: Grid, node: ast.expr) -> a
     given = _given(launch, node)
     if given and _is_steady(launch, grid, node):
         return ast.Name(given[0])
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
-        left, right = (_translated(kernel, launch, grid, each) for each in (node.left, node.right))
-        return None if left is None or right is None else ast.BinOp(left, node.op, right)
-    if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords and _is_cdiv(launch, node):
-        one, other = (_translated(kernel, launch, grid, each) for each in node.args)
-        if one is None or other is None:
-            return None
-        more = ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), ast.Constant(1))
-        return ast.BinOp(more, ast.FloorDiv(), other)
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv()):
+            left, right = (_translated(kernel, launch, grid, each) for each in (node.left, node.right))
+            return None if left is None or right is None else ast.BinOp(left, node.op, right)
+        case ast.Call(args=[size, block], keywords=[]) if launch.file.names.qualified(node.func) in _CDIV:
+            one, other = (_translated(kernel, launch, grid, each) for each in (size, block))
+            if one is not None and other is not None:
+                more = ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), ast.Constant(1))
+                return ast.BinOp(more, ast.FloorDiv(), other)
     return None
-
-
-def _is_cdiv(launch: Launch, call: ast.Call) -> bool:
-    return launch.file.names.qualified(call.func) in ("triton.cdiv", "triton.language.cdiv")
 
 
 def _given(launch: Launch, node: ast.expr) -> list[str]:
@@ -137,29 +132,23 @@ def _is_steady(launch: Launch, grid: Grid, node: ast.expr) -> bool:
     if made is statement(launch.call):
         return True
     lookup, file = launch.file.names.lookup, launch.file.scan
-    for name in _names(node):
+    for name in inner_nodes(node, ast.Name):
         there, here = lookup(name.id, file.scope_of(name)), lookup(name.id, file.scope_of(launch.call))
         if there is None or here is None or there[0] is not here[0]:
             return there is here
     if grid.meta:
         return True
     between = range(made.lineno, launch.call.lineno + 1)
-    attributes = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    attributes = {each.attr for each in inner_nodes(node, ast.Attribute)}
     if any(each.attr in attributes and each.lineno in between for each in file.stores):
         return False
-    return all(_set_before(launch, name, made) for name in _names(node))
-
-
-def _names(node: ast.expr) -> list[ast.Name]:
-    return [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-
-
-def _set_before(launch: Launch, name: ast.Name, made: ast.stmt) -> bool:
-    bound = launch.file.names.lookup(name.id, launch.file.scan.scope_of(name))
-    if bound is None or len(bound[1]) == 1:
-        return True
     loops = [each for each in chain(launch.call) if isinstance(each, (ast.For, ast.While)) and each not in chain(made)]
-    return not loops and all(getattr(each.node, "lineno", 0) < made.lineno for each in bound[1])
+    for name in inner_nodes(node, ast.Name):
+        bound = lookup(name.id, file.scope_of(name))
+        stores = bound[1] if bound is not None and len(bound[1]) != 1 else []
+        if stores and (loops or any(getattr(each.node, "lineno", 0) >= made.lineno for each in stores)):
+            return False
+    return True
 
 
 # --- beside the launch -----------------------------------------------------------------------------------------------
@@ -196,17 +185,11 @@ def _resolved(launch: Launch, grid: Grid, node: ast.expr) -> ast.expr | None:
 
     transformer = Given()
     made = transformer.visit(node)
-    lost = transformer.lost or any(name.id == grid.meta for name in _names(made))
+    lost = transformer.lost or any(name.id == grid.meta for name in inner_nodes(made, ast.Name))
     return None if lost or not isinstance(made, ast.expr) else made
 
 
 def _is_pure(node: ast.expr) -> bool:
-    for each in ast.walk(node):
-        if isinstance(each, (ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda)):
-            return False
-        if isinstance(each, ast.Call):
-            func = each.func
-            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-            if name not in _PURE:
-                return False
-    return True
+    if any(isinstance(each, (ast.Await, ast.Yield, ast.NamedExpr, ast.Lambda)) for each in ast.walk(node)):
+        return False
+    return all(last_name(call.func) in _PURE for call in inner_nodes(node, ast.Call))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.program.triton.kernels import Kernel, operation
-from transplt.syntax.asks import block_of, own_nodes, string_of
+from transplt.syntax.asks import block_of, inner_nodes, is_none, own_nodes, string_of
 from transplt.syntax.scan import chain, parent, statement
 
 
@@ -85,21 +84,18 @@ def _change(kernel: Kernel, name: str, looped: list[ast.stmt]) -> Change:
     plain = isinstance(line, ast.Assign) and line.targets == [store]
     added = isinstance(line, ast.AugAssign) and isinstance(line.op, (ast.Add, ast.Sub))
     around = [each for each in chain(line) if each is not kernel.node and isinstance(each, ast.stmt)]
-    branches = all(isinstance(each, ast.If) for each in around[: _depth(around, kernel)])
+    inside = sum(kernel.holds(each) for each in around)
+    branches = all(isinstance(each, ast.If) for each in around[:inside])
     if isinstance(line, (ast.Assign, ast.AugAssign)) and (plain or added) and branches:
         block = block_of(line)
         behind = [inner for each in block[block.index(line) + 1 :] for inner in ast.walk(each)]
         later = [each for each in uses if each.lineno > (line.end_lineno or line.lineno)]
+        # Tests that are the same for all blocks: a place under them all is reached only where the line is.
         known = _fixed_tests(kernel, line)
-        if all(any(each is inner for inner in behind) or _also_under(kernel, known, each) for each in later):
+        apart = [each for each in later if not any(each is inner for inner in behind)]
+        if all(known and {*known} <= {*(_fixed_tests(kernel, each, among=True) or ())} for each in apart):
             return Change(name, line, [store, *later] if plain else later)
     return Change(name, None, uses)
-
-
-def _also_under(kernel: Kernel, known: list[str] | None, node: ast.AST) -> bool:
-    """True for a place that is reached only where some tests hold that are the same for all blocks."""
-    here = _fixed_tests(kernel, node, among=True)
-    return bool(known) and here is not None and set(known or ()) <= set(here)
 
 
 def _fixed_tests(kernel: Kernel, node: ast.AST, *, among: bool = False) -> list[str] | None:
@@ -121,20 +117,15 @@ def _fixed_tests(kernel: Kernel, node: ast.AST, *, among: bool = False) -> list[
 
 def _is_fixed(kernel: Kernel, test: ast.expr) -> bool:
     """True for a test of constexprs, or of whether a parameter is None."""
-    if isinstance(test, ast.BoolOp):
-        return all(_is_fixed(kernel, each) for each in test.values)
-    if isinstance(test, ast.UnaryOp):
-        return _is_fixed(kernel, test.operand)
-    if isinstance(test, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops):
-        return all(isinstance(each, ast.Constant) for each in test.comparators)
-    names = [each for each in ast.walk(test) if isinstance(each, ast.Name)]
-    calls = any(isinstance(each, ast.Call) for each in ast.walk(test))
-    return not calls and bool(names) and all(each.id in kernel.constexprs for each in names)
-
-
-def _depth(around: Sequence[ast.AST], kernel: Kernel) -> int:
-    """How many of the statements around one stand inside of the kernel."""
-    return sum(kernel.holds(each) for each in around if isinstance(each, ast.stmt))
+    match test:
+        case ast.BoolOp():
+            return all(_is_fixed(kernel, each) for each in test.values)
+        case ast.UnaryOp():
+            return _is_fixed(kernel, test.operand)
+        case ast.Compare(ops=ops) if all(isinstance(op, (ast.Is, ast.IsNot)) for op in ops):
+            return all(isinstance(each, ast.Constant) for each in test.comparators)
+    names = {each.id for each in inner_nodes(test, ast.Name)}
+    return not any(inner_nodes(test, ast.Call)) and bool(names) and names <= kernel.constexprs
 
 
 def _may_be_none(kernel: Kernel, name: str) -> bool:
@@ -142,7 +133,7 @@ def _may_be_none(kernel: Kernel, name: str) -> bool:
     default = next((each.default for each in kernel.parameters if each.name == name), None)
     tests = (parent(each) for each in kernel.names(name))
     asked = any(isinstance(each, ast.Compare) and isinstance(each.ops[0], (ast.Is, ast.IsNot)) for each in tests)
-    return asked or (isinstance(default, ast.Constant) and default.value is None)
+    return asked or is_none(default)
 
 
 def _ending_in(node: ast.stmt, line: ast.Return) -> list[ast.If]:
@@ -166,19 +157,22 @@ def _two_types(above: list[ast.stmt], test: ast.stmt, last: ast.If, rest: list[a
 
 def stored_in(node: ast.AST) -> set[str]:
     """The names that a statement gives a value."""
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {each.id for each in inner_nodes(node, ast.Name) if isinstance(each.ctx, ast.Store)}
 
 
 def _kept(statements: list[ast.stmt]) -> set[str]:
     """The names that statements set; what loops alone set does not outlive them in Triton."""
     found: set[str] = set()
     for each in statements:
-        if isinstance(each, (ast.For, ast.While)):
-            continue
-        if isinstance(each, (ast.If, ast.With)):
-            found |= _kept(each.body) | (_kept(each.orelse) if isinstance(each, ast.If) else set())
-        else:
-            found |= stored_in(each)
+        match each:
+            case ast.For() | ast.While():
+                pass
+            case ast.If():
+                found |= _kept(each.body) | _kept(each.orelse)
+            case ast.With():
+                found |= _kept(each.body)
+            case _:
+                found |= stored_in(each)
     return found
 
 
@@ -187,7 +181,7 @@ def _stays_above(kernel: Kernel, statements: list[ast.stmt], index: int) -> bool
     node = statements[index]
     if not isinstance(node, (ast.Assign, ast.AnnAssign)):
         return False
-    operations = {operation(kernel.file, each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+    operations = {operation(kernel.file, each.func) for each in inner_nodes(node, ast.Call)}
     if "program_id" in operations or any(each.startswith("atomic_") for each in operations):
         return False
     mine = stored_in(node)

@@ -42,21 +42,27 @@ def block_of_elements(kernel: Kernel, reach: Reach) -> Block | str:
             return f"tl.{name} takes all of a block together"
     for holder in reach.kernels:
         for node in (inner for line in holder.node.body for inner in ast.walk(line)):
-            if isinstance(node, (ast.For, ast.While)):
-                return "it has a loop"
-            if isinstance(node, ast.Return) and holder is kernel:
-                return "it returns early"
-            if isinstance(node, (ast.Subscript, ast.Lambda)):
-                return "it changes the shape of its block"
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not operation(
-                holder.file, node.func
-            ) and holder.file.names.qualified(node.func) is None and node.func.attr not in _METHODS:  # fmt: skip
-                return f"{node.func.attr} may take all of a block together"
+            match node:
+                case ast.For() | ast.While():
+                    return "it has a loop"
+                case ast.Return() if holder is kernel:
+                    return "it returns early"
+                case ast.Subscript() | ast.Lambda():
+                    return "it changes the shape of its block"
+                case ast.Call(func=ast.Attribute(attr=name) as func) if name not in _METHODS:
+                    if not operation(holder.file, func) and holder.file.names.qualified(func) is None:
+                        return f"{name} may take all of a block together"
     return _block(kernel, ranges)
 
 
 def _block(kernel: Kernel, ranges: list[ast.Call]) -> Block | str:
-    sizes = {_size(kernel, call) for call in ranges}
+    sizes = set[str]()
+    for call in ranges:
+        match call:
+            case ast.Call(args=[ast.Constant(value=0), ast.Name(id=name)], keywords=[]) if name in kernel.constexprs:
+                sizes.add(name)
+            case _:
+                sizes.add("")
     size = sizes.pop() if len(sizes) == 1 else ""
     if not size:
         return "it has several blocks"
@@ -74,13 +80,6 @@ def _block(kernel: Kernel, ranges: list[ast.Call]) -> Block | str:
         if name == "store" and not (call.args and _reads(call.args[0], of_block, ranges)):
             return "it stores something else than its block"
     return Block(ranges, size, statements)
-
-
-def _size(kernel: Kernel, call: ast.Call) -> str:
-    if len(call.args) != 2 or call.keywords or not (isinstance(call.args[0], ast.Constant) and call.args[0].value == 0):
-        return ""
-    end = call.args[1]
-    return end.id if isinstance(end, ast.Name) and end.id in kernel.constexprs else ""
 
 
 def _counted(statements: list[ast.stmt], ranges: list[ast.Call]) -> set[str]:

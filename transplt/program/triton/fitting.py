@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import prod
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.triton.live import Lives, Peak
@@ -113,9 +114,7 @@ def _growing(
     peak = peak_of(large)
     if peak.node is None or not all(_doubles(peak_of, large, name) for name in growing):
         return None
-    limit = 1
-    for name in growing:
-        limit *= ranges[name].most or _LARGEST
+    limit = prod(ranges[name].most or _LARGEST for name in growing)
     start = _from(peak_of, {**known, **least}, growing, peak.bytes, room)
     if not start or start > min(limit, _LARGEST):
         return None

@@ -106,13 +106,14 @@ def _dimension(launch: Launch, node: ast.expr, config: Config | None) -> Dimensi
 
 def _is_size(node: ast.expr) -> bool:
     """True for names, entries of shapes and their products, and for `x.numel()`."""
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Mult) and _is_size(node.left) and _is_size(node.right)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size") and len(node.args) < 2
-    return isinstance(node, (ast.Name, ast.Attribute))
+    match node:
+        case ast.BinOp(op=ast.Mult()):
+            return _is_size(node.left) and _is_size(node.right)
+        case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Name() | ast.Attribute():
+            return True
+        case ast.Call(func=ast.Attribute(attr="numel" | "size"), args=[] | [_]):
+            return True
+    return False
 
 
 def _divided(launch: Launch, node: ast.expr) -> tuple[ast.expr, ast.expr, bool] | None:
@@ -120,14 +121,14 @@ def _divided(launch: Launch, node: ast.expr) -> tuple[ast.expr, ast.expr, bool] 
 
     With True for `n // block`, which leaves the rest out.
     """
-    if isinstance(node, ast.Call) and len(node.args) == 2:
-        called = launch.file.names.qualified(node.func) or ""
-        return (node.args[0], node.args[1], False) if called in _CDIV or last_name(node.func) == "cdiv" else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-        size = node.left
-        while isinstance(size, ast.BinOp) and isinstance(size.op, (ast.Add, ast.Sub)):
-            size = size.left
-        return size, node.right, size is node.left
+    match node:
+        case ast.Call(func=func, args=[size, block]):
+            called = launch.file.names.qualified(func) in _CDIV or last_name(func) == "cdiv"
+            return (size, block, False) if called else None
+        case ast.BinOp(left=size, op=ast.FloorDiv(), right=block):
+            while isinstance(size, ast.BinOp) and isinstance(size.op, (ast.Add, ast.Sub)):
+                size = size.left
+            return size, block, size is node.left
     return None
 
 
@@ -149,11 +150,9 @@ def _block(launch: Launch, node: ast.expr, config: Config | None) -> tuple[int |
 
 def _meta_name(launch: Launch, node: ast.expr) -> str:
     """`BLOCK` of `meta["BLOCK"]`, and of `meta.get("BLOCK")`."""
-    grid = launch.grid
-    if grid is None or not grid.meta:
-        return ""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == grid.meta:
-        return string_of(node.slice) or ""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=key) if launch.grid is not None and name == launch.grid.meta:
+            return string_of(key) or ""
     return ""
 
 
@@ -168,21 +167,21 @@ def _number(launch: Launch, node: ast.expr, depth: int = 4) -> int | None:
             parameter = next((each for each in launch.kernel.parameters if each.name == name), None)
             given = parameter.default if parameter is not None and not launch.kernel.configs else None
         return None if given is None else _number(launch, given, depth - 1)
-    value = behind(launch.file, node)
-    if isinstance(value, ast.Constant):
-        return value.value if type(value.value) is int else None
-    if isinstance(value, ast.BinOp):
-        left, right = (_number(launch, each, depth - 1) for each in (value.left, value.right))
-        if left is None or right is None:
-            return None
-        if isinstance(value.op, ast.Mult):
-            return left * right
-        if isinstance(value.op, ast.FloorDiv) and right:
-            return left // right
-        return left**right if isinstance(value.op, ast.Pow) and 0 <= right < 64 and left == 2 else None
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "min":
-        numbers = [found for each in value.args if (found := _number(launch, each, depth - 1)) is not None]
-        return min(numbers) if numbers else None
+    match behind(launch.file, node):
+        case ast.Constant(value=value):
+            return value if type(value) is int else None
+        case ast.BinOp(left=one, op=op, right=other):
+            left, right = (_number(launch, each, depth - 1) for each in (one, other))
+            match op, left, right:
+                case ast.Mult(), int(), int():
+                    return left * right
+                case ast.FloorDiv(), int(), int() if right:
+                    return left // right
+                case ast.Pow(), 2, int() if 0 <= right < 64:
+                    return 1 << right
+        case ast.Call(func=ast.Name(id="min"), args=every):
+            numbers = (_number(launch, each, depth - 1) for each in every)
+            return min((each for each in numbers if each is not None), default=None)
     return None
 
 

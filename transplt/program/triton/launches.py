@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.flow.facts import ProjectFacts
 from transplt.program.programs import programs_of
 from transplt.program.triton.kernels import Kernel, behind, function_behind, kernel_at, kernel_named
-from transplt.syntax.asks import block_of, keyword_of, last_name
+from transplt.syntax.asks import block_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import chain, statement
@@ -153,7 +153,7 @@ def grid_of(file: File, node: ast.expr) -> Grid:
     made = nearest if isinstance(nearest, ast.FunctionDef) else function_behind(file, value)
     value = nearest if isinstance(nearest, ast.expr) else value
     if made is not None:
-        returns = [each for each in ast.walk(made) if isinstance(each, ast.Return)]
+        returns = list(inner_nodes(made, ast.Return))
         given = returns[0].value if len(returns) == 1 else None
         meta = made.args.args[0].arg if made.args.args else ""
         return Grid(node, None if given is None else _dimensions(file, given), meta)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from transplt.program.triton.kernels import below, nodes_in
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import WIDTHS, Size
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import inner_nodes, last_name
 from transplt.syntax.scan import statement
 
 
@@ -128,7 +128,12 @@ class Lives:
         after = self._after.get(id(node), 0)
         alive = after | self._reads(node)
         for target in _targets(node):
-            twice = depth > 0 and isinstance(node, ast.Assign) and _is_read(node.value)
+            twice = (
+                depth > 0
+                and isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Call)
+                and last_name(node.value.func) == "load"
+            )
             kind = _NONE if target.id in self._outside else self._kind(target)
             variable = self._variable(target.id)
             self._stores |= 1 << variable if kind else 0
@@ -255,10 +260,6 @@ def _bits(number: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _is_read(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) == "load"
-
-
 def _in_order(body: list[ast.stmt], depth: int) -> Iterator[tuple[ast.stmt, int]]:
     for node in body:
         yield node, depth
@@ -309,7 +310,7 @@ def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
         if isinstance(left, ast.Name) and each.given["input"].is_tile:
             node = statement(each.node)
             inside = {id(part) for part in ast.walk(each.node)}
-            names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == left.id]
+            names = [part for part in inner_nodes(node, ast.Name) if part.id == left.id]
             again = any(id(part) not in inside and isinstance(part.ctx, ast.Load) for part in names)
             stored = any(isinstance(part.ctx, ast.Store) for part in names)
             if again or (lives.is_read_after(node, left.id) and not stored):

@@ -15,11 +15,9 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.triton.addresses import Access, Site, conflict_of
 from transplt.program.triton.kernels import Kernel, function_behind, kernel_at, operation
 from transplt.program.triton.launches import Launch, behind_import, kernel_behind
-from transplt.syntax.asks import keyword_of, last_name
-from transplt.syntax.files import File
+from transplt.syntax.asks import inner_nodes, keyword_of, root_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
-from transplt.syntax.scopes import Binding
 
 #: Operations by which programs lock each other out or take turns, whatever is done with the result.
 _LOCKS = frozenset({"atomic_cas", "atomic_xchg"})
@@ -70,10 +68,8 @@ def _is_known(kernel: Kernel, call: ast.Call) -> bool:
     if full is not None:
         return full.startswith("triton.")
     if isinstance(func, ast.Attribute):
-        root = func.value
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name):
+        root = root_name(func)
+        if root is None:
             return True
         owner = names.lookup(root.id, kernel.file.scan.scope_of(root))
         return owner is not None and owner[0].kind == "function"
@@ -97,27 +93,19 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
     found: list[Kernel] = []
     for binding in bindings:
         value = assigned_value(binding.node)
-        made = function_behind(other, value) if value is not None else binding.node
-        one = kernel_at(other, made)
-        kernels = [] if one is None else [one]
-        if not kernels and not _is_of_triton(other, binding):
+        one = kernel_at(other, function_behind(other, value) if value is not None else binding.node)
+        full = binding.target if value is None else other.names.qualified(value) or ""
+        if one is not None:
+            found.append(one)
+        elif not full.startswith("triton."):  # that of something of Triton
             return None
-        found += kernels
     return found if bindings else None
-
-
-def _is_of_triton(file: File, binding: Binding) -> bool:
-    """True for a name that stands for something of Triton."""
-    if binding.kind == "import":
-        return binding.target.startswith("triton.")
-    value = assigned_value(binding.node)
-    return value is not None and (file.names.qualified(value) or "").startswith("triton.")
 
 
 def order_matters(kernel: Kernel, reach: Reach, launches: list[Launch]) -> str:
     """Why the programs of a kernel may not run in a loop; empty where they may."""
     for holder, call in reach.unknown:
-        return f"it calls {_named(holder, call)}, which is not in sight"
+        return f"it calls {holder.file.source.slice(*holder.file.source.extent(call.func))}, which is not in sight"
     for holder, call, name in reach.calls():
         if name == "num_programs":
             return "it asks for the number of its programs already"
@@ -127,35 +115,26 @@ def order_matters(kernel: Kernel, reach: Reach, launches: list[Launch]) -> str:
             return f"its programs wait for each other or take turns (tl.{name})"
         if name.startswith("atomic_") and not isinstance(parent(call), ast.Expr):
             return f"what it does depends on the result of tl.{name}, and so on the order of its programs"
-        if name == "inline_asm_elementwise" and not _is_pure(call):
+        pure = keyword_of(call, "is_pure")
+        if name == "inline_asm_elementwise" and not (isinstance(pure, ast.Constant) and pure.value is True):
             return f"what tl.{name} waits for is not known"
     for holder in reach.kernels:
-        if any(_waits(holder, loop) for loop in ast.walk(holder.node) if isinstance(loop, ast.While)):
+        if any(_waits(holder, loop) for loop in inner_nodes(holder.node, ast.While)):
             return "its programs wait for each other in a loop"
     return conflict_of([*_accesses(reach)], kernel, reach.sites, launches)
 
 
-def _is_pure(call: ast.Call) -> bool:
-    given = keyword_of(call, "is_pure")
-    return isinstance(given, ast.Constant) and given.value is True
-
-
-def _named(kernel: Kernel, call: ast.Call) -> str:
-    return kernel.file.source.slice(*kernel.file.source.extent(call.func))
-
-
 def _waits(kernel: Kernel, loop: ast.While) -> bool:
     """True for a loop that reads memory until something is there."""
-    tested = {name.id for name in ast.walk(loop.test) if isinstance(name, ast.Name)}
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and operation(kernel.file, node.func) == "load":
+    tested = {name.id for name in inner_nodes(loop.test, ast.Name)}
+    for node in inner_nodes(loop, ast.Call):
+        if operation(kernel.file, node.func) == "load":
             above: ast.AST = node
             while not isinstance(above, (ast.stmt, ast.While)):
                 above = parent(above)
             if above is loop:
                 return True
-            targets = {name.id for name in ast.walk(above) if isinstance(name, ast.Name) and
-                       isinstance(name.ctx, ast.Store)}  # fmt: skip
+            targets = {name.id for name in inner_nodes(above, ast.Name) if isinstance(name.ctx, ast.Store)}
             if tested & targets:
                 return True
     return False
@@ -170,7 +149,6 @@ def _accesses(reach: Reach) -> Iterator[Access]:
             yield Access(kernel, pointer, writes=name != "load", adds=name.startswith("atomic_"))
     for kernel in reach.kernels:
         for call in kernel.every_call():
-            if last_name(call.func) in ("load", "store") and not operation(
-                kernel.file, call.func
-            ) and isinstance(call.func, ast.Attribute):  # fmt: skip
-                yield Access(kernel, call.func.value, writes=call.func.attr == "store")
+            match call.func:
+                case ast.Attribute(value=pointer, attr="load" | "store") if not operation(kernel.file, call.func):
+                    yield Access(kernel, pointer, writes=call.func.attr == "store")

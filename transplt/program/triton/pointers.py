@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.triton.kernels import Kernel, nodes_in, operation
 from transplt.program.triton.operations import ATOMICS
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import inner_nodes, keyword_of
 
 #: Operations that take a pointer first, and the name of that parameter.
 _THROUGH = {
@@ -69,7 +69,7 @@ def whole_constexprs(kernel: Kernel) -> set[str]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
             holders = [node.left, node.right]
         for holder in holders:
-            found |= {each.id for each in ast.walk(holder) if isinstance(each, ast.Name)}
+            found |= {each.id for each in inner_nodes(holder, ast.Name)}
     return found & names
 
 

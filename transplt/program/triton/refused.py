@@ -9,8 +9,9 @@ from itertools import pairwise
 
 from transplt.program.triton.operations import ATOMICS, Operation
 from transplt.program.triton.tiles import Model
-from transplt.program.triton.values import Kind, Value
+from transplt.program.triton.values import Kind
 from transplt.rules.triton import refuses
+from transplt.syntax.asks import inner_nodes
 from transplt.syntax.scan import chain
 
 #: Reads and writes, and what makes the pointers that they go through.
@@ -68,22 +69,14 @@ def refused_operations(model: Model, card: str) -> Iterator[Refused]:
     for each in model.operations:
         if each.name in ACCESSES or each.name in ATOMICS or each.name in _NOT_HERE:
             continue
-        for value in (*_computed(each), *([each.result] if _names_type(each) else [])):
+        computed = [value for name, value in each.given.items() if name not in _BESIDE and value.kind is Kind.TILE]
+        tiles = [value for value in computed if not value.weak]
+        if each.name in ("cast", "zeros", "zeros_like", "full"):
+            tiles.append(each.result)
+        for value in tiles:
             if value.is_tile and refuses(each.name, value.dtype, card):
                 yield Refused(each, value.dtype)
                 break
-
-
-def _computed(each: Operation) -> list[Value]:
-    return [
-        value
-        for name, value in each.given.items()
-        if name not in _BESIDE and value.kind is Kind.TILE and not value.weak
-    ]
-
-
-def _names_type(each: Operation) -> bool:
-    return each.name in ("cast", "zeros", "zeros_like", "full")
 
 
 def condition_of(model: Model, nodes: list[ast.expr | ast.stmt]) -> str:
@@ -97,7 +90,7 @@ def _conditions(model: Model, node: ast.AST) -> frozenset[str]:
         if above is model.kernel.node:
             break
         if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-            read = {each.id for each in ast.walk(above.test) if isinstance(each, ast.Name)}
+            read = {each.id for each in inner_nodes(above.test, ast.Name)}
             found |= read & names if read <= names else set()
     return frozenset(found)
 

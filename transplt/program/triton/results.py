@@ -135,21 +135,9 @@ def _read(pointer: Value) -> Value:
     return replace(found, scattered=axes(found.shape)) if whole else found
 
 
-def _load(given: dict[str, Value], call: ast.Call) -> Value:
-    return _read(given.get("pointer", UNKNOWN))
-
-
-def _descriptor_load(given: dict[str, Value], call: ast.Call) -> Value:
-    return _read(given.get("desc", UNKNOWN))
-
-
 def _block_pointer(given: dict[str, Value], call: ast.Call) -> Value:
     base = given.get("base", UNKNOWN)
     return Value(Kind.BLOCK_POINTER, base.dtype, shape_of(given.get("block_shape")), base=base.base)
-
-
-def _advance(given: dict[str, Value], call: ast.Call) -> Value:
-    return given.get("base", UNKNOWN)
 
 
 def _arange(given: dict[str, Value], call: ast.Call) -> Value:
@@ -321,21 +309,8 @@ def _flat(given: dict[str, Value], call: ast.Call) -> Value:
     return with_shape(first, (first.count,)) if first.kind is Kind.TILE else UNKNOWN
 
 
-def _gather(given: dict[str, Value], call: ast.Call) -> Value:
-    return tile(given.get("index", UNKNOWN).shape, given.get("src", UNKNOWN).dtype)
-
-
-def _counts(given: dict[str, Value], call: ast.Call) -> Value:
-    bins = given.get("num_bins", UNKNOWN)
-    return tile((bins.size,), "int32")
-
-
 def _random(given: dict[str, Value], call: ast.Call) -> Value:
     return tile(given.get("offset", UNKNOWN).shape, "float32")
-
-
-def _random_integers(given: dict[str, Value], call: ast.Call) -> Value:
-    return tile(given.get("offset", UNKNOWN).shape, "int32")
 
 
 def _assembly(given: dict[str, Value], call: ast.Call) -> Value:
@@ -354,12 +329,17 @@ def _top(given: dict[str, Value], call: ast.Call) -> Value:
 
 
 _RULES: dict[str, Callable[[dict[str, Value], ast.Call], Value]] = {
-    "load": _load, "load_tensor_descriptor": _descriptor_load, "make_block_ptr": _block_pointer,
-    "make_tensor_descriptor": _block_pointer, "advance": _advance, "arange": _arange, "zeros": _made, "full": _made,
+    "load": lambda given, call: _read(given.get("pointer", UNKNOWN)),
+    "load_tensor_descriptor": lambda given, call: _read(given.get("desc", UNKNOWN)),
+    "advance": lambda given, call: given.get("base", UNKNOWN),
+    "gather": lambda given, call: tile(given.get("index", UNKNOWN).shape, given.get("src", UNKNOWN).dtype),
+    "histogram": lambda given, call: tile((given.get("num_bins", UNKNOWN).size,), "int32"),
+    "randint": lambda given, call: tile(given.get("offset", UNKNOWN).shape, "int32"),
+    "make_block_ptr": _block_pointer, "make_tensor_descriptor": _block_pointer, "arange": _arange, "zeros": _made,
+    "full": _made,
     "zeros_like": _like, "cast": _cast, "to": _cast, "dot": _dot, "dot_scaled": _dot_scaled, "sum": _sum,
     "xor_sum": _sum, "max": _extreme, "min": _extreme, "argmax": _place, "argmin": _place, "reduce": _reduce,
     "where": _where, "reshape": _reshaped, "view": _reshaped, "broadcast_to": _broadcast_to, "trans": _turned,
     "permute": _turned, "expand_dims": _expanded, "join": _join, "split": _split, "interleave": _wider, "cat": _wider,
-    "ravel": _flat, "gather": _gather, "histogram": _counts, "rand": _random, "randn": _random,
-    "randint": _random_integers, "inline_asm_elementwise": _assembly, "topk": _top,
+    "ravel": _flat, "rand": _random, "randn": _random, "inline_asm_elementwise": _assembly, "topk": _top,
 }  # fmt: skip

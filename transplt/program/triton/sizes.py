@@ -9,12 +9,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from transplt.flow.facts import ProjectFacts
 from transplt.program.triton.elements import launches_of
 from transplt.program.triton.kernels import Config, Kernel, behind, function_behind, operation
 from transplt.program.triton.launches import Launch
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import inner_nodes, last_name
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
 
@@ -144,9 +145,7 @@ def _of_config(file: File, config: Config) -> Iterator[dict[str, Range]]:
                     continue
                 turns.append([dict(_turn(file, each.target, value)) for value in values.elts])
         above = above._parent  # type: ignore[attr-defined]
-    count = 1
-    for turn in turns:
-        count *= len(turn)
+    count = prod(map(len, turns))
     for combined in product(*turns) if count <= _MOST else ():
         known = {name: value for each in combined for name, value in each.items()}
         yield {
@@ -168,18 +167,18 @@ def range_of(file: File, node: ast.expr, depth: int = 0) -> Range:
     """What a whole number of the program around a kernel can be."""
     if depth > _DEEPEST:
         return ANY
-    if isinstance(node, ast.Constant):
-        whole = type(node.value) is int and node.value >= 0
-        return Range(node.value, node.value) if whole and isinstance(node.value, int) else ANY
-    if isinstance(node, ast.Name):
-        return _variable(file, node, depth)
-    if isinstance(node, ast.IfExp):
-        return _either(range_of(file, node.body, depth + 1), range_of(file, node.orelse, depth + 1))
-    if isinstance(node, ast.BinOp):
-        one, other = range_of(file, node.left, depth + 1), range_of(file, node.right, depth + 1)
-        return _together(node.op, one, other)
-    if isinstance(node, ast.Call):
-        return _called(file, node, depth)
+    match node:
+        case ast.Constant(value=int() as value) if type(value) is int and value >= 0:
+            return Range(value, value)
+        case ast.Name():
+            return _variable(file, node, depth)
+        case ast.IfExp():
+            return _either(range_of(file, node.body, depth + 1), range_of(file, node.orelse, depth + 1))
+        case ast.BinOp():
+            one, other = range_of(file, node.left, depth + 1), range_of(file, node.right, depth + 1)
+            return _together(node.op, one, other)
+        case ast.Call():
+            return _called(file, node, depth)
     return ANY
 
 
@@ -212,7 +211,7 @@ def _part(file: File, value: ast.expr, index: int) -> ast.expr | None:
     """One part of a tuple, also of one that a function of the file returns."""
     if isinstance(value, ast.Call):
         made = function_behind(file, value.func)
-        returned = [] if made is None else [each.value for each in ast.walk(made) if isinstance(each, ast.Return)]
+        returned = [] if made is None else [each.value for each in inner_nodes(made, ast.Return)]
         if len(returned) != 1 or returned[0] is None:
             return None
         value = returned[0]
@@ -239,7 +238,7 @@ def _called(file: File, node: ast.Call, depth: int) -> Range:
     if name == "int" and len(given) == 1:
         return given[0]
     made = function_behind(file, node.func)
-    returned = [] if made is None else [each.value for each in ast.walk(made) if isinstance(each, ast.Return)]
+    returned = [] if made is None else [each.value for each in inner_nodes(made, ast.Return)]
     if len(returned) == 1 and returned[0] is not None and not isinstance(returned[0], ast.Tuple):
         return range_of(file, returned[0], depth + 1)
     return ANY
@@ -247,26 +246,22 @@ def _called(file: File, node: ast.Call, depth: int) -> Range:
 
 def _together(op: ast.operator, one: Range, other: Range) -> Range:
     grows = one.grows or other.grows
-    if isinstance(op, ast.Mult):
-        return Range(one.least * other.least, _most(one, other, lambda a, b: a * b), grows)
-    if isinstance(op, ast.Add):
-        return Range(one.least + other.least, _most(one, other, lambda a, b: a + b), grows)
-    if isinstance(op, ast.FloorDiv) and other.known:
-        return Range(one.least // other.known, None if one.most is None else one.most // other.known, grows)
-    if isinstance(op, ast.FloorDiv):
-        return Range(0, one.most, grows)
-    if isinstance(op, ast.Pow) and one.known is not None and other.known is not None and other.known < 40:
-        return Range(one.known**other.known, one.known**other.known)
-    if isinstance(op, ast.LShift) and one.known is not None and other.known is not None and other.known < 40:
-        return Range(one.known << other.known, one.known << other.known)
+    match op, one.known, other.known:
+        case ast.Mult(), _, _:
+            most = None if one.most is None or other.most is None else one.most * other.most
+            return Range(one.least * other.least, most, grows)
+        case ast.Add(), _, _:
+            most = None if one.most is None or other.most is None else one.most + other.most
+            return Range(one.least + other.least, most, grows)
+        case ast.FloorDiv(), _, divisor if divisor:
+            return Range(one.least // divisor, None if one.most is None else one.most // divisor, grows)
+        case ast.FloorDiv(), _, _:
+            return Range(0, one.most, grows)
+        case ast.Pow(), int() as base, int() as exponent if exponent < 40:
+            return Range(base**exponent, base**exponent)
+        case ast.LShift(), int() as number, int() as bits if bits < 40:
+            return Range(number << bits, number << bits)
     return ANY
-
-
-def _most(one: Range, other: Range, of: object) -> int | None:
-    if one.most is None or other.most is None:
-        return None
-    found: int = of(one.most, other.most)  # type: ignore[operator]
-    return found
 
 
 def _either(one: Range, other: Range) -> Range:

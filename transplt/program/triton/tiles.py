@@ -35,7 +35,7 @@ from transplt.program.triton.values import (
     scalar,
     with_shape,
 )
-from transplt.syntax.asks import begins, last_name
+from transplt.syntax.asks import begins, is_none, last_name
 
 #: Calls of functions in functions up to which they are read.
 _DEEPEST = 4
@@ -103,34 +103,33 @@ class _Reading:
             self._statement(each)
 
     def _statement(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.Assign):
-            value = self.value(node.value)
-            for target in node.targets:
-                self._store(target, value)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self._store(node.target, self.value(node.value))
-        elif isinstance(node, ast.AugAssign):
-            if isinstance(node.target, ast.Name):
-                left = self.variables.get(node.target.id, UNKNOWN)
-                found = self._operated(node, OPERATORS.get(type(node.op), ""), left, node.target, node.value)
-                self._store(node.target, found)
-        elif isinstance(node, (ast.Expr, ast.Return)):
-            value = NONE if node.value is None else self.value(node.value)
-            if isinstance(node, ast.Return):
+        match node:
+            case ast.Assign():
+                value = self.value(node.value)
+                for target in node.targets:
+                    self._store(target, value)
+            case ast.AnnAssign(value=ast.expr() as given):
+                self._store(node.target, self.value(given))
+            case ast.AugAssign(target=ast.Name(id=name) as target):
+                left = self.variables.get(name, UNKNOWN)
+                self._store(target, self._operated(node, OPERATORS.get(type(node.op), ""), left, target, node.value))
+            case ast.Expr():
+                self.value(node.value)
+            case ast.Return():
+                value = NONE if node.value is None else self.value(node.value)
                 before = self.model.returned
                 self.model.returned = value if before is None else merged(before, value)
-        elif isinstance(node, ast.If):
-            self.value(node.test)
-            self._either(node.body, node.orelse)
-        elif isinstance(node, (ast.For, ast.While)):
-            self._loop(node)
-        elif isinstance(node, ast.With):
-            for item in node.items:
-                self.value(item.context_expr)
-            self._block(node.body)
-        elif isinstance(node, ast.Assert):
-            self.value(node.test)
+            case ast.If():
+                self.value(node.test)
+                self._either(node.body, node.orelse)
+            case ast.For() | ast.While():
+                self._loop(node)
+            case ast.With():
+                for item in node.items:
+                    self.value(item.context_expr)
+                self._block(node.body)
+            case ast.Assert():
+                self.value(node.test)
 
     def _either(self, body: list[ast.stmt], other: list[ast.stmt]) -> None:
         before = dict(self.variables)
@@ -190,35 +189,38 @@ class _Reading:
         return found
 
     def _value(self, node: ast.expr) -> Value:
-        if isinstance(node, ast.Constant):
-            if node.value is None:
+        match node:
+            case ast.Constant(value=None):
                 return NONE
-            return number(node.value) if isinstance(node.value, (bool, int, float)) else Value(Kind.CONSTEXPR, "", ())
-        if isinstance(node, ast.Name):
-            return self._name(node)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
-        if isinstance(node, ast.BinOp):
-            name = OPERATORS.get(type(node.op), "")
-            return self._operated(node, name, self.value(node.left), node.left, node.right)
-        if isinstance(node, ast.Compare):
-            return self._compare(node)
-        if isinstance(node, ast.UnaryOp):
-            return self._unary(node)
-        if isinstance(node, ast.BoolOp):
-            found = self.value(node.values[0])
-            for each in node.values[1:]:
-                found = replace(binary(found, self.value(each)), dtype="bool")
-            return found
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        if isinstance(node, ast.Subscript):
-            return self._subscript(node)
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return Value(Kind.TUPLE, items=tuple(self.value(each) for each in node.elts))
-        if isinstance(node, ast.IfExp):
-            self.value(node.test)
-            return merged(self.value(node.body), self.value(node.orelse))
+            case ast.Constant(value=bool() | int() | float() as value):
+                return number(value)
+            case ast.Constant():
+                return Value(Kind.CONSTEXPR, "", ())
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.BinOp():
+                name = OPERATORS.get(type(node.op), "")
+                return self._operated(node, name, self.value(node.left), node.left, node.right)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BoolOp():
+                found = self.value(node.values[0])
+                for each in node.values[1:]:
+                    found = replace(binary(found, self.value(each)), dtype="bool")
+                return found
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Tuple() | ast.List():
+                return Value(Kind.TUPLE, items=tuple(self.value(each) for each in node.elts))
+            case ast.IfExp():
+                self.value(node.test)
+                return merged(self.value(node.body), self.value(node.orelse))
         return UNKNOWN
 
     def _name(self, node: ast.Name) -> Value:
@@ -309,7 +311,7 @@ class _Reading:
         rest = list(enumerate(held.shape))
         shape: list[tuple[int | None, Size | None]] = []
         for each in given:
-            if isinstance(each, ast.Constant) and each.value is None:
+            if is_none(each):
                 shape.append((None, ONE))
             elif isinstance(each, ast.Slice) and rest:
                 shape.append(rest.pop(0))

@@ -36,16 +36,12 @@ def every_launch(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
         return "other kernels call it, too" if own else ""
     if not own:
         return "no launch of it is in sight"
-    elsewhere = next((path for path in sorted(project.sources) if _uses(project, path, kernel)), "")
-    return f"{elsewhere} uses it too" if elsewhere else own
-
-
-def _uses(project: ProjectFacts, path: str, kernel: Kernel) -> bool:
-    """True for another file that takes a kernel from its own."""
-    if path == kernel.file.path or kernel.name.encode() not in project.sources[path]:
-        return False
-    file = programs_of(project).file(path)
-    return file is not None and _takes(project, file, kernel)
+    for path in sorted(project.sources):
+        if path != kernel.file.path and kernel.name.encode() in project.sources[path]:
+            other = programs_of(project).file(path)
+            if other is not None and _takes(project, other, kernel):
+                return f"{path} uses it too"
+    return own
 
 
 def _takes(project: ProjectFacts, file: File, kernel: Kernel) -> bool:

@@ -161,11 +161,12 @@ def number(value: int | float | bool) -> Value:
 
 def default_of(node: ast.expr | None) -> Value:
     """What a parameter is by its default."""
-    if not isinstance(node, ast.Constant):
-        return UNKNOWN
-    if node.value is None:
-        return NONE
-    return number(node.value) if isinstance(node.value, (bool, int, float)) else UNKNOWN
+    match node:
+        case ast.Constant(value=None):
+            return NONE
+        case ast.Constant(value=bool() | int() | float() as value):
+            return number(value)
+    return UNKNOWN
 
 
 def constant(name: str, one: Value, other: Value) -> Value:
