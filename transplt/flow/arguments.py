@@ -27,7 +27,7 @@ from transplt.flow.callees import (
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import GENERIC, names_a_mark
 from transplt.flow.option_defaults import destination
-from transplt.flow.place import Path, Place, Up, Ways
+from transplt.flow.place import Path, Place, Reached, Up
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside
 from transplt.syntax.asks import index_in, last_name
@@ -75,12 +75,15 @@ class Argument(NamedTuple):
         return self.slots.own.definition(self.call.func)
 
 
-def ways_of_argument(slots: Slots, call: ast.Call, value: ast.AST, keyword: str | None, path: Path) -> Ways:
+def reached_by_argument(slots: Slots, call: ast.Call, value: ast.AST, keyword: str | None, path: Path) -> Reached:
     """The places that an argument of a call reaches, and where it goes on: what the first row says that applies."""
     full = slots.names.qualified(call.func) or _one_or_no_context(slots, call.func)
-    root = full.split(".")[0] or _root(call.func)
+    begins: ast.AST = call.func  # the name that a chain of attributes, calls and subscripts begins with
+    while isinstance(begins, (ast.Attribute, ast.Call, ast.Subscript)):
+        begins = begins.func if isinstance(begins, ast.Call) else begins.value
+    root = full.split(".")[0] or last_name(begins)
     argument = Argument(slots, call, keyword, index_in(call, "args", value), path, full, last_name(call.func), root)
-    return next(ways(argument) for applies, ways in _ROWS if applies(argument))
+    return next(reached(argument) for applies, reached in _ROWS if applies(argument))
 
 
 def _one_or_no_context(slots: Slots, func: ast.expr) -> str:
@@ -99,18 +102,7 @@ def _one_or_no_context(slots: Slots, func: ast.expr) -> str:
     return (rest.pop() or "") if len(rest) == 1 < len(names) else ""
 
 
-def _root(node: ast.AST) -> str:
-    """The name that a chain of attributes, calls and subscripts begins with."""
-    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _foreign(a: Argument) -> Ways:
-    yield Place("foreign", a.root)
-
-
-def _flag(a: Argument) -> Ways:
+def _flag(a: Argument) -> Reached:
     """An argument of `parser.add_argument` and its like: the default and the choices are values of the destination."""
     if a.last == "Option" and (a.position == 0 or a.keyword == "default"):
         yield Up(a.call, a.path)
@@ -129,7 +121,7 @@ def _slot_in_function_below(a: Argument, name: str) -> str | None:
     return a.slots.variable(name, a.slots.scan.scopes[function]) if isinstance(function, FUNCTIONS) else None
 
 
-def _absl_flag(a: Argument) -> Ways:
+def _absl_flag(a: Argument) -> Reached:
     """An argument of `flags.DEFINE_string(name, default, help)` or `DEFINE_enum(name, default, values, help)`."""
     name = next((str(arg.value) for arg in a.call.args[:1] if isinstance(arg, ast.Constant)), "")
     if a.position == 0 or a.keyword == "name":
@@ -140,14 +132,10 @@ def _absl_flag(a: Argument) -> Ways:
         yield Place("help", other=a.call)
 
 
-def _matched_text(a: Argument) -> Ways:
+def _matched_text(a: Argument) -> Reached:
     at = 2 if a.last == "sub" else 1
     args = a.call.args
     yield Place("compare", "regex", args[at]) if len(args) > at else Place("other", "a pattern")
-
-
-def _prose(a: Argument) -> Ways:
-    yield Place("prose")
 
 
 def _registers_a_kernel(a: Argument) -> bool:
@@ -160,19 +148,11 @@ def _registers_a_kernel(a: Argument) -> bool:
     return last == "impl" and keyword in (None, "dispatch_key")
 
 
-def _kernel(a: Argument) -> Ways:
-    yield Place("kernel", a.last)
-
-
 def _names_an_operator(a: Argument) -> bool:
     """Where an operator of one's own gets its name: `torch.library.define("cuda_ops::b", ...)`."""
     if a.keyword is not None or a.path or a.position != 0:
         return a.keyword in ("qualname", "op_name", "ns") and a.full.startswith("torch.library.")
     return a.full.startswith("torch.library.") or (a.method and a.last == "impl" and len(a.call.args) > 1)
-
-
-def _operator(a: Argument) -> Ways:
-    yield Place("operator", a.last)
 
 
 def _is_for_a_simulator(a: Argument) -> bool:
@@ -182,28 +162,7 @@ def _is_for_a_simulator(a: Argument) -> bool:
     return a.root in OTHER_DEVICES and (a.keyword in (None, "task_type") or names_a_mark(a.keyword or ""))
 
 
-def _simulator(a: Argument) -> Ways:
-    yield Place("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")
-
-
-def _mark(a: Argument) -> Ways:
-    yield Place(a.mark or "")
-
-
-def _tested_string(a: Argument) -> Ways:
-    yield Place("compare", a.last, a.owner)
-
-
-def _tested_and_replaced(a: Argument) -> Ways:
-    yield from _tested_string(a)
-    yield from _result(a)
-
-
-def _other_side(a: Argument) -> Ways:
-    yield Place("compare", "in" if a.path else "", a.call.args[1 - a.position])
-
-
-def _length(a: Argument) -> Ways:
+def _length(a: Argument) -> Reached:
     """`x[len("cuda"):]` says that x begins with the string."""
     holder = parent(a.call)
     if isinstance(holder, ast.Slice) or (isinstance(holder, ast.BinOp) and isinstance(parent(holder), ast.Slice)):
@@ -212,28 +171,16 @@ def _length(a: Argument) -> Ways:
         yield Place("other", "a length")
 
 
-def _result(a: Argument) -> Ways:
+def _result(a: Argument) -> Reached:
     yield Up(a.call, a.path)
 
 
-def _item(a: Argument) -> Ways:
-    yield Up(a.call, a.path[:-1])
-
-
-def _tuples(a: Argument) -> Ways:
-    yield Up(a.call, (*a.path[:-1], a.position, None))
-
-
-def _numbered(a: Argument) -> Ways:
-    yield Up(a.call, (*a.path[:-1], 1, None))
-
-
-def _entry(a: Argument) -> Ways:
+def _entry(a: Argument) -> Reached:
     name = a.keyword or ""
     yield Place("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
 
 
-def _looked_up(a: Argument) -> Ways:
+def _looked_up(a: Argument) -> Reached:
     """`d.get(key, default)`, `getattr(x, name, default)`: the default is the value, the key a name."""
     by_getattr = a.last == "getattr"
     if a.position == (2 if by_getattr else 1):
@@ -247,25 +194,17 @@ def _looked_up(a: Argument) -> Ways:
         yield Place("key", other=a.owner)
 
 
-def _probe(a: Argument) -> Ways:
-    yield Place("probe", other=a.call)
-
-
-def _collection(a: Argument) -> Ways:
+def _collection(a: Argument) -> Reached:
     slot = a.slots.of(a.owner) if a.owner is not None else None
     yield Place("slot", inside(slot, a.path)) if slot else Place("other", a.last)
 
 
-def _attribute(a: Argument) -> Ways:
+def _attribute(a: Argument) -> Reached:
     name = a.keyword or ""
     yield Place("named", name) if names_a_mark(name) or name in GENERIC else Place("slot", f"n:{name}")
 
 
-def _part(a: Argument) -> Ways:
-    yield Up(a.call, (*a.path, a.position))
-
-
-def _parametrized(a: Argument) -> Ways:
+def _parametrized(a: Argument) -> Reached:
     """The values of `pytest.mark.parametrize(names, values)` land in the parameters of the test below it."""
     first = a.call.args[0] if a.call.args else None
     names: list[str] = []
@@ -283,17 +222,13 @@ def _parametrized(a: Argument) -> Ways:
     yield Place("slot", slot) if slot else Place("named", name)
 
 
-def _fixture(a: Argument) -> Ways:
+def _fixture(a: Argument) -> Reached:
     function = parent(a.call)
     if isinstance(function, FUNCTIONS):
         yield Place("slot", f"r:{a.slots.own.module}.{function.name}")
 
 
-def _command(a: Argument) -> Ways:
-    yield Place("command", a.last)
-
-
-def _parameter(a: Argument) -> Ways:
+def _parameter(a: Argument) -> Reached:
     name = a.keyword or ""
     slot = a.slots.parameter(a.target or "", a.keyword, a.position)
     yield Place("slot", inside(slot, a.path, name))
@@ -301,63 +236,71 @@ def _parameter(a: Argument) -> Ways:
         yield Place("named", name)
 
 
-def _by_keyword(a: Argument) -> Ways:
-    yield Place("named", a.keyword or "")
-
-
-def _makes_a_path(a: Argument) -> bool:
-    return a.keyword is None and (a.full == "os.path.join" or a.last == "joinpath" or a.full in _PATHS)
-
-
-def _path(a: Argument) -> Ways:
-    yield Place("path")
-
-
-def _unknown(a: Argument) -> Ways:
-    yield Place("other", f"argument of {a.last or 'a call'}")
-
-
 #: What an argument is, and where it ends up then. The first row that applies decides.
-_ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Ways]], ...] = (
+_ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], ...] = (
     # another library, a command line, a pattern, a text for people
-    (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), _foreign),
+    (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), lambda a: [Place("foreign", a.root)]),
     (lambda a: a.last in PARSER_CALLS or (a.last == "Option" and a.root in ("typer", "click", "Option")), _flag),
     (lambda a: a.last in ABSL_CALLS, _absl_flag),
     (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, _matched_text),
-    (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, _prose),
-    (lambda a: a.last.endswith(("Error", "Exception", "Warning")), _prose),
-    (_is_for_a_simulator, _simulator),
+    (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, lambda a: [Place("prose")]),
+    (lambda a: a.last.endswith(("Error", "Exception", "Warning")), lambda a: [Place("prose")]),
+    (
+        _is_for_a_simulator,
+        lambda a: [Place("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")],
+    ),
     # a device or a backend
-    (_names_an_operator, _operator),
-    (_registers_a_kernel, _kernel),
-    (lambda a: a.mark is not None, _mark),
+    (_names_an_operator, lambda a: [Place("operator", a.last)]),
+    (_registers_a_kernel, lambda a: [Place("kernel", a.last)]),
+    (lambda a: a.mark is not None, lambda a: [Place(a.mark or "")]),
     # a test of a string
-    (lambda a: a.method and a.last in TESTS and a.position == 0, _tested_string),
-    (lambda a: a.method and a.last == "replace" and a.position == 1, _tested_and_replaced),
-    (lambda a: a.last.startswith("assert") and a.position in (0, 1) and len(a.call.args) > 1, _other_side),
+    (
+        lambda a: a.method and a.last in TESTS and a.position == 0,
+        lambda a: [Place("compare", a.last, a.owner)],
+    ),
+    (
+        lambda a: a.method and a.last == "replace" and a.position == 1,
+        lambda a: [Place("compare", a.last, a.owner), Up(a.call, a.path)],
+    ),
+    (
+        lambda a: a.last.startswith("assert") and a.position in (0, 1) and len(a.call.args) > 1,
+        lambda a: [Place("compare", "in" if a.path else "", a.call.args[1 - a.position])],
+    ),
     (lambda a: a.last == "len" and a.position == 0, _length),
     # what the call gives back, or is made of
-    (_makes_a_path, _path),
+    (
+        lambda a: a.keyword is None and (a.full == "os.path.join" or a.last == "joinpath" or a.full in _PATHS),
+        lambda a: [Place("path")],
+    ),
     (lambda a: a.last in WRAPPERS, _result),
-    (lambda a: a.last in PICKS, _item),
-    (lambda a: a.last in ("zip", "product") and a.position >= 0, _tuples),
-    (lambda a: a.last == "enumerate" and a.position == 0, _numbered),
+    (lambda a: a.last in PICKS, lambda a: [Up(a.call, a.path[:-1])]),
+    (
+        lambda a: a.last in ("zip", "product") and a.position >= 0,
+        lambda a: [Up(a.call, (*a.path[:-1], a.position, None))],
+    ),
+    (lambda a: a.last == "enumerate" and a.position == 0, lambda a: [Up(a.call, (*a.path[:-1], 1, None))]),
     (lambda a: a.last in FIELD_CALLS and a.keyword in ("default", "default_factory", "factory"), _result),
     (lambda a: a.last in FIELD_CALLS and a.position == 0, _result),
     (lambda a: a.last == "dict" and not a.method and a.keyword is not None, _entry),
     # what is looked up, or kept
     (lambda a: a.last in ("get", "getenv", "pop", "setdefault") and a.method, _looked_up),
     (lambda a: a.last == "getattr", _looked_up),
-    (lambda a: a.last in ("hasattr", "setattr", "delattr") and a.position != 2, _probe),
+    (
+        lambda a: a.last in ("hasattr", "setattr", "delattr") and a.position != 2,
+        lambda a: [Place("probe", other=a.call)],
+    ),
     (lambda a: a.last in ITEM_CALLS and a.method, _collection),
     # pytest
-    (lambda a: a.last == "param" and a.position >= 0, _part),
+    (lambda a: a.last == "param" and a.position >= 0, lambda a: [Up(a.call, (*a.path, a.position))]),
     (lambda a: a.last == "parametrize", _parametrized),
     (lambda a: a.last == "fixture" and a.keyword == "params", _fixture),
     # any other call
-    (lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES, _command),
+    (
+        lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES,
+        lambda a: [Place("command", a.last)],
+    ),
     (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
     (lambda a: a.target is not None, _parameter),
-    (lambda a: a.keyword is not None, _by_keyword),
-    (lambda a: True, _unknown),
+    (lambda a: a.keyword is not None, lambda a: [Place("named", a.keyword or "")]),
+    (lambda a: True, lambda a: [Place("other", f"argument of {a.last or 'a call'}")]),
 )

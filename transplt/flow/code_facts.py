@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.text.marks import Texts
@@ -76,8 +76,10 @@ class FileCode:
         for node in scan.functions:
             name = own.full_name(scan.scopes[node])
             made._walk(name, node.body)
-            is_kernel = _is_kernel(slots, node)
-            if not is_kernel and _is_called_a_kernel(node.name):
+            made_by = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+            is_kernel = any((slots.names.qualified(each) or last_name(each)) in KERNEL_DECORATORS for each in made_by)
+            called_so = _NAMED_KERNEL.search(node.name) is not None and node.name not in ("cuda", "is_cuda", "_cuda")
+            if not is_kernel and called_so:
                 kernels = is_kernel = _KERNELS.in_(scan.source.utf8) if kernels is None else kernels
             if is_kernel:
                 made.pieces.setdefault(Definition(name), []).append(Step(Needs(node.name)))
@@ -183,10 +185,7 @@ class FileCode:
     def _slots_of(self, each: Stored) -> list[str]:
         """The slots that a value is returned from, or stored in."""
         slots = self.code.slots
-        if each.target is None:
-            function = function_around(each.statement)
-            if function is None:
-                return []
+        if each.target is None and (function := function_around(each.statement)) is not None:
             full = slots.own.full_name(slots.scan.scopes[function])
             return [f"r:{full}", *([f"s:{full}"] if is_property(function) else [])]
         if isinstance(each.target, (ast.Name, ast.Attribute)):
@@ -207,6 +206,10 @@ class FileCode:
             if binding.kind == "import" and not is_library(binding.target)
         }
         gates, extensions = self._gates(), self._extensions()
+        plain = scan.calls_by_last_name(("CppExtension",)) if extensions else []
+        for_hosts = {name for call in plain for name in built_modules(call, {"CppExtension"})}
+        guards = (piece.slot for piece in self.pieces if isinstance(piece, Guard))
+        asked = {slot.name.rpartition(".")[0] for slot in guards if slot.kind == "parameter"}
         return CodeFacts(
             module=own.module,
             pieces=tuple(sorted(self._without_empty({left for left, _ in gates}).items(), key=lambda row: str(row[0]))),
@@ -216,9 +219,9 @@ class FileCode:
             modules=tuple(sorted(name for name in modules if name and not is_library(name))),
             classes=tuple(sorted(self.code.slots.own.bases())),
             extensions=tuple(sorted(extensions)),
-            host_built=tuple(sorted(extensions & self._built_for_hosts())) if extensions else (),
+            host_built=tuple(sorted(extensions & for_hosts)),
             defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
-            parameters=tuple(sorted(self._parameters())),
+            parameters=tuple(sorted((name, names) for name, names in own.parameters().items() if name in asked)),
             cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
             relative=tuple(sorted(self._relative())),
         )  # fmt: skip
@@ -239,8 +242,10 @@ class FileCode:
 
     def _without_empty(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
         """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
-        defined = {Definition(name) for name in self._full_names()} - self.pieces.keys()
-        with_bases = {name for name, _ in self.code.slots.own.bases()}
+        scan, own = self.code.slots.scan, self.code.slots.own
+        names = (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
+        defined = {Definition(name) for name in names} - self.pieces.keys()
+        with_bases = {name for name, _ in own.bases()}
         pieces = {
             piece: dict.fromkeys(steps)
             for piece, steps in self.pieces.items()
@@ -250,7 +255,13 @@ class FileCode:
         for piece, steps in pieces.items():
             for step in [*steps]:
                 if isinstance(step.ref, Held) and step.ref not in pieces:
-                    if self._is_lost(step.ref, pieces, with_bases):
+                    slot = step.ref.slot  # nothing is stored in it, as far as its own file says
+                    if slot.kind == "attribute":
+                        owner, is_method = slot.name.rpartition(".")[0], Definition(slot.name) in pieces
+                        lost = owner not in with_bases and not is_method
+                    else:
+                        lost = slot.kind == "local" or slot.name.startswith(f"{own.module}.")
+                    if lost:
                         del steps[step]
                 else:
                     users.setdefault(step.ref, []).append((piece, step))
@@ -262,20 +273,31 @@ class FileCode:
                     empty.append(piece)
         return {piece: tuple(steps) for piece, steps in pieces.items() if steps}
 
-    def _is_lost(self, ref: Held, pieces: Collection[Piece | Guard], with_bases: Collection[str]) -> bool:
-        """True for a value that nothing is stored in, as far as its own file says."""
-        slot = ref.slot
-        if slot.kind == "attribute":
-            return slot.name.rpartition(".")[0] not in with_bases and Definition(slot.name) not in pieces
-        return slot.kind == "local" or slot.name.startswith(f"{self.code.slots.own.module}.")
-
-    def _full_names(self) -> Iterator[str]:
-        scan, own = self.code.slots.scan, self.code.slots.own
-        return (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
-
     def _gates(self) -> set[tuple[Guard, Behind]]:
-        slots = self.code.slots
+        """What holds only if another thing does: a guard whose value asks for CUDA, one that is set behind another
+        guard alone, and what is given the answer of either.
+        """
         walk = Walk(self.code)
+        found, copies = self._answers(walk)
+        found.update(self._set_behind_guards())
+        guarded = {left for left, _ in found}
+        for value, way, guard in copies:
+            name = guard.slot.name.lower()
+            if guard in guarded or "cuda" in name or "gpu" in name:
+                found.update((self.code.guard(slot, way), guard) for slot in _carried_to(self.code.slots, value))
+        asked = {piece for piece in self.pieces if isinstance(piece, Guard)}
+        for each in self.stored if asked else ():
+            if isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
+                for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
+                    if (left := self.code.guard(slot, way)) in asked:
+                        guards = (walk.guard_of(atom) for atom in implied(each.value, way))
+                        found.update((left, guard) for guard in guards if guard)
+        return {(left, right) for left, right in found if left != right}
+
+    def _answers(self, walk: Walk) -> tuple[set[tuple[Guard, Behind]], list[tuple[ast.expr, bool, Guard]]]:
+        """The guards whose values ask for CUDA; and the values that are given the answer of another guard, each with
+        its truth value and that guard.
+        """
         found: set[tuple[Guard, Behind]] = set()
         copies: list[tuple[ast.expr, bool, Guard]] = []
         values = [each.value for each in self.stored if each.value is not None] + self.passed
@@ -291,22 +313,11 @@ class FileCode:
             for way in (True, False):
                 for atom in implied(value, way):
                     if walk.asks_for_cuda(atom):
-                        found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
+                        slots = _carried_to(self.code.slots, value)
+                        found.update((self.code.guard(slot, way), "cuda") for slot in slots)
                     elif guard := walk.guard_of(atom):
                         copies.append((value, way, guard))
-        found.update(self._set_behind_guards())
-        asked = {piece for piece in self.pieces if isinstance(piece, Guard)}
-        guarded = {left for left, _ in found}
-        for value, way, guard in copies:
-            if guard in guarded or _names_a_card(guard):
-                found.update((self.code.guard(slot, way), guard) for slot in _carried_to(slots, value))
-        for each in self.stored:
-            if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
-                for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
-                    if (left := self.code.guard(slot, way)) in asked:
-                        guards = (walk.guard_of(atom) for atom in implied(each.value, way))
-                        found.update((left, guard) for guard in guards if guard)
-        return {(left, right) for left, right in found if left != right}
+        return found, copies
 
     def _set_behind_guards(self) -> Iterator[tuple[Guard, Behind]]:
         """The guards of slots that get a truth value only behind one other guard, each with that.
@@ -326,11 +337,6 @@ class FileCode:
                     left = self.code.guard(slot, truth)
                     yield from ((left, other) for other in behind)
 
-    def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        slots = (piece.slot for piece in self.pieces if isinstance(piece, Guard))
-        asked = {slot.name.rpartition(".")[0] for slot in slots if slot.kind == "parameter"}
-        return ((name, names) for name, names in self.code.slots.own.parameters().items() if name in asked)
-
     def _extensions(self) -> set[str]:
         scan = self.code.slots.scan
         if not _EXTENSIONS.in_(scan.source.utf8):
@@ -341,11 +347,6 @@ class FileCode:
             if each.target is not None and last_name(each.value).endswith("CUDAExtension")
         }
         return {name for call in scan.calls for name in built_modules(call, held)}
-
-    def _built_for_hosts(self) -> set[str]:
-        """The names of the modules that a plain CppExtension builds."""
-        calls = self.code.slots.scan.calls_by_last_name(("CppExtension",))
-        return {name for call in calls for name in built_modules(call, {"CppExtension"})}
 
     def _defined(self) -> Iterator[str]:
         scan = self.code.slots.scan
@@ -386,20 +387,6 @@ def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | N
     """The function in whose own statements a node stands."""
     found = node if isinstance(node, ast.Module) else ancestor(node, _SCOPES, "_around")
     return found if isinstance(found, FUNCTIONS) else None
-
-
-def _names_a_card(guard: Guard) -> bool:
-    name = guard.slot.name.lower()
-    return "cuda" in name or "gpu" in name
-
-
-def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    decorators = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
-    return any((slots.names.qualified(each) or last_name(each)) in KERNEL_DECORATORS for each in decorators)
-
-
-def _is_called_a_kernel(name: str) -> bool:
-    return _NAMED_KERNEL.search(name) is not None and name not in ("cuda", "is_cuda", "_cuda")
 
 
 def _stands_in(node: ast.AST, ids: set[int]) -> bool:

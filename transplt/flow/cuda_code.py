@@ -27,7 +27,7 @@ from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.scopes import Binding, Scope
+from transplt.syntax.scopes import Scope
 
 #: Packages that hold no kernels: what they do on a device is torch's.
 _NO_KERNELS = ("lightning", "pytorch_lightning")
@@ -286,15 +286,11 @@ class CudaCode:
             is_kept = type(value) in _NAMED and self._is_code(value)  # type: ignore[arg-type]
             names, own = self.slots.names, self.slots.own
             is_data = not is_kept and names.qualified(name) is None and own.class_named(name) is None
-        else:
-            is_data = self._are_data(bindings)
+        else:  # of 8,000 functions each may read a name that is bound as often
+            if id(bindings) not in self._data:
+                self._data[id(bindings)] = all(binding.kind in ("param", "assign", "other") for binding in bindings)
+            is_data = self._data[id(bindings)]
         return None if is_data else (id(bindings), name.id)
-
-    def _are_data(self, bindings: list[Binding]) -> bool:
-        """True for a name that only data has; of 8,000 functions each may read a name that is bound as often."""
-        if id(bindings) not in self._data:
-            self._data[id(bindings)] = all(binding.kind in ("param", "assign", "other") for binding in bindings)
-        return self._data[id(bindings)]
 
     def _goes_by_place(self, full: str | None) -> bool:
         """True for names of torch whose answer is another one where they are called than where they are only named."""

@@ -19,7 +19,7 @@ from transplt.flow.reach import MISSING, Reach
 from transplt.flow.reached import places
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import arguments_of
+from transplt.syntax.asks import arguments_of, inner_nodes
 from transplt.syntax.conditions import Run, Sides, sides_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -65,7 +65,9 @@ class CudaSide:
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
-        if _is_given_to_faiss(question):
+        option = parent(question)  # of faiss, or of a class of the project that is called after it
+        call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
+        if isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower():
             return Answer("faiss", followed=True)
         if (answer := self._checked_for(question)) is not None:
             return answer
@@ -88,11 +90,16 @@ class CudaSide:
         """
         sides = sides_of(question, truth)
         this, value = sides.this, sides.value
-        names = self.file.code.slots.names
-        for target in _names_of(self.file.code.slots, value) if value is not None else ():
-            for use in names.uses(target):
-                if isinstance(use.ctx, ast.Load):
-                    this = [*this, *sides_of(use, truth).this]
+        slots = self.file.code.slots
+        held: set[str] = set()
+        stores: list[ast.Name] = []  # local variables that it is assigned to, itself or as a part of a tuple
+        if value is not None:
+            held = {place.detail for place in places(slots, value) if place.kind == "slot"}
+            names = inner_nodes(statement(value), ast.Name)
+            stores = [name for name in names if isinstance(name.ctx, ast.Store) and slots.of(name) in held]
+        for use in (use for store in stores for use in slots.names.uses(store)):
+            if isinstance(use.ctx, ast.Load):
+                this = [*this, *sides_of(use, truth).this]
         return this
 
     def set_only_in(self, stays: Iterable[ast.AST]) -> set[str]:
@@ -154,7 +161,8 @@ class CudaSide:
 
     def _needs(self, sides: Sides, limit: int) -> Answer | None:
         shared: set[Reference] | None = None  # what the other side reaches, too; it is long where there are many gates
-        short = _lines(sides.runs) <= limit
+        first, last = sides.runs[0][0][sides.runs[0][1]], sides.runs[-1][0][-1]
+        short = getattr(last, "end_lineno", 0) - getattr(first, "lineno", 0) <= limit
         unfollowed = ""
         for step, why, out in self._leading(sides.runs):
             if step.option and not (short and (isinstance(step.ref, Direct) or not self.reach.leads_on(step.ref))):
@@ -213,9 +221,11 @@ class CudaSide:
 
 def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """True for a function that returns False somewhere, alone or with a reason."""
-    values = (node.value for node in ast.walk(function) if isinstance(node, ast.Return))
-    first = (value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values)
-    return any(isinstance(value, ast.Constant) and value.value is False for value in first)
+    for node in inner_nodes(function, ast.Return):
+        match node.value:
+            case ast.Constant(value=False) | ast.Tuple(elts=[ast.Constant(value=False), *_]):
+                return True
+    return False
 
 
 def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -240,21 +250,3 @@ def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.Func
                 yield decorated
 
 
-def _names_of(slots: Slots, value: ast.expr) -> list[ast.Name]:
-    """The local variables of its function that a value is assigned to, itself or as a part of a tuple."""
-    held = {place.detail for place in places(slots, value) if place.kind == "slot"}
-    stored = statement(value)
-    found = (node for node in ast.walk(stored) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    return [node for node in found if slots.of(node) in held]
-
-
-def _is_given_to_faiss(question: ast.expr) -> bool:
-    """True for `gpu=device.type == "cuda"` in a call of faiss, or of a class of the project that is called after it."""
-    option = parent(question)
-    call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
-    return isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower()
-
-
-def _lines(runs: list[Run]) -> int:
-    first, last = runs[0][0][runs[0][1]], runs[-1][0][-1]
-    return int(getattr(last, "end_lineno", 0)) - int(getattr(first, "lineno", 0))

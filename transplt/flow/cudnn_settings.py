@@ -64,8 +64,9 @@ def _whole(node: ast.expr) -> ast.expr | None:
 def _goes_there(node: ast.expr, names: Names) -> bool:
     """True for a value that is assigned to a setting, handed to `flags`, or decides over such assignments alone."""
     above = parent(node)
-    while isinstance(above, (ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)) or _is_conversion(above, node):
-        assert isinstance(above, ast.expr)
+    while isinstance(above, (ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call)):
+        if isinstance(above, ast.Call) and (node not in above.args or last_name(above.func) not in ("bool", "int")):
+            break
         node, above = above, parent(above)
     if isinstance(above, ast.If) and above.test is node:
         return all(_sets(item, names) for item in (*above.body, *above.orelse))
@@ -73,10 +74,6 @@ def _goes_there(node: ast.expr, names: Names) -> bool:
         return _sets(above, names)
     above = parent(above) if isinstance(above, ast.keyword) else above
     return isinstance(above, ast.Call) and _is_setting(above.func, names)
-
-
-def _is_conversion(above: ast.AST | None, node: ast.expr) -> bool:
-    return isinstance(above, ast.Call) and node in above.args and last_name(above.func) in ("bool", "int")
 
 
 def _sets(item: ast.stmt, names: Names) -> bool:

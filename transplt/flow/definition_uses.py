@@ -15,7 +15,7 @@ from transplt.syntax.asks import dotted, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, Names
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
-from transplt.syntax.scopes import Binding, Scope
+from transplt.syntax.scopes import Binding
 
 #: A use, and what of the file is renamed: a node, a byte range, or nothing.
 Placed = tuple[Use, ast.expr | tuple[int, int] | None]
@@ -55,12 +55,8 @@ def definition_uses(scan: Scan, rules: Iterable[tuple[str, str]], ignored: bool)
     for new in sorted({new for _, new in pairs}):
         if scan.binds(new) or new in scan.names:
             yield file.use("", "new", new), None
-        if new in scan.attributes or any(new in scope.bindings for scope in _classes(scan)):
+        if new in scan.attributes or any(new in scan.scopes[node].bindings for node in scan.classes):
             yield file.use("", "new attribute", new), None
-
-
-def _classes(scan: Scan) -> Iterator[Scope]:
-    yield from (scan.scopes[node] for node in scan.classes)
 
 
 def _of_the_file(file: _File) -> Iterator[Use]:
@@ -166,10 +162,10 @@ def _attributes(file: _File, name: str) -> Iterator[Placed]:
         full = file.own.definition(node)
         if full is None and file.names.qualified(node) is not None:
             continue  # a library's
-        value = node.value
-        if full is None and isinstance(value, ast.Call) and last_name(value.func) == "super" and not value.args:
-            around = file.own.class_around(node)
-            full = f"{around}.{name}" if around else None
+        match node.value:
+            case ast.Call(func=func, args=[]) if full is None and last_name(func) == "super":
+                around = file.own.class_around(node)
+                full = f"{around}.{name}" if around else None
         if full is None:
             yield file.use(name, "unknown", "", node), None
         else:
@@ -181,12 +177,12 @@ def _strings(file: _File, name: str) -> Iterator[Placed]:
         return
     word = re.compile(rf"(?<![\w/-]){re.escape(name)}(?![\w/-])(?!\.py\b)")
     for node in ast.walk(file.scan.tree):
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)) or not word.search(node.value):
-            continue
-        if node.value == name and _is_listed(node):
-            yield file.use(name, "all", file.inside(name), node), node
-        elif not isinstance(parent(node), ast.Expr) and not re.search(r"\s", node.value.strip()):
-            yield file.use(name, "string", "", node), None
+        match node:
+            case ast.Constant(value=str() as text) if word.search(text):
+                if text == name and _is_listed(node):
+                    yield file.use(name, "all", file.inside(name), node), node
+                elif not isinstance(parent(node), ast.Expr) and not re.search(r"\s", text.strip()):
+                    yield file.use(name, "string", "", node), None
 
 
 def _is_listed(node: ast.expr) -> bool:
@@ -196,9 +192,11 @@ def _is_listed(node: ast.expr) -> bool:
         above = parent(above)
     if isinstance(above, ast.BinOp):
         above = parent(above)
-    if isinstance(above, ast.Assign):
-        return any(last_name(target) == "__all__" for target in above.targets)
-    if isinstance(above, (ast.AnnAssign, ast.AugAssign)):
-        return last_name(above.target) == "__all__"
-    call = above if isinstance(above, ast.Call) else None
-    return call is not None and isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "__all__"
+    match above:
+        case ast.Assign():
+            return any(last_name(target) == "__all__" for target in above.targets)
+        case ast.AnnAssign() | ast.AugAssign():
+            return last_name(above.target) == "__all__"
+        case ast.Call(func=ast.Attribute(value=listed)):
+            return last_name(listed) == "__all__"
+    return False

@@ -26,15 +26,12 @@ def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
     if "foreign" in kinds:
         return "foreign"
     kind = _kind_of_all(slots, found, wanted, kinds)
-    return "simulator" if kind == wanted == DEVICE and _is_script_of_a_host(slots) else kind
-
-
-def _is_script_of_a_host(slots: Slots) -> bool:
-    """True for a file that imports `bpy` and not torch: Blender runs it."""
-    modules = {alias.name for node in slots.scan.imports if isinstance(node, ast.Import) for alias in node.names}
-    modules |= {node.module or "" for node in slots.scan.imports if isinstance(node, ast.ImportFrom)}
-    roots = {module.partition(".")[0] for module in modules}
-    return not HOSTS.isdisjoint(roots) and "torch" not in roots
+    if kind == wanted == DEVICE:  # a file that imports `bpy` and not torch is run by Blender
+        modules = {alias.name for node in slots.scan.imports if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in slots.scan.imports if isinstance(node, ast.ImportFrom)}
+        roots = {module.partition(".")[0] for module in modules}
+        return kind if HOSTS.isdisjoint(roots) or "torch" in roots else "simulator"
+    return kind
 
 
 def _kind_of_all(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
@@ -74,21 +71,7 @@ def holds_by_form(slots: Slots, node: ast.expr, wanted: str) -> bool:
             return (plain and _is_compared(node)) or holds_by_form(slots, node.value, wanted)
         return wanted == DEVICE and node.attr in ("device", "device_type", "_device")
     if isinstance(node, ast.Call):
-        last = last_name(node.func)
-        if last == "get_backend":
-            return wanted == BACKEND
-        if last in ("device", "get_default_device", "current_accelerator"):
-            full = slots.names.qualified(node.func) or ""
-            return wanted == DEVICE and full.startswith("torch.")
-        if last == "type" and not node.args and isinstance(node.func, ast.Attribute):
-            return wanted == DEVICE  # the name of a tensor's type holds the device: torch.npu.FloatTensor
-        if last == "str" and node.args:
-            return holds_by_form(slots, node.args[0], wanted)
-        if last in ("lower", "strip", "split", "partition", "upper", "rsplit", "casefold"):
-            return isinstance(node.func, ast.Attribute) and holds_by_form(slots, node.func.value, wanted)
-        if last == "getattr" and len(node.args) > 1:
-            key = node.args[1]
-            return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
+        return _gives(slots, node, wanted)
     if isinstance(node, ast.Subscript):
         entry = string_of(node.slice)
         return bool(WORDS[wanted].search(entry)) if entry is not None else holds_by_form(slots, node.value, wanted)
@@ -97,9 +80,31 @@ def holds_by_form(slots: Slots, node: ast.expr, wanted: str) -> bool:
     return False
 
 
+def _gives(slots: Slots, call: ast.Call, wanted: str) -> bool:
+    """True for a call that gives a device or a backend, or a part of one."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    match last_name(call.func):
+        case "get_backend":
+            return wanted == BACKEND
+        case "device" | "get_default_device" | "current_accelerator":
+            return wanted == DEVICE and (slots.names.qualified(call.func) or "").startswith("torch.")
+        case "type" if not call.args and owner is not None:
+            return wanted == DEVICE  # the name of a tensor's type holds the device: torch.npu.FloatTensor
+        case "str" if call.args:
+            return holds_by_form(slots, call.args[0], wanted)
+        case "lower" | "strip" | "split" | "partition" | "upper" | "rsplit" | "casefold":
+            return owner is not None and holds_by_form(slots, owner, wanted)
+        case "getattr" if len(call.args) > 1:
+            key = call.args[1]
+            return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
+    return False
+
+
 def _is_compared(node: ast.expr) -> bool:
     """True for an expression that is compared, or looked up in a table."""
-    above = parent(node)
-    if isinstance(above, ast.Call):
-        return isinstance(above.func, ast.Attribute) and above.func.attr == "get" and above.args[:1] == [node]
-    return isinstance(above, (ast.Compare, ast.Match)) or (isinstance(above, ast.Subscript) and above.slice is node)
+    match parent(node):
+        case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]) | ast.Subscript(slice=key):
+            return key is node
+        case ast.Compare() | ast.Match():
+            return True
+    return False

@@ -92,8 +92,9 @@ class _Tree:
             self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
         imported = {target for targets in self.leads.values() for target in targets}
         guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
-        if guarded:
-            bound = {path for path, entry in self.entries.items() if self._is_bound(entry, path)}
+        if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
+            cuda = {path: [*filter(fails_to_load, entry.imports)] for path, entry in self.entries.items()}
+            bound = {path for path, names in cuda.items() if not all(self._imported(name, path) for name in names)}
             self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
         for path, entry in self.entries.items():
             package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
@@ -110,16 +111,8 @@ class _Tree:
         modules = {name.rpartition(".")[0] for name in owners}
         for name, path in owners.items():
             if path and name not in modules:
-                self.taken.setdefault(path, set()).update((name.rpartition(".")[2], *self._whole(name, path)))
-
-    def _whole(self, name: str, path: str) -> tuple[str, ...]:
-        stem = posixpath.basename(path.removesuffix("/__init__.py").removesuffix(".py"))
-        return ("*",) if name.rpartition(".")[2] == stem else ()
-
-    def _is_bound(self, entry: Entry, path: str) -> bool:
-        """True for a file that imports a package bound to CUDA as it is loaded, and not a module of the project."""
-        names = [name for name in entry.imports if fails_to_load(name)]
-        return bool(names) and not all(self._imported(name, path) for name in names)
+                last, stem = name.rpartition(".")[2], path.removesuffix("/__init__.py").removesuffix(".py")
+                self.taken.setdefault(path, set()).update((last, "*") if last == posixpath.basename(stem) else (last,))
 
     def _imported(self, name: str, path: str) -> str:
         """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""

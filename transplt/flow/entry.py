@@ -105,7 +105,10 @@ def entry_of(data: bytes, path: str) -> Entry:
     options = () if named_aside(path) else options_in(data)
     sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
     keys = tuple(sorted({each.decode() for each in sets}))
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, _stands_on_cuda(data), options, keys)
+    # TensorRT or CUDA's own interface at its top, and no training
+    stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and b".backward(" not in data else ()
+    bound = any(holds_whole_files(match[1].decode()) for match in stands)
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys)
 
 
 def _when(data: bytes, at: int, depth: int) -> int:
@@ -185,13 +188,6 @@ def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
         if match is not None and len(match[1]) < depth:
             return match
     return None
-
-
-def _stands_on_cuda(data: bytes) -> bool:
-    """True for a file that imports TensorRT or CUDA's own interface at its top, and trains nothing."""
-    if not _BOUND_NAMES.in_(data) or b".backward(" in data:
-        return False
-    return any(holds_whole_files(match[1].decode()) for match in _BOUND.finditer(data))
 
 
 def _names(text: bytes) -> list[str]:

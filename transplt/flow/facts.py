@@ -148,7 +148,11 @@ class ProjectFacts(Memoized):
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = unique_suffixes(joined.modules)
         joined.sources = {item.path: item.text for item in every if item.text}
-        joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
+        for item in every:
+            if item.imported:
+                paths = dict.fromkeys(map(joined.path_of, item.imported))
+                own = (path for path in paths if path in joined.sources and path != item.path)
+                joined.imports[item.path] = tuple(own)
         joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.placing = {item.path: item.placing for item in every if item.placing is not None}
@@ -160,36 +164,19 @@ class ProjectFacts(Memoized):
         joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
         joined.saved = tuple(sorted({each for item in every for each in item.saved}))
-        joined.loaded = frozenset(name for item in every for name in item.loaded)
         joined.loads = any(item.loads for item in every)
-        used: set[str] = set()
-        defined: set[str] = set()
-        for item in every:
-            for local, target in item.imports:
-                joined.reexports[f"{item.module}.{local}"] = target
-            used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
-            defined.update(f"{item.module}.{name}" for name in item.defined)
-            joined.parameters.update(dict(item.parameters))
-        names_of: dict[str, list[str]] = {}
-        for name in (*defined, *joined.reexports):
-            names_of.setdefault(name.rpartition(".")[0], []).append(name)
-        for item in every:
-            for star in item.stars:
-                source = joined.canonical(star)
-                if source in joined.modules:
-                    used.update(names_of.get(source, ()))
-        joined.renamed = frozenset(name for name, target in joined.reexports.items() if _is_renamed(name, target))
-        joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
-        joined.used_names = frozenset(used)
-        whole = {target for item in every for _, target in item.imports}
-        joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
-        joined.defined = frozenset(defined)
-        joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
-        joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
+        _join_names(joined, every)
+
+        def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:
+            return frozenset(name for item in every for name in field_of(item))
+
+        joined.loaded = of_any(lambda item: item.loaded)
+        joined.own_cuda = of_any(lambda item: item.own_cuda)
+        joined.cuda_data = of_any(lambda item: item.cuda_data)
+        joined.flags = of_any(lambda item: item.flags)
+        joined.matched = of_any(lambda item: item.matched)
         joined.default_is_double = any(item.sets_double for item in every)
         joined.scales = any(item.scales for item in every)
-        joined.flags = frozenset(name for item in every for name in item.flags)
-        joined.matched = frozenset(text for item in every for text in item.matched)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]
@@ -230,10 +217,6 @@ class ProjectFacts(Memoized):
             known = known.rpartition(".")[0]
         return self.modules[known] if known else ""
 
-    def _imports(self, item: ModuleFacts) -> tuple[str, ...]:
-        found = dict.fromkeys(map(self.path_of, item.imported))
-        return tuple(path for path in found if path in self.sources and path != item.path)
-
     def imports_own(self, module: str, path: str, utf8: bytes) -> bool:
         """True for a module that the project has itself where a file imports it: under its full name (`basicsr.data`,
         also where `basicsr` has no `__init__.py`, and its version, which a build writes), below another folder, or
@@ -257,18 +240,11 @@ class ProjectFacts(Memoized):
         folder = module_name(path).rpartition(".")[0] if "/" in path else ""
         if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
             return True
-        tops = (name for name in self.modules if name.endswith(f".{root}"))
-        here = f"{folder}."
-        return any(
-            here.startswith(top[: -len(root)]) and not self._is_below_a_package(top) and self._has_parts(top)
-            for top in tops
-        )
-
-    def _is_below_a_package(self, module: str) -> bool:
-        while "." in module:
-            module = module.rpartition(".")[0]
-            if module in self.modules:
-                return True
+        for top in self.modules:
+            if top.endswith(f".{root}") and f"{folder}.".startswith(top[: -len(root)]) and self._has_parts(top):
+                parts = top.split(".")
+                if not any(".".join(parts[:end]) in self.modules for end in range(1, len(parts))):
+                    return True
         return False
 
     def _has_parts(self, module: str) -> bool:
@@ -338,12 +314,31 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(found - whole)
 
 
-def _is_renamed(name: str, target: str) -> bool:
-    return name.rpartition(".")[2] != target.rpartition(".")[2]
-
-
-def _is_torch(target: str) -> bool:
-    return target == "torch" or target.startswith("torch.")
+def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+    """Which names the files define, pass on, and take from each other."""
+    used: set[str] = set()
+    defined: set[str] = set()
+    imported: dict[str, str] = {}
+    for item in every:
+        for local, target in item.imports:
+            imported[f"{item.module}.{local}"] = target
+        used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
+        defined.update(f"{item.module}.{name}" for name in item.defined)
+        joined.parameters.update(dict(item.parameters))
+    names_of: dict[str, list[str]] = {}
+    for name in (*defined, *imported):
+        names_of.setdefault(name.rpartition(".")[0], []).append(name)
+    for star in (star for item in every for star in item.stars):
+        source = joined.canonical(star)
+        if source in joined.modules:
+            used.update(names_of.get(source, ()))
+    renamed = (name for name, target in imported.items() if name.rpartition(".")[2] != target.rpartition(".")[2])
+    joined.renamed = frozenset(renamed)
+    joined.reexports = {name: target for name, target in imported.items() if f"{target}.".startswith("torch.")}
+    joined.used_names = frozenset(used)
+    whole = {target for item in every for _, target in item.imports}
+    joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
+    joined.defined = frozenset(defined)
 
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) -> None:

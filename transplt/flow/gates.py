@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from transplt.flow.marks import DEVICE_NAME
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import last_name, own_nodes, string_of
+from transplt.syntax.asks import is_none, last_name, own_nodes, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import chain
 
@@ -38,27 +38,28 @@ _OUTSIDE = ("os.environ", "os.getenv", "sys.platform", "sys.version_info", "torc
 
 def is_gate(slots: Slots, node: ast.expr) -> bool:
     """True for a question that is true on CUDA only, by its own words."""
-    if isinstance(node, ast.Attribute):
-        return node.attr == "is_cuda"
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "startswith" and node.args:
-            return _is_cuda(node.args[0])
-        return (slots.names.qualified(node.func) or "") in _AVAILABLE
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return isinstance(node.ops[0], (ast.Eq, ast.Is, ast.In)) and _names_cuda(slots, node)
-    if isinstance(node, ast.NamedExpr):
-        return is_gate(slots, node.value)
+    match node:
+        case ast.Attribute():
+            return node.attr == "is_cuda"
+        case ast.Call(func=ast.Attribute(attr="startswith"), args=[text, *_]):
+            return _is_cuda(text)
+        case ast.Call():
+            return (slots.names.qualified(node.func) or "") in _AVAILABLE
+        case ast.Compare(ops=[ast.Eq() | ast.Is() | ast.In()]):
+            return _names_cuda(slots, node)
+        case ast.NamedExpr():
+            return is_gate(slots, node.value)
     return False
 
 
 def denies_cuda(slots: Slots, node: ast.expr) -> bool:
     """True for a question that is false on CUDA only: `x.device.type != "cuda"`, `x.device.type == "cpu"`."""
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
-        return False
-    if isinstance(node.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
-        return _names_cuda(slots, node)
-    cpu = any(string_of(side) == "cpu" for side in (node.left, node.comparators[0]))
-    return cpu and isinstance(node.ops[0], (ast.Eq, ast.Is))
+    match node:
+        case ast.Compare(ops=[ast.NotEq() | ast.IsNot() | ast.NotIn()]):
+            return _names_cuda(slots, node)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            return string_of(left) == "cpu" or string_of(right) == "cpu"
+    return False
 
 
 def _names_cuda(slots: Slots, node: ast.Compare) -> bool:
@@ -72,15 +73,12 @@ def _names_cuda(slots: Slots, node: ast.Compare) -> bool:
 
 
 def _is_cuda(node: ast.expr) -> bool:
-    value = string_of(node)
-    if value is not None:
-        return value.startswith("cuda") and bool(DEVICE_NAME.fullmatch(value))
-    return (
-        isinstance(node, ast.Call)
-        and last_name(node.func) == "device"
-        and bool(node.args)
-        and (string_of(node.args[0]) or "").startswith("cuda")
-    )
+    match node:
+        case ast.Constant(value=str() as text):
+            return text.startswith("cuda") and bool(DEVICE_NAME.fullmatch(text))
+        case ast.Call(func=func, args=[name, *_]):
+            return last_name(func) == "device" and (string_of(name) or "").startswith("cuda")
+    return False
 
 
 def speaks_of_cuda(node: ast.expr) -> bool:
@@ -106,7 +104,7 @@ def is_option(slots: Slots, node: ast.expr) -> bool:
     if isinstance(node, ast.NamedExpr):
         return is_option(slots, node.value)
     if isinstance(node, ast.Compare):
-        if any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators):
+        if any(map(is_none, node.comparators)):
             return _is_import_or_option(slots, node.left)
         return any(_is_setting(slots, side) for side in (node.left, *node.comparators))
     return _is_setting(slots, node) or (

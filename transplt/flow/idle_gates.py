@@ -39,16 +39,15 @@ def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
     """True for statements that make settings of CUDA's own libraries, and nothing else; False where there are none."""
     found = False
     for statement in body:
-        if not isinstance(statement, ast.Assign) or not all(_is_setting(names, each) for each in statement.targets):
+        if not isinstance(statement, ast.Assign):
             return False
+        for target in statement.targets:
+            if not isinstance(target, ast.Attribute) or not (names.qualified(target) or "").startswith(_SETTINGS):
+                return False
         if not all(isinstance(inner, _PLAIN) for inner in ast.walk(statement.value)):
             return False
         found = True
     return found
-
-
-def _is_setting(names: Names, node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and (names.qualified(node) or "").startswith(_SETTINGS)
 
 
 def _asks_for_a_version(slots: Slots, question: ast.expr) -> bool:

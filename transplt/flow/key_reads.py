@@ -192,7 +192,11 @@ class _Reading:
         root = ""
         if isinstance(node, ast.Name):
             root = node.id
-            above = self._value_of(node) if depth < 3 and root not in SELF else None
+            followed = depth < 3 and root not in SELF
+            bound = self.slots.names.lookup(root, self.slots.scan.scope_of(node)) if followed else None
+            bindings = bound[1] if bound is not None else []
+            once = len(bindings) == 1 and bindings[0].kind == "assign"
+            above = assigned_value(bindings[0].node) if once else None
             if above is not None and _step(above) is not None:
                 root, before = self._chain(above, depth + 1)
                 keys = [*before, *keys]
@@ -203,12 +207,6 @@ class _Reading:
                 if names_a_configuration(key):
                     return key, tuple(keys[index + 1 :])
         return root, tuple(keys)
-
-    def _value_of(self, node: ast.Name) -> ast.expr | None:
-        found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
-        if found is None or len(found[1]) != 1 or found[1][0].kind != "assign":
-            return None
-        return assigned_value(found[1][0].node)
 
     def _is_configuration(self, node: ast.expr) -> bool:
         """True for what is read from the result of a call that makes configurations, or is annotated as one."""
@@ -238,16 +236,17 @@ def _is_data(node: ast.Attribute) -> bool:
 
 def _step(node: ast.AST) -> tuple[ast.expr, str] | None:
     """What a key is read from, and the key: an empty one for the item of a list."""
-    if isinstance(node, ast.Attribute):
-        return node.value, node.attr
-    if isinstance(node, ast.Subscript):
-        return node.value, string_of(node.slice) or ""
-    if isinstance(node, ast.Call) and node.args:
-        last = last_name(node.func)
-        if last in _LOOKED_UP and isinstance(node.func, ast.Attribute) and (key := string_of(node.args[0])) is not None:
-            return node.func.value, key
-        if last == "getattr" and len(node.args) > 1 and (key := string_of(node.args[1])) is not None:
-            return node.args[0], key
+    match node:
+        case ast.Attribute():
+            return node.value, node.attr
+        case ast.Subscript():
+            return node.value, string_of(node.slice) or ""
+        case ast.Call(func=ast.Attribute(value=holder, attr=last), args=[ast.Constant(value=str() as key), *_]) if (
+            last in _LOOKED_UP
+        ):
+            return holder, key
+        case ast.Call(func=func, args=[holder, ast.Constant(value=str() as key), *_]) if last_name(func) == "getattr":
+            return holder, key
     return None
 
 

@@ -102,14 +102,13 @@ def _store(slots: Slots, target: ast.expr) -> None:
         if above.value is not None:
             _link_value(slots, target, above.value)
     elif isinstance(above, (ast.For, ast.comprehension)) and above.target is target and isinstance(target, ast.Name):
-        _link_value(slots, target, _iterated(above.iter))
-
-
-def _iterated(value: ast.expr) -> ast.expr:
-    """What a loop over `list(x)`, `sorted(x)`, ... runs through."""
-    over = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-    passed_on = over in ("list", "tuple", "set", "sorted", "reversed", "iter")
-    return value.args[0] if isinstance(value, ast.Call) and passed_on and value.args else value
+        match above.iter:
+            case ast.Call(
+                func=ast.Name(id="list" | "tuple" | "set" | "sorted" | "reversed" | "iter"), args=[inner, *_]
+            ):
+                _link_value(slots, target, inner)
+            case _:
+                _link_value(slots, target, above.iter)
 
 
 def _destructured(slots: Slots, node: ast.expr, target: ast.Tuple | ast.List) -> None:
@@ -119,23 +118,21 @@ def _destructured(slots: Slots, node: ast.expr, target: ast.Tuple | ast.List) ->
     if index > starred_at(target):
         return
     if isinstance(above, ast.Assign):
-        value = above.value
-        if isinstance(value, (ast.Tuple, ast.List)):
-            if len(value.elts) == len(target.elts):
-                _link_value(slots, node, value.elts[index])
-        elif isinstance(value, ast.Call) and (read := slots.of(value)) is not None and read.startswith("r:"):
-            _link_store(slots, node, f"{read}<{index}>")
+        match above.value:
+            case ast.Tuple(elts=values) | ast.List(elts=values):
+                if len(values) == len(target.elts):
+                    _link_value(slots, node, values[index])
+            case ast.Call() as call if (read := slots.of(call)) is not None and read.startswith("r:"):
+                _link_store(slots, node, f"{read}<{index}>")
     elif isinstance(above, (ast.For, ast.comprehension)) and above.target is target:
-        value = above.iter
-        over = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-        if isinstance(value, ast.Call) and over in ("zip", "product"):
-            if index < len(value.args):
-                _link_value(slots, node, value.args[index])
-        elif isinstance(value, ast.Call) and over == "enumerate":
-            if index == 1 and value.args:
-                _link_value(slots, node, value.args[0])
-        elif isinstance(value, (ast.Name, ast.Attribute)) and (read := slots.of(value)) is not None:
-            _link_store(slots, node, f"{read}<{index}>")
+        match above.iter:
+            case ast.Call(func=ast.Name(id="zip" | "product"), args=args):
+                if index < len(args):
+                    _link_value(slots, node, args[index])
+            case ast.Call(func=ast.Name(id="enumerate"), args=[over, *_]) if index == 1:
+                _link_value(slots, node, over)
+            case ast.Name() | ast.Attribute() as value if (read := slots.of(value)) is not None:
+                _link_store(slots, node, f"{read}<{index}>")
 
 
 def _link_value(slots: Slots, target: ast.expr, value: ast.expr) -> None:

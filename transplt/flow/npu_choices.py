@@ -83,7 +83,10 @@ def _places_in(utf8: bytes) -> list[int]:
 
 def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
     """True when a file decides between the two; a table alone does not, for a migration adds rows to tables."""
-    return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
+    names = [node.name for node in (*scan.functions, *scan.classes)]
+    if any(_NPU_NAME.search(name) for name in names) and any("cuda" in name.lower() for name in names):
+        return True  # `is_npu_available` and `is_cuda_available` side by side
+    return any(not isinstance(choice, ast.Dict) for choice in choices)
 
 
 def asks_whether_there_is_one(scan: Scan) -> bool:
@@ -92,12 +95,6 @@ def asks_whether_there_is_one(scan: Scan) -> bool:
     """
     imported = {alias.name for node in scan.imports if isinstance(node, ast.ImportFrom) for alias in node.names}
     return bool(_ASKED & imported) and bool(scan.calls_by_last_name(_ASKED & imported))
-
-
-def _defines_both(scan: Scan) -> bool:
-    """`is_npu_available` and `is_cuda_available` side by side."""
-    names = [node.name for node in (*scan.functions, *scan.classes)]
-    return any(_NPU_NAME.search(name) for name in names) and any("cuda" in name.lower() for name in names)
 
 
 def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False) -> list[ast.AST]:

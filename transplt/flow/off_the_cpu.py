@@ -14,7 +14,7 @@ from transplt.flow.gates import is_gate
 from transplt.flow.marks import DEVICE
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import last_name
 from transplt.syntax.conditions import implied, leaves, sides_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -31,7 +31,14 @@ def truth_off_the_cpu(slots: Slots, node: ast.Compare) -> bool | None:
     if len(node.ops) != 1:
         return None
     for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-        if _is_cpu(side) and holds(slots, other, DEVICE):
+        match side:
+            case ast.Constant(value="cpu"):
+                pass
+            case ast.Call(func=func, args=[ast.Constant(value="cpu"), *_]) if last_name(func) == "device":
+                pass
+            case _:
+                continue
+        if holds(slots, other, DEVICE):
             return isinstance(node.ops[0], (ast.NotEq, ast.IsNot))
     return None
 
@@ -59,12 +66,6 @@ def refuses_the_cpu(node: ast.expr, truth: bool) -> bool:
     other = sides_of(node, truth).other
     last = other[-1] if other else None
     return isinstance(last, ast.Raise) or (isinstance(last, ast.Expr) and leaves([last]))
-
-
-def _is_cpu(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and last_name(node.func) == "device" and node.args:
-        node = node.args[0]
-    return string_of(node) == "cpu"
 
 
 def steers(slots: Slots, rules: RuleSet, project: ProjectFacts, node: ast.AST) -> str:

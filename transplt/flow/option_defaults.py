@@ -85,14 +85,9 @@ def _class(data: bytes, decorator: re.Match[bytes]) -> bytes:
     if header is None:
         return b""
     at = data.find(b"\n", header.end()) + 1
-    behind = _behind(len(decorator["indent"])).search(data, at) if at else None
+    depth = len(decorator["indent"])
+    behind = re.compile(rb"^[ \t\r]{0,%d}(?=[^ \t\r\n#)])(?!\"\"\"|''')" % depth, re.M).search(data, at) if at else None
     return data[decorator.start() : behind.start() if behind is not None else len(data)]
-
-
-@lru_cache(maxsize=32)
-def _behind(depth: int) -> re.Pattern[bytes]:
-    """The beginning of a line that is indented no more than a class, and ends it."""
-    return re.compile(rb"^[ \t\r]{0,%d}(?=[^ \t\r\n#)])(?!\"\"\"|''')" % depth, re.M)
 
 
 def _parsed(text: bytes) -> ast.stmt | None:
@@ -103,18 +98,15 @@ def _parsed(text: bytes) -> ast.stmt | None:
     return body[0] if body else None
 
 
-def _of_call(call: ast.Call) -> Iterator[Option]:
-    names = [text for argument in call.args if (text := string_of(argument)) is not None]
-    spelled = next((text for text in names if text.startswith("--")), "")
-    if spelled:
-        yield Option(destination(call), _default(call), spelled)
-
-
 @lru_cache(maxsize=4096)
 def _of_arguments(text: bytes) -> tuple[Option, ...]:
     """The option that a call with these arguments defines; programs of a project define the same ones."""
-    call = _parsed(b"f(" + text)
-    return tuple(_of_call(call.value)) if isinstance(call, ast.Expr) and isinstance(call.value, ast.Call) else ()
+    match _parsed(b"f(" + text):
+        case ast.Expr(value=ast.Call() as call):
+            names = (string_of(argument) or "" for argument in call.args)
+            spelled = next((name for name in names if name.startswith("--")), "")
+            return (Option(destination(call), _default(call), spelled),) if spelled else ()
+    return ()
 
 
 def _default(call: ast.Call) -> tuple[Constant, ...]:

@@ -24,27 +24,22 @@ def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
             return True
         if isinstance(above, ast.If) and node in above.body and _asks(above.test):
             return True
-        if isinstance(above, ast.With) and any(_suppresses(item.context_expr, caught) for item in above.items):
-            return True
+        for item in above.items if isinstance(above, ast.With) else ():
+            match item.context_expr:
+                case ast.Call(func=func, args=errors) if last_name(func) == "suppress":
+                    if any(last_name(each) in caught for each in errors):
+                        return True
         node = above
     return False
-
-
-def _suppresses(node: ast.expr, caught: frozenset[str]) -> bool:
-    """True for `contextlib.suppress(ImportError)`."""
-    if not isinstance(node, ast.Call) or last_name(node.func) != "suppress":
-        return False
-    return any(last_name(each) in caught for each in node.args)
 
 
 def _asks(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return False
-    names = (_question(node) for node in ast.walk(test))
-    return any(_ASKS.search(name) and not _CARD.search(name) for name in names)
-
-
-def _question(node: ast.AST) -> str:
-    """The name of a question, with what it is asked of: `cuda.is_available`."""
-    name = last_name(node)
-    return f"{last_name(node.value)}.{name}" if isinstance(node, ast.Attribute) else name
+    for node in ast.walk(test):
+        name = last_name(node)
+        if isinstance(node, ast.Attribute):  # with what it is asked of: `cuda.is_available`
+            name = f"{last_name(node.value)}.{name}"
+        if _ASKS.search(name) and not _CARD.search(name):
+            return True
+    return False

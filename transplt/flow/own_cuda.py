@@ -53,11 +53,10 @@ def is_without_torch(slots: Slots, node: ast.ClassDef) -> bool:
     roots = {target.partition(".")[0] for target in imported} - {"torch_npu"}  # which an edit may have brought
     if any(root.startswith("torch") for root in roots):
         return False
-    return not any(_moves(inner) for method in methods for inner in ast.walk(method))
-
-
-def _moves(node: ast.AST) -> bool:
-    """True for what a method does that moves the object, as torch's own does: it hands on, or gives itself back."""
-    if isinstance(node, ast.Return):
-        return isinstance(node.value, ast.Name) and node.value.id in SELF
-    return isinstance(node, ast.Attribute) and node.attr in _MOVES
+    for inner in (inner for method in methods for inner in ast.walk(method)):
+        match inner:  # torch's own moves the object: it hands on, or gives itself back
+            case ast.Return(value=ast.Name(id=name)) if name in SELF:
+                return False
+            case ast.Attribute(attr=name) if name in _MOVES:
+                return False
+    return True

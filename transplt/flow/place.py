@@ -7,7 +7,7 @@ in a tuple, a string for the key in a mapping, None for a list, a set or anythin
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,4 +53,5 @@ class Up(NamedTuple):
     path: Path
 
 
-Ways = Iterator[Place | Up]
+#: The places that a value reaches with its next step, and where it goes on.
+Reached = Iterable[Place | Up]

@@ -259,12 +259,6 @@ class Reach:
     def _is_own(self, full: str) -> bool:
         return full.partition(".")[0] in self.packages
 
-    def _is_built_without_cuda(self, module: str) -> bool:
-        """True for `align.align.core`, which setup.py makes of align/core.pyx: a build adds folders of its own."""
-        first, _, last = module.rpartition(".")
-        folders = {*first.split("."), last}
-        return any(each.rpartition(".")[2] == last and folders.issuperset(each.split(".")) for each in self.compiled)
-
     def _is_in_a_folder(self, name: str) -> bool:
         """True for the name of a file in a folder that some script has on its path, with or without `__init__.py`: that
         of the project, or one in it which is no package, such as `lib`.
@@ -279,7 +273,9 @@ class Reach:
         module = graph.canonical(name)
         if not self.known or module in graph.modules or module in graph.defined:
             return False
-        if self._is_built_without_cuda(module):
+        first, _, last = module.rpartition(".")  # align.align.core, which setup.py makes of align/core.pyx
+        folders = {*first.split("."), last}  # a build adds folders of its own
+        if any(each.rpartition(".")[2] == last and folders.issuperset(each.split(".")) for each in self.compiled):
             return False
         if _GENERATED.fullmatch(module.rpartition(".")[2]) or any(
             known.startswith(f"{module}.") for known in graph.modules

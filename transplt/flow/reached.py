@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from transplt.flow.arguments import ways_of_argument
+from transplt.flow.arguments import reached_by_argument
 from transplt.flow.callees import FOREIGN
 from transplt.flow.marks import DEVICE, DEVICE_NAME, names_a_mark
 from transplt.flow.other_devices import handed_to
-from transplt.flow.place import Path, Place, Up, Ways
+from transplt.flow.place import Path, Place, Reached, Up
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside, is_map_location, store_slots, stored
 from transplt.syntax.asks import index_in, last_name, last_starred_at, starred_at, string_of
@@ -59,18 +59,11 @@ def _carries(above: ast.AST, node: ast.AST) -> bool:
     return isinstance(above, ast.IfExp) and node is not above.test
 
 
-def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reached:
     yield Up(above, path)
 
 
-def _if_expression(slots: Slots, above: ast.IfExp, current: ast.AST, path: Path) -> Ways:
-    if current is above.test:
-        yield Place("other", "condition")
-    else:
-        yield Up(above, path)
-
-
-def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> Ways:
+def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> Reached:
     if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):
         yield Up(above, path)
     elif isinstance(above.op, ast.Div):
@@ -79,12 +72,7 @@ def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> W
         yield Place("other", "operand")
 
 
-def _walrus(slots: Slots, above: ast.NamedExpr, current: ast.AST, path: Path) -> Ways:
-    yield from stored(slots, above.target, path)
-    yield Up(above, path)
-
-
-def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Ways:
+def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Reached:
     yield Up(above, (*path, _index(above, current) if isinstance(above, ast.Tuple) else None))
 
 
@@ -97,7 +85,7 @@ def _index(above: ast.Tuple, current: ast.AST) -> int | None:
     return index - len(above.elts) if assigned else None
 
 
-def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
+def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Reached:
     if index_in(above, "keys", current) >= 0:
         yield Place("row", other=above)
         return
@@ -111,7 +99,7 @@ def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
         yield Up(above, (*path, None if by_device else name))
 
 
-def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path) -> Ways:
+def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path) -> Reached:
     call = parent(above)
     if isinstance(call, ast.Call) and call.func is above and above.attr in _STRING_METHODS:
         yield Up(call, path)
@@ -119,12 +107,7 @@ def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path)
         yield Place("other", f".{above.attr}")
 
 
-def _assign(slots: Slots, above: ast.Assign, current: ast.AST, path: Path) -> Ways:
-    for target in above.targets:
-        yield from stored(slots, target, path)
-
-
-def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Ways:
+def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Reached:
     if isinstance(above, ast.AnnAssign) and current is above.annotation:
         annotated = store_slots(slots, above.target, ())
         yield _in_annotation(current, annotated[0] if annotated else None)
@@ -138,11 +121,7 @@ def _in_annotation(annotation: ast.AST, slot: str | None) -> Place:
     return Place("slot", slot) if literal and slot else Place("annotation")
 
 
-def _parameter(slots: Slots, above: ast.arg, current: ast.AST, path: Path) -> Ways:
-    yield _in_annotation(current, slots.variable(above.arg, slots.scan.scope_of(above)))
-
-
-def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Ways:
+def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Reached:
     """The default of a parameter."""
     index = index_in(above, "defaults", current)
     if index < 0:
@@ -156,7 +135,7 @@ def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -
     yield Place("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
 
 
-def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reached:
     scope = slots.scan.scope_of(above)
     while scope.kind not in ("function", "lambda", "module") and scope.parent is not None:
         scope = scope.parent
@@ -166,7 +145,7 @@ def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
     yield Place("slot", inside(slot, path))
 
 
-def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Ways:
+def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Reached:
     holder = parent(above)
     if isinstance(holder, ast.keyword) and holder.arg in ("default_factory", "factory"):
         yield Up(above, path)
@@ -174,14 +153,14 @@ def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Wa
         yield Place("other", "lambda")
 
 
-def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Ways:
+def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Reached:
     if current is above.returns:
         yield _in_annotation(current, slots.returned(slots.scan.scopes[above]))
     else:
         yield Place("other", "decorator")
 
 
-def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Ways:
+def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Reached:
     membership = isinstance(above.ops[0], (ast.In, ast.NotIn))
     if membership and not path and current is above.left and _is_key_of(slots, current, above.comparators[0]):
         yield Place("key", other=above.comparators[0])
@@ -226,14 +205,14 @@ def _is_key_of(slots: Slots, word: ast.AST, mapping: ast.expr) -> bool:
     )
 
 
-def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, current: ast.AST, path: Path) -> Ways:
+def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, current: ast.AST, path: Path) -> Reached:
     if current is above.iter:
         yield from stored(slots, above.target, path[:-1])
     else:
         yield Place("other", "condition")
 
 
-def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path) -> Ways:
+def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path) -> Reached:
     if current is not above.slice:
         yield Up(above, path[:-1])
     elif last_name(above.value) in ("Literal", "Optional", "Union", "Annotated"):
@@ -242,13 +221,12 @@ def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path)
         yield Place("key", other=above.value)
 
 
-def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Ways:
+def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Reached:
     holder = parent(above)
-    if isinstance(holder, ast.Subscript):
-        yield Place("compare", "slice", holder.value)
+    return [Place("compare", "slice", holder.value)] if isinstance(holder, ast.Subscript) else []
 
 
-def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Ways:
+def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Reached:
     """A value in a `case` pattern is compared with the subject, or with the part of it that the pattern takes."""
     node: ast.AST = above
     steps: list[int | str] = []
@@ -279,35 +257,33 @@ def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> 
     yield Place("compare", "case", subject)
 
 
-def _prose(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+def _prose(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reached:
     yield Place("prose")
 
 
-def _positional(slots: Slots, above: ast.Call, current: ast.AST, path: Path) -> Ways:
-    yield from ways_of_argument(slots, above, current, None, path)
-
-
-def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> Ways:
+def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> Reached:
     call = parent(above)
     name = above.arg
     if name is None and path and isinstance(path[-1], str):
         name, path = path[-1], path[:-1]
     if isinstance(call, ast.Call):
-        yield from ways_of_argument(slots, call, current, name, path)
+        yield from reached_by_argument(slots, call, current, name, path)
     else:
         yield Place("named", name or "")
 
 
 #: By the kind of the node above; what is not here keeps the value to itself.
-_STEPS: dict[type[ast.AST], Callable[..., Ways]] = {
-    ast.IfExp: _if_expression,
+_STEPS: dict[type[ast.AST], Callable[..., Reached]] = {
+    ast.IfExp: lambda _, above, current, path: [
+        Place("other", "condition") if current is above.test else Up(above, path)
+    ],
     ast.BoolOp: _up,
     ast.JoinedStr: _up,
     ast.FormattedValue: _up,
     ast.Starred: _up,
     ast.Await: _up,
     ast.BinOp: _operator,
-    ast.NamedExpr: _walrus,
+    ast.NamedExpr: lambda slots, above, _, path: [*stored(slots, above.target, path), Up(above, path)],
     ast.Tuple: _sequence,
     ast.List: _sequence,
     ast.Set: _sequence,
@@ -316,13 +292,15 @@ _STEPS: dict[type[ast.AST], Callable[..., Ways]] = {
     ast.GeneratorExp: _sequence,
     ast.Dict: _dict,
     ast.Attribute: _attribute,
-    ast.Call: _positional,
+    ast.Call: lambda slots, above, current, path: reached_by_argument(slots, above, current, None, path),
     ast.keyword: _keyword,
-    ast.Assign: _assign,
+    ast.Assign: lambda slots, above, _, path: [way for each in above.targets for way in stored(slots, each, path)],
     ast.AnnAssign: _annotated,
     ast.AugAssign: _annotated,
     ast.arguments: _default,
-    ast.arg: _parameter,
+    ast.arg: lambda slots, above, current, _: [
+        _in_annotation(current, slots.variable(above.arg, slots.scan.scope_of(above)))
+    ],
     ast.Return: _return,
     ast.Yield: _return,
     ast.YieldFrom: _return,

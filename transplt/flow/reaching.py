@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ def reaching(stores: Iterable[_Node], use: ast.AST) -> tuple[list[_Node], bool]:
     """
     read = _Way.of(use)
     ways = {store: _Way.of(store) for store in sorted(stores, key=begins)}
-    before = [store for store in ways if _ended(store, ways[store]) <= begins(use)]
+    before = [store for store, way in ways.items() if _ended(store, way) <= begins(use)]
     certain = [store for store in before if _dominates(ways[store], read)]
     last = certain[-1] if certain else None
     found = [last] if last is not None else []
@@ -55,7 +55,7 @@ def reaching(stores: Iterable[_Node], use: ast.AST) -> tuple[list[_Node], bool]:
         for store in before
         if store not in certain
         and (last is None or begins(store) > begins(last))
-        and not _apart(ways[store], read)
+        and not _excludes(ways[store], read)
         and not _left(ways[store], read)
     ]
     found += [store for store in ways if store not in before and _comes_again(ways[store], read, last, ways)]
@@ -79,12 +79,14 @@ def _dominates(store: _Way, read: _Way) -> bool:
     return False
 
 
-def _apart(store: _Way, read: _Way) -> bool:
+def _excludes(store: _Way, read: _Way) -> bool:
     """True where one stands in a branch and the other in the branch for the other case."""
-    return any(
-        parent is other and name != other_name and isinstance(parent, ast.If)
-        for (parent, name, _), (other, other_name, _) in _together(store, read)
-    )
+    for (parent, name, inner), (other, other_name, other_inner) in zip(store.steps, read.steps, strict=False):
+        if parent is other and name != other_name and isinstance(parent, ast.If):
+            return True
+        if inner is not other_inner:
+            return False
+    return False
 
 
 def _left(store: _Way, read: _Way) -> bool:
@@ -97,13 +99,6 @@ def _left(store: _Way, read: _Way) -> bool:
         if block and isinstance(block[-1], _LEAVES):
             return True
     return False
-
-
-def _together(store: _Way, read: _Way) -> Iterator[tuple[tuple[ast.AST, str, ast.AST], tuple[ast.AST, str, ast.AST]]]:
-    for one, other in zip(store.steps, read.steps, strict=False):
-        yield one, other
-        if one[2] is not other[2]:
-            return
 
 
 def _comes_again(store: _Way, read: _Way, last: ast.AST | None, ways: dict[_Node, _Way]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import inner_nodes, last_name, string_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Scope
@@ -49,35 +49,51 @@ class _Spread:
         inner: ast.AST = node
         while not isinstance(current, ast.stmt):
             inner, current = current, parent(current)
-            if isinstance(current, ast.NamedExpr) or (isinstance(current, ast.comprehension) and inner is current.iter):
-                yield self._stored(current.target)
-            elif isinstance(current, ast.Call):
-                last = last_name(current.func)
-                for function in self.functions.get(last, ()) if inner is not current.func else ():
-                    yield from self._parameters(function)
-                if last == "register_buffer" and current.args:
-                    yield self._attribute(string_of(current.args[0]) or "")
-                if last == "append" and isinstance(current.func, ast.Attribute) and inner is not current.func:
-                    yield self._stored(current.func.value)
-                if last not in self.through and (inner is not current.func or isinstance(inner, ast.Attribute)):
-                    if inner is current.func and last in self.functions and inner is node:
-                        continue  # a function of the file that gives it
+            match current:
+                case ast.NamedExpr():
+                    yield self._stored(current.target)
+                case ast.comprehension() if inner is current.iter:
+                    yield self._stored(current.target)
+                case ast.Call():
+                    yield from self._given(current, inner)
+                    last = last_name(current.func)
+                    if last not in self.through and (inner is not current.func or isinstance(inner, ast.Attribute)):
+                        if inner is current.func and last in self.functions and inner is node:
+                            continue  # a function of the file that gives it
+                        return
+                case ast.Compare():
                     return
-            elif isinstance(current, ast.Compare) or (isinstance(current, ast.Subscript) and inner is current.slice):
-                return
-        if isinstance(current, FUNCTIONS):
-            yield from self._parameters(current)  # a default
-        elif isinstance(current, ast.Return):
-            while not isinstance(current, (*FUNCTIONS, ast.Module)):
-                current = parent(current)
-            name = getattr(current, "name", "")
-            yield self._attribute(name)
-            yield self._variable(self.scan.scope_of(current), name)
-        elif isinstance(current, (ast.For, ast.AsyncFor)) and inner is current.iter:
-            yield self._stored(current.target)
-        elif isinstance(current, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            for target in current.targets if isinstance(current, ast.Assign) else [current.target]:
-                yield from (self._stored(each) for each in ast.walk(target) if isinstance(each, ast.expr))
+                case ast.Subscript() if inner is current.slice:
+                    return
+        yield from self._in_statement(current, inner)
+
+    def _given(self, call: ast.Call, part: ast.AST) -> Iterator[list[ast.expr]]:
+        """Where a call puts what a part of it gives: in parameters, a buffer or a list."""
+        last = last_name(call.func)
+        for function in self.functions.get(last, ()) if part is not call.func else ():
+            yield from self._parameters(function)
+        if last == "register_buffer" and call.args:
+            yield self._attribute(string_of(call.args[0]) or "")
+        if last == "append" and isinstance(call.func, ast.Attribute) and part is not call.func:
+            yield self._stored(call.func.value)
+
+    def _in_statement(self, statement: ast.AST, part: ast.AST) -> Iterator[list[ast.expr]]:
+        """Where a statement puts what a part of it gives."""
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from self._parameters(statement)  # a default
+            case ast.Return():
+                above: ast.AST = statement
+                while not isinstance(above, (*FUNCTIONS, ast.Module)):
+                    above = parent(above)
+                name = getattr(above, "name", "")
+                yield self._attribute(name)
+                yield self._variable(self.scan.scope_of(above), name)
+            case ast.For() | ast.AsyncFor() if part is statement.iter:
+                yield self._stored(statement.target)
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                    yield from (self._stored(each) for each in inner_nodes(target, ast.expr))
 
     def _stored(self, target: ast.expr) -> list[ast.expr]:
         if isinstance(target, ast.Attribute):
