@@ -169,17 +169,17 @@ def _arms(source: Source, node: ast.stmt) -> list[ast.stmt]:
     while last + 1 < len(block) and isinstance(block[last + 1], ast.If):
         last += 1
     around = [each for each in block[first : last + 1] if isinstance(each, ast.If) and each is not node]
-    asked = _asked(_text(source, node.test))
+    asked = _question(_text(source, node.test))
     found: list[ast.stmt] = [
         each
         for each in around
-        if asked and not each.orelse and _OTHER.search(test := _text(source, each.test)) and _asked(test) == asked
+        if asked and not each.orelse and _OTHER.search(test := _text(source, each.test)) and _question(test) == asked
     ]
     heads = ((each, _head(source, each)) for each in block[max(0, first - 1) : first])
     return found + [each for each, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") in same]
 
 
-def _asked(test: bytes) -> bytes:
+def _question(test: bytes) -> bytes:
     """What a condition asks, whichever the accelerator: two that ask alike are arms of one choice; empty for others."""
     if _JOINED.search(test):
         return b""

@@ -1,4 +1,4 @@
-"""Which of the stores of a variable may have given it the value that is read at a place of its function.
+"""The reaching definitions of a variable at a place of its function: the stores that may have given it its value.
 
 Branches and loops are looked at, exceptions and `del` are not. Where `last_value` gives the nearest store in the text,
 this gives all of which one may be the last.
@@ -41,8 +41,8 @@ class _Way:
 
 
 def reaching(stores: Iterable[_Node], use: ast.AST) -> tuple[list[_Node], bool]:
-    """The stores (nodes of the function that reads the variable) that may be the last before `use`, by place; and
-    whether one of them certainly comes before it: where none does, the variable may hold what it held at the start.
+    """The stores (nodes of the function that reads the variable) that reach `use`, by place; and whether one of them
+    dominates it: where none does, the variable may hold what it held at the start.
     """
     read = _Way.of(use)
     ways = {store: _Way.of(store) for store in sorted(stores, key=begins)}

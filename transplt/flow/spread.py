@@ -55,7 +55,7 @@ class _Spread:
                 case ast.comprehension() if inner is current.iter:
                     yield self._stored(current.target)
                 case ast.Call():
-                    yield from self._given(current, inner)
+                    yield from self._into_call(current, inner)
                     last = last_name(current.func)
                     if last not in self.through and (inner is not current.func or isinstance(inner, ast.Attribute)):
                         if inner is current.func and last in self.functions and inner is node:
@@ -67,7 +67,7 @@ class _Spread:
                     return
         yield from self._in_statement(current, inner)
 
-    def _given(self, call: ast.Call, part: ast.AST) -> Iterator[list[ast.expr]]:
+    def _into_call(self, call: ast.Call, part: ast.AST) -> Iterator[list[ast.expr]]:
         """Where a call puts what a part of it gives: in parameters, a buffer or a list."""
         last = last_name(call.func)
         for function in self.functions.get(last, ()) if part is not call.func else ():

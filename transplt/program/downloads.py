@@ -9,7 +9,7 @@ from transplt.program.outputs import fetches, opens_to_write
 from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
 from transplt.program.varying import ASKS
-from transplt.program.ways import Ways
+from transplt.program.ways import Divergence
 from transplt.syntax.asks import by_place, inner_nodes, is_false, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import chain, statement
 
@@ -29,12 +29,12 @@ def fetching_functions(training: Training, but: Function | None) -> set[ast.AST]
     }
 
 
-def download_calls(ways: Ways) -> Iterator[tuple[File, ast.Call]]:
+def download_calls(divergence: Divergence) -> Iterator[tuple[File, ast.Call]]:
     """What downloads, and the calls of functions that do so where the caller has asked for files."""
     seen: set[ast.AST] = set()
     pending = [
         (file, call)
-        for file in ways.program.files
+        for file in divergence.program.files
         for call in by_place(file.scan.calls)
         if ((asked := keyword_of(call, "download")) is not None and not is_false(asked)) or fetches(file, call)
     ]
@@ -47,8 +47,8 @@ def download_calls(ways: Ways) -> Iterator[tuple[File, ast.Call]]:
         seen.add(function)
         pending += [
             (at, site)
-            for at, site in ways.sites(function)
-            if ways.around(at, site, files=True) or _is_in_condition(site)
+            for at, site in divergence.sites(function)
+            if divergence.around(at, site, files=True) or _is_in_condition(site)
         ]
 
 

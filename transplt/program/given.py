@@ -28,11 +28,11 @@ def value_of(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:
                 return decides
             return None if None in values else not decides
         case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
-            return _are_equal(_given(left, given), _given(right, given))
+            return _are_equal(_argument(left, given), _argument(right, given))
         case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
-            equal = _are_equal(_given(left, given), _given(right, given))
+            equal = _are_equal(_argument(left, given), _argument(right, given))
             return None if equal is None else not equal
-    match _given(test, given):
+    match _argument(test, given):
         case ast.Constant(value=value):
             return bool(value)
         case made if _is_made(made):
@@ -40,7 +40,7 @@ def value_of(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:
     return None
 
 
-def _given(node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr | None:
+def _argument(node: ast.expr, given: Mapping[str, ast.expr]) -> ast.expr | None:
     """What a name is given, or a constant that is written out; None for anything else."""
     if isinstance(node, ast.Constant):
         return node

@@ -13,7 +13,7 @@ from transplt.program.program import File, Program, Variable, enclosing_function
 from transplt.program.training import Loader, loaders_of
 from transplt.program.values import assigned
 from transplt.program.varying import KEEPS
-from transplt.program.ways import Ways
+from transplt.program.ways import Divergence
 from transplt.syntax.asks import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -28,13 +28,13 @@ _TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.datase
 class SharedFile:
     """A file of a program whose training data are shared out."""
 
-    ways: Ways
+    divergence: Divergence
     shares: Shares
     file: File
 
     @property
     def program(self) -> Program:
-        return self.ways.program
+        return self.divergence.program
 
     def slot(self, node: ast.AST) -> Variable | None:
         """The variable that an expression of the file is."""
@@ -42,11 +42,11 @@ class SharedFile:
 
     def varies(self, node: ast.expr) -> bool:
         """True for an expression that may have another value on each rank."""
-        return self.ways.varying.varies(self.file, node)
+        return self.divergence.varying.varies(self.file, node)
 
     def loops(self) -> list[Loop]:
         """The loops of the file whose loaders are all shared out."""
-        every = self.ways.training.loops
+        every = self.divergence.training.loops
         return [loop for at, loop, loaders in every if at is self.file and all(map(self.shares.has, loaders))]
 
 
@@ -106,12 +106,12 @@ def _loader_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, 
     function = enclosing_function(counted)
     of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
     summed = _last_sum(own, sums, _slots(own, total), counted)
-    for at, loop, loaders in own.ways.training.loops:
+    for at, loop, loaders in own.divergence.training.loops:
         name = _loader_name(own, loop) if at is own.file else None
         if name is None:
             continue
         named = of is not None and text_of(own.file, of) == name
-        if named and function in own.ways.training.functions:
+        if named and function in own.divergence.training.functions:
             return name if _has_share(own, loaders) else ""
         adds = summed is not None and loop in chain(summed)
         slot = own.slot(counted)

@@ -1,4 +1,4 @@
-"""Which stores of a name a place may read."""
+"""Whether a name is overwritten between two places of its function."""
 
 from __future__ import annotations
 

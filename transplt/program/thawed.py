@@ -58,7 +58,7 @@ def _late(
     program: Program, training: Training, file: File, node: ast.expr, depth: int, value: str = "",
     conditional: bool = True,
 ) -> bool:  # fmt: skip
-    """True for a place that is come by when training has begun; `value` is the parameter that says free or frozen.
+    """True for a place that runs when training has begun; `value` is the parameter that says free or frozen.
 
     `conditional`: in a loop that trains, only what stands under a condition is late.
     """

@@ -1,4 +1,6 @@
-"""What differs between the ranks: what is read from a share of the data or drawn, and all that comes of it."""
+"""Which values are varying and which uniform between the ranks: what is read from a share of the data or drawn varies,
+and all that comes of it.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ class Varying:
             function for file, loop in self.drawing for function in functions_run_in(self.program, file, loop)
         }
         self.nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
-        self._asked: set[ast.AST] = set()
+        self._open: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
         given = {
             self.program.parameter_slot(function, arg.arg)
@@ -141,12 +143,12 @@ class Varying:
 
     def _passes_on(self, function: Function) -> bool:
         """True for a function that may return what differs when what it is given does."""
-        if function in self._asked:
+        if function in self._open:
             return True
-        self._asked.add(function)
+        self._open.add(function)
         owner = self.program.owner[function]
         found = any(self.varies(owner, value) for value in self.program.returns(function))
-        self._asked.discard(function)
+        self._open.discard(function)
         return found
 
     def _returned(self, function: Function) -> bool:
@@ -154,18 +156,18 @@ class Varying:
 
         A method may return what other calls have left in its object.
         """
-        if function in self._asked:
+        if function in self._open:
             return False
         of_object = isinstance(parent(function), ast.ClassDef)
         if function not in self._returns or (of_object and not self._returns[function]):
             owner = self.program.owner[function]
-            self._asked.add(function)
+            self._open.add(function)
             if self._alone or function not in self._returns:
                 found = any(self.varies(owner, value) for value in self.program.returns(function))
             else:
                 found = self._returns_kept(owner, function)
             self._returns[function] = found
-            self._asked.discard(function)
+            self._open.discard(function)
         return self._returns[function]
 
     def _returns_kept(self, file: File, function: Function) -> bool:

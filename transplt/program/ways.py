@@ -1,7 +1,8 @@
-"""In which ways the ranks come by the code of a program: whether all of them do, and as often.
+"""Where the control flow of a program diverges between the ranks, and which of its code is uniform: run by all of
+them, and as often.
 
-A condition on a value that differs sends ranks different ways. That is harmless around a print; around a backward
-pass, a step or a collective the other ranks wait for ever, or train apart.
+Control flow diverges on a value that differs between ranks. That is harmless around a print; around a backward pass, a
+step or a collective the other ranks wait for ever, or train apart.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _EVERYWHERE = frozenset(
 _MISSING = frozenset({"FileNotFoundError"})
 
 
-class Ways:
-    """The ways of the ranks through a program, by what varies between them."""
+class Divergence:
+    """The divergence of the ranks in a program, by what varies between them."""
 
     def __init__(self, varying: Varying, steps: list[OptimizerStep]) -> None:
         self.varying, self.training, self.program = varying, varying.training, varying.program
@@ -41,26 +42,27 @@ class Ways:
         self._files: OfFiles | None = None
         self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
 
-    def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
-        """True when all ranks come by a node as often, as far as its own function and its callers show.
+    def is_uniform(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
+        """True when all ranks run a node as often, as far as its own function and its call sites show.
 
         All ranks find the same files, unless one of them writes meanwhile: `files` is true where this may be.
         """
         apart = self.around(file, node, files=files)
-        return not apart and self.called_alike(enclosing_function(node), files=files)
+        return not apart and self.is_called_uniformly(enclosing_function(node), files=files)
 
-    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
-        """True when all ranks call a function as often, as far as its callers in sight show."""
+    def is_called_uniformly(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
+        """True when all ranks call a function as often, as far as its call sites show."""
         seen = set() if seen is None else seen
         if function is None or function in seen:
             return True
         seen.add(function)
         if runs_in_worker(function):
             return False  # there is no process group
-        return all(
-            not self.around(at, call, files=files) and self.called_alike(enclosing_function(call), seen, files=files)
-            for at, call in self.sites(function)
-        )
+        for at, call in self.sites(function):
+            caller = enclosing_function(call)
+            if self.around(at, call, files=files) or not self.is_called_uniformly(caller, seen, files=files):
+                return False
+        return True
 
     def sites(self, function: Function) -> list[tuple[File, ast.Call]]:
         """The calls in sight of a function, of a constructor those that make an object."""
@@ -71,9 +73,9 @@ class Ways:
                     found += calls
         return found
 
-    def may_part(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
-        """True where some ranks may come by a node more often with gradients on; a method that nobody is seen to call
-        is called by its name."""
+    def may_diverge(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True where some ranks may run a node more often with gradients on; a method that nobody is seen to call is
+        called by its name."""
         if without_gradients(node):
             return False
         function = enclosing_function(node)
@@ -84,7 +86,7 @@ class Ways:
         if not sites and isinstance(parent(function), ast.ClassDef) and not function.name.startswith("_"):
             named = [(at, each) for at in self.program.files for each in at.scan.attributes.get(function.name, ())]
             sites = [(at, call) for at, each in named if (call := call_of(each)) is not None]
-        return bool(self.around(file, node, files=False)) or any(self.may_part(*site, seen) for site in sites)
+        return bool(self.around(file, node, files=False)) or any(self.may_diverge(*site, seen) for site in sites)
 
     def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
@@ -98,60 +100,60 @@ class Ways:
                 found += self._left_before(file, below, files=files)
             if isinstance(above, FUNCTIONS):
                 break
-            if self._sends_past(file, above, node, files=files):
+            if self._makes_diverge(file, above, node, files=files):
                 found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
             below = above
         return found
 
-    def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
+    def _makes_diverge(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
         match above:
             case ast.If() | ast.IfExp():
-                return self._apart(file, above.test, files=files)
+                return self._diverges(file, above.test, files=files)
             case ast.While():
-                ended = self._ended_apart(file, above, node, files=files)
-                return ended or self._apart(file, above.test, files=files)
+                ended = self._ends_diverge(file, above, node, files=files)
+                return ended or self._diverges(file, above.test, files=files)
             case ast.For() | ast.AsyncFor():
                 counted = id(above) not in self.varying.sharded and node is not above.iter
-                ended = self._ended_apart(file, above, node, files=files)
-                return ended or (counted and self._rounds_apart(file, above.iter, files=files))
+                ended = self._ends_diverge(file, above, node, files=files)
+                return ended or (counted and self._rounds_diverge(file, above.iter, files=files))
             case ast.Try():
                 last = above.finalbody[:1]
                 ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
-                parts = not ended and any(_may_part(each, files=files) for each in above.handlers)
+                parts = not ended and any(_goes_on_divergently(each, files=files) for each in above.handlers)
                 return parts and self._goes_on(above, set())
             case ast.Match():
-                return self._apart(file, above.subject, files=files)
+                return self._diverges(file, above.subject, files=files)
             case ast.ExceptHandler():
-                return _may_run_apart(above, files=files)
+                return _may_run_divergently(above, files=files)
             case ast.Lambda():
                 return True
         # What stands in an expression is lifted out of it, a call is not.
-        return isinstance(node, ast.Call) and self._calls_apart(file, above, node, files=files)
+        return isinstance(node, ast.Call) and self._call_diverges(file, above, node, files=files)
 
-    def _calls_apart(self, file: File, above: ast.AST, call: ast.Call, *, files: bool) -> bool:
+    def _call_diverges(self, file: File, above: ast.AST, call: ast.Call, *, files: bool) -> bool:
         """True for an expression that may run a call in it on some ranks only, or more often there."""
         match above:
             case ast.BoolOp():
                 before = itertools.takewhile(lambda each: each is not call and each not in chain(call), above.values)
-                return any(self._apart(file, each, files=files) for each in before)
+                return any(self._diverges(file, each, files=files) for each in before)
             case ast.comprehension():
-                return any(self._apart(file, each, files=files) for each in above.ifs)
+                return any(self._diverges(file, each, files=files) for each in above.ifs)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 tests = [each for generator in above.generators for each in generator.ifs]
                 heads = [generator.iter for generator in above.generators]
-                return any(self._apart(file, each, files=files) for each in tests) or any(
-                    self._rounds_apart(file, each, files=files) for each in heads
+                return any(self._diverges(file, each, files=files) for each in tests) or any(
+                    self._rounds_diverge(file, each, files=files) for each in heads
                 )
         return False
 
-    def _ended_apart(self, file: File, loop: Loop, node: ast.AST, *, files: bool) -> bool:
+    def _ends_diverge(self, file: File, loop: Loop, node: ast.AST, *, files: bool) -> bool:
         """True for a loop that a rank may leave after fewer rounds than another one, with what is in its body."""
         if not isinstance(loop, ast.While) and any(each is node for each in ast.walk(loop.iter)):
             return False
         for left in own_body(loop):
             if isinstance(left, ast.Break) and loops_around(left)[:1] == [loop]:
                 between = itertools.takewhile(lambda above: above is not loop, chain(left))
-                if any(isinstance(each, ast.If) and self._apart(file, each.test, files=files) for each in between):
+                if any(isinstance(each, ast.If) and self._diverges(file, each.test, files=files) for each in between):
                     return True
         return False
 
@@ -166,20 +168,20 @@ class Ways:
             leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
             function = enclosing_function(node)
             trains = function in self.training.functions  # what has no files then does not train at all
-            if not leaving or not self._apart(file, test.test, files=files and not trains):
+            if not leaving or not self._diverges(file, test.test, files=files and not trains):
                 continue
             if function is not None and any(isinstance(each, ast.Return) for each in leaving):
                 found.append(function)
             found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
         return found
 
-    def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
+    def _diverges(self, file: File, test: ast.expr, *, files: bool) -> bool:
         """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
         return self.varying.varies(file, test) or divides(test) or (files and self.asks_files(file, test))
 
-    def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
+    def _rounds_diverge(self, file: File, over: ast.expr, *, files: bool) -> bool:
         """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
-        return self._counts_apart(file, over) or (files and self.asks_files(file, over))
+        return self._counts_diverge(file, over) or (files and self.asks_files(file, over))
 
     def asks_files(self, file: File, node: ast.expr) -> bool:
         """True for what hangs on files that may be there, or not yet."""
@@ -187,48 +189,48 @@ class Ways:
             self._files = OfFiles(self.training)
         return self._files.varies(file, node)
 
-    def _counts_apart(self, file: File, node: ast.expr) -> bool:
+    def _counts_diverge(self, file: File, node: ast.expr) -> bool:
         """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name == "range":
                 return any(self.varying.varies(file, argument) for argument in node.args)
             inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
-            return any(self._counts_apart(file, argument) for argument in inner)
+            return any(self._counts_diverge(file, argument) for argument in inner)
         slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         sources = self.varying.slots.get(slot, ()) if slot else ()
         return any(self.varying.is_under(file, source) for source in sources)
 
-    def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
-        """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
+    def divergences(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
+        """The conditions, loops and handlers that diverge around what the ranks have to do together."""
         for file, node in self.varying.nodes:
             if isinstance(node, (ast.If, ast.While)) and self.varying.varies(file, node.test):
-                if self._parts(file, node):
+                if self._matters(file, node):
                     yield file, node.test
             elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.varying.sharded:
-                if self._counts_apart(file, node.iter) and self._together(file, node.body):
+                if self._counts_diverge(file, node.iter) and self._together(file, node.body):
                     yield file, node.iter
             elif isinstance(node, ast.Try):
-                handlers = [handler for handler in node.handlers if _may_part(handler)]
+                handlers = [handler for handler in node.handlers if _goes_on_divergently(handler)]
                 trains = self._together(file, node.body) and self._goes_on(node, set())
-                if any(trains or self._parts(file, handler) for handler in handlers):
+                if any(trains or self._matters(file, handler) for handler in handlers):
                     yield file, node
 
     @property
     def has_clocks(self) -> bool:
-        """True where a clock sends ranks different ways."""
+        """True where control flow diverges by a clock."""
         return any(
             file.names.qualified(call.func) in CLOCK
             for file in self.program.files
             if b"time" in file.source.utf8
             for call in file.scan.calls
-        ) and any(isinstance(node, ast.expr) for _, node in self.partings())
+        ) and any(isinstance(node, ast.expr) for _, node in self.divergences())
 
-    def parted_by_a_clock(self, by_one: Varying) -> list[tuple[File, ast.expr]]:
-        """The conditions that part ranks by their clocks alone: `by_one` has one clock."""
+    def diverging_by_clock(self, by_one: Varying) -> list[tuple[File, ast.expr]]:
+        """The conditions that diverge by the clocks of the ranks alone: `by_one` has one clock."""
         return [
             (file, test)
-            for file, test in self.partings()
+            for file, test in self.divergences()
             if isinstance(test, ast.expr) and isinstance(parent(test), (ast.If, ast.While))
             if not by_one.varies(file, test)
         ]
@@ -249,7 +251,7 @@ class Ways:
         seen.add(function)
         return any(self._goes_on(statement(call), seen) for _, call in self.program.call_sites.get(function, []))
 
-    def _parts(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
+    def _matters(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
         if self._together(file, [*node.body, *getattr(node, "orelse", [])]):
             return True
         if isinstance(node, ast.While):
@@ -330,10 +332,10 @@ class Ways:
                         yield file, rate
 
 
-def ways_through(
+def find_divergence(
     training: Training, steps: list[OptimizerStep], evaluating: frozenset[int], models: frozenset[Variable]
-) -> Ways:
-    """The ways through a program in which the ranks take the mean of each loss that is read where all of them come by.
+) -> Divergence:
+    """The divergence in a program whose ranks take the mean of each loss that is read where all of them run.
 
     `models` hold what an optimizer trains. What `while` reads is read anew in each round: no line in front of it has
     taken the mean.
@@ -345,18 +347,18 @@ def ways_through(
         for node in nodes
         if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
     ]
-    first = Ways(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
-    same = {id(node) for file, node in readers if first.alike(file, node)}
+    first = Divergence(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
+    same = {id(node) for file, node in readers if first.is_uniform(file, node)}
     # Names that all ranks take from rank 0: what no function chooses may stand in front of the process group.
     every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
-    named = {id(node.value) for file, node in every if enclosing_function(node) and first.alike(file, node)}
+    named = {id(node.value) for file, node in every if enclosing_function(node) and first.is_uniform(file, node)}
     same |= named
-    clocked = first.parted_by_a_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
+    clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
         alike = same | {id(test) for _, test in clocked}
         known = not clocked and not named and len(same) == len(readers)
-        ways = first if known else Ways(Varying(training, alike, evaluating, models), steps)
-        ways.clocked = [(file, test) for file, test in clocked if ways.alike(file, parent(test))]
+        ways = first if known else Divergence(Varying(training, alike, evaluating, models), steps)
+        ways.clocked = [(file, test) for file, test in clocked if ways.is_uniform(file, parent(test))]
         if len(ways.clocked) == len(clocked):
             return ways
         clocked = ways.clocked
@@ -379,7 +381,7 @@ def runs_in_worker(function: Function) -> bool:
     return function.name in ("__getitem__", "worker_init_fn") or "collate" in function.name
 
 
-def _may_run_apart(handler: ast.ExceptHandler, *, files: bool) -> bool:
+def _may_run_divergently(handler: ast.ExceptHandler, *, files: bool) -> bool:
     """True for a handler that may run on some ranks only: not where what it catches happens on all of them, such as the
     end of the data."""
     everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
@@ -387,9 +389,9 @@ def _may_run_apart(handler: ast.ExceptHandler, *, files: bool) -> bool:
     return handler.type is None or any(last_name(kind) not in everywhere for kind in kinds)
 
 
-def _may_part(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
+def _goes_on_divergently(handler: ast.ExceptHandler, *, files: bool = False) -> bool:
     """The same of one behind which the program goes on: it neither raises nor ends the program."""
-    if not _may_run_apart(handler, files=files):
+    if not _may_run_divergently(handler, files=files):
         return False
     match handler.body[-1]:
         case ast.Raise():

@@ -51,7 +51,7 @@ class Bench(Writer):
 
     def alike(self, node: ast.AST) -> bool:
         """True for code of the file by which all ranks come as often."""
-        return self.verdict.ways.alike(self.file, node)
+        return self.verdict.ways.is_uniform(self.file, node)
 
     def varies(self, node: ast.expr) -> bool:
         """True for an expression of the file that may have another value on each rank."""

@@ -27,7 +27,7 @@ from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
 from transplt.program.values import values_of
-from transplt.program.ways import Ways, ways_through
+from transplt.program.ways import Divergence, find_divergence
 from transplt.program.wraps import Wrap, early_uses, may_have_buffers
 from transplt.syntax.asks import (
     arguments_of,
@@ -68,7 +68,7 @@ class Verdict:
     refusals: list[Refusal]
     averaging: str
     steps: list[OptimizerStep]
-    ways: Ways
+    ways: Divergence
     shares: Shares
     unused: frozenset[Variable] = frozenset()
 
@@ -77,7 +77,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     """The verdict on a program."""
     steps = find_steps(models.program)
     found = shares(models.training)
-    ways = ways_through(models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped))
+    ways = find_divergence(models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped))
     _leave_whole(models, ways, found)
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
@@ -87,7 +87,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     passes = find_passes(models)
     why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps)
     # a wrapper that only some ranks would make, for which they wait for each other
-    apart = (wrap.name for wrap in wraps.values() if not ways.alike(wrap.file, wrap.after))
+    apart = (wrap.name for wrap in wraps.values() if not ways.is_uniform(wrap.file, wrap.after))
     if not why and (name := next(apart, "")):
         why = f"not every rank may reach the place where {name} has to be wrapped"
     why = why or _runs_apart(models, ways)
@@ -106,7 +106,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused)
 
 
-def _leave_whole(models: Models, ways: Ways, found: Shares) -> None:
+def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:
     """Take loaders out of the shares whose data are drawn by each rank, or whose batches have to follow one another."""
     for key, loader in found.loaders.items():
         if key in found.places and any(ways.varying.varies(loader.file, each) for each in arguments_of(loader.call)):
@@ -146,8 +146,8 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
     return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
 
 
-def _parts(ways: Ways) -> Iterator[Refusal]:
-    for file, node in ways.partings():
+def _parts(ways: Divergence) -> Iterator[Refusal]:
+    for file, node in ways.divergences():
         yield Refusal(
             file,
             node,
@@ -163,12 +163,12 @@ def _parts(ways: Ways) -> Iterator[Refusal]:
         )
 
 
-def _peeks(ways: Ways, found: Shares) -> Iterator[Refusal]:
+def _peeks(ways: Divergence, found: Shares) -> Iterator[Refusal]:
     """What only some ranks may read of a loader that is shared out: their orders would not be those of the others."""
     if not found.places:
         return
     for reading in readings(ways.training):
-        if found.has(reading.loader) and not ways.alike(reading.file, reading.node):
+        if found.has(reading.loader) and not ways.is_uniform(reading.file, reading.node):
             why = "not every rank may reach this, and the ranks draw the order of each pass over this loader together"
             help_ = "read it on all ranks, or give this place a loader of its own"
             yield Refusal(reading.file, reading.node, why, help_)
@@ -302,7 +302,7 @@ def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
     return ""
 
 
-def _runs_apart(models: Models, ways: Ways) -> str:
+def _runs_apart(models: Models, ways: Divergence) -> str:
     """A wrapper that sends its buffers in each forward pass with gradients, where some ranks make more of them.
 
     Without gradients it sends them in the first one alone (`require_forward_param_sync` of DistributedDataParallel).
@@ -311,7 +311,7 @@ def _runs_apart(models: Models, ways: Ways) -> str:
         return ""
     for file in models.program.files:
         for call in by_place(file.scan.calls):
-            if models.origin(file, call.func) is not None and ways.may_part(file, call, set()):
+            if models.origin(file, call.func) is not None and ways.may_diverge(file, call, set()):
                 return f"{ast.unparse(call.func)} may run more often on one rank in line {call.lineno}"
     return ""
 

@@ -93,12 +93,12 @@ def _translated(kernel: Kernel, launch: Launch, grid: Grid, node: ast.expr) -> a
     if isinstance(node, ast.Constant):
         if type(node.value) is not int:
             return None
-        same = [name for name in _given(launch, node) if name in kernel.constexprs]
+        same = [name for name in _parameters_given(launch, node) if name in kernel.constexprs]
         return ast.Name(same[0]) if len(same) == 1 else node if node.value == 1 else None
     key = meta_key(grid, node)
     if key:
         return ast.Name(key) if key in kernel.constexprs else None
-    given = _given(launch, node)
+    given = _parameters_given(launch, node)
     if given and _is_steady(launch, grid, node):
         return ast.Name(given[0])
     match node:
@@ -113,7 +113,7 @@ def _translated(kernel: Kernel, launch: Launch, grid: Grid, node: ast.expr) -> a
     return None
 
 
-def _given(launch: Launch, node: ast.expr) -> list[str]:
+def _parameters_given(launch: Launch, node: ast.expr) -> list[str]:
     """The parameters that a launch gives an expression."""
     text = ast.dump(node)
     return [name for name, value in launch.arguments.items() if ast.dump(value) == text]

@@ -212,7 +212,7 @@ def _kernel(file: File, node: ast.FunctionDef) -> Kernel:
             values = each.args[0] if each.args else keyword_of(each, "values")
             values = behind(file, values) if values is not None else None
             if isinstance(values, ast.Dict):
-                kernel.heuristics |= dict(_named(values))
+                kernel.heuristics |= dict(_items_by_name(values))
     return kernel
 
 
@@ -246,7 +246,7 @@ def _configs(file: File, given: ast.expr | None) -> Iterator[Config]:
         for call in ast.walk(holder):
             if isinstance(call, ast.Call) and file.names.qualified(call.func) in CONFIG:
                 values = call.args[0] if call.args else keyword_of(call, "kwargs")
-                known = dict(_named(values)) if isinstance(values, ast.Dict) else {}
+                known = dict(_items_by_name(values)) if isinstance(values, ast.Dict) else {}
                 options = {each.arg: each for each in call.keywords if each.arg not in (None, "kwargs")}
                 yield Config(call, known, {name: each for name, each in options.items() if name is not None})
 
@@ -273,7 +273,7 @@ def function_behind(file: File, func: ast.expr) -> ast.FunctionDef | None:
     return made if isinstance(made, ast.FunctionDef) else None
 
 
-def _named(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
+def _items_by_name(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
     for key, value in zip(display.keys, display.values, strict=True):
         name = string_of(key)
         if name is not None:

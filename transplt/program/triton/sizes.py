@@ -62,7 +62,7 @@ def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
     found = []
     launches: list[Launch | None] = [*launches_of(kernel, project)]
     for launch in launches or [None]:
-        given = _given(kernel, launch)
+        given = _sizes_given(kernel, launch)
         if not kernel.configs:
             file, call = (kernel.file, None) if launch is None else (launch.file, launch.call)
             option = launch.options.get("multibuffer") if launch is not None else None
@@ -111,7 +111,7 @@ def _constants(file: File, node: ast.expr) -> Iterator[object]:
             yield each.value
 
 
-def _given(kernel: Kernel, launch: Launch | None) -> dict[str, Range]:
+def _sizes_given(kernel: Kernel, launch: Launch | None) -> dict[str, Range]:
     found = {}
     for each in kernel.parameters:
         if not each.constexpr:
