@@ -121,7 +121,7 @@ def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
 def _is_none_if_asked(value: ast.expr) -> bool:
     if not isinstance(value, ast.IfExp):
         return False
-    asked, negated = _asks(value.test)
+    asked, negated = _asks_for_device(value.test)
     return asked and _is_none(value.orelse if negated else value.body)
 
 
@@ -130,11 +130,11 @@ def _asked_above(assigned: ast.stmt) -> bool:
     above = parent(assigned)
     if not isinstance(above, ast.If):
         return False
-    asked, negated = _asks(above.test)
+    asked, negated = _asks_for_device(above.test)
     return asked and assigned in (above.orelse if negated else above.body)
 
 
-def _asks(test: ast.expr) -> tuple[bool, bool]:
+def _asks_for_device(test: ast.expr) -> tuple[bool, bool]:
     """Whether a test is the question for a device, and whether it is negated."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):

@@ -123,7 +123,7 @@ def moved_options(work: Work, outer: ast.expr) -> list[tuple[str, str]]:
     for each in given:
         same = sum(other.phrase == each.phrase for other in given)
         in_one_part = any(each.phrase in str(part.value) for part in of_kind(ast.Constant, parts))
-        if not each.takes or len(_whole(each.phrase).findall(source)) != same or not in_one_part:
+        if not each.takes or len(_whole_word(each.phrase).findall(source)) != same or not in_one_part:
             return []
     return list(dict.fromkeys((each.phrase, each.new) for each in given))
 
@@ -133,7 +133,7 @@ def swapped(pairs: Sequence[tuple[str, str]]) -> OfText:
 
     def swap(text: str) -> str:
         for old, new in pairs:
-            text = _whole(old).sub(new.replace("\\", r"\\"), text)
+            text = _whole_word(old).sub(new.replace("\\", r"\\"), text)
         return text
 
     return in_literals(swap)
@@ -154,19 +154,19 @@ def _text(work: Work, outer: ast.expr, certain: bool) -> Finds:
         return
     pairs = moved_options(work, outer)
     if not pairs:
-        yield _asked(work, outer, next((each for each in given if not each.takes), given[0]))
+        yield _note_option(work, outer, next((each for each in given if not each.takes), given[0]))
         return
     named = ", ".join(f"{old} -> {new}" for old, new in pairs)
     left, library = without_own_names(whole_value(outer))
     for old, new in pairs:
-        left = _whole(old).sub(new.replace("\\", r"\\"), left)
+        left = _whole_word(old).sub(new.replace("\\", r"\\"), left)
     if library and not mentions_cuda(left.lower().encode()):
         yield work.keep(outer, "own-registry", library)
     yield Edit(outer, fixer.code, f"a command gives its program a device or a backend: {named}", swapped(pairs),
                api=given[0].option, writes_npu=_parted(outer) is not None and not runs(work, outer))  # fmt: skip
 
 
-def _whole(phrase: str) -> re.Pattern[str]:
+def _whole_word(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(phrase)}(?![\w.-])")
 
 
@@ -231,7 +231,7 @@ def _list(work: Work, display: ast.List | ast.Tuple) -> Finds:
             continue
         old = _VALUE.findall(value)
         if not given.takes or not one_plain_literal(work.text(node), old):
-            yield _asked(work, node, given)
+            yield _note_option(work, node, given)
             continue
         kinds = "a device" if mark_of(value) == "device" else "a backend"
         shown = value.replace(_WORKED_OUT, _FIELD)
@@ -270,7 +270,7 @@ def _is_arguments(work: Work, display: ast.expr) -> bool:
     return False
 
 
-def _asked(work: Work, node: ast.expr, given: _Given) -> Note:
+def _note_option(work: Work, node: ast.expr, given: _Given) -> Note:
     why = given.reading.why or "no code of the project is known to use it as a device or backend"
     if given.takes:
         why = "it is not a single plain literal"

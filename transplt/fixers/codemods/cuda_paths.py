@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.cuda_side import CudaSide
@@ -66,25 +66,17 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             continue
         taken_back.add(id(edit))
         stays |= {id(node): node for node in side.ran_by(question, truth)}
-        if answer.followed and stops_otherwise(question, truth):
+        if answer.followed:
+            stops = stops_otherwise(question, truth)
+            then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
             yield work.note(
                 edit.node,
-                "NPU279",
-                f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and without CUDA "
-                "the program stops",
+                "NPU279" if stops else fixer.code,
+                f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and {then}",
                 api=edit.api,
-                help="port the CUDA code, or remove its callers",
-                effort=Effort.MEDIUM,
-                details=(("needs", answer.why),),
-            )
-        elif answer.followed:
-            yield work.note(
-                edit.node,
-                fixer.code,
-                f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and the NPU takes "
-                "the other branch",
-                api=edit.api,
-                help="check that the other branch is right on the NPU; port the CUDA code if you need its speed",
+                help="port the CUDA code, or remove its callers"
+                if stops
+                else "check that the other branch is right on the NPU; port the CUDA code if you need its speed",
                 effort=Effort.MEDIUM,
                 details=(("needs", answer.why),),
             )
@@ -99,23 +91,29 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 effort=Effort.LOW,
             )
     only = side.set_only_in(stays.values()) if stays else set()
-    for edit, (question, truth) in gates if only else ():
-        if id(edit) not in taken_back and (name := side.withheld(only, side.ran_by(question, truth))):
+    rest = [(edit, asked) for edit, asked in gates if only and id(edit) not in taken_back]
+    for edit, (question, truth) in rest:
+        if name := side.withheld(only, side.ran_by(question, truth)):
             taken_back.add(id(edit))
-            stops = stops_otherwise(question, truth)
-            yield work.note(
-                edit.node,
-                "NPU279" if stops else fixer.code,
-                f"this condition leads to {name}, which is set behind a condition that is not changed; it is not "
-                "changed either, and "
-                + ("without CUDA the program stops" if stops else "the NPU takes the other branch"),
-                api=edit.api,
-                help="port the CUDA code, or remove its callers" if stops else "check that the other branch is right "
-                "on the NPU",
-                effort=Effort.MEDIUM if stops else Effort.LOW,
-            )
+            yield _withheld(work, edit, name, stops=stops_otherwise(question, truth))
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def _withheld(work: Work, edit: Edit, name: str, *, stops: bool) -> Note:
+    """A gate that leads to what only the CUDA side of another gate sets, which stays."""
+    then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
+    return work.note(
+        edit.node,
+        "NPU279" if stops else fixer.code,
+        f"this condition leads to {name}, which is set behind a condition that is not changed; it is not changed "
+        f"either, and {then}",
+        api=edit.api,
+        help="port the CUDA code, or remove its callers"
+        if stops
+        else "check that the other branch is right on the NPU",
+        effort=Effort.MEDIUM if stops else Effort.LOW,
+    )
 
 
 def _question(edit: Edit) -> tuple[ast.expr, bool] | None:

@@ -36,18 +36,18 @@ def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
             renaming = work.project.renamings.get(rule.old) or Renaming(rule.new)
             full = work.project.canonical(use.full)
             if not work.project.known and rule.old in (use.name, full):
-                yield from _left(work, rule, "the other files of its project were not looked at", use, place)
+                yield from _note_left(work, rule, "the other files of its project were not looked at", use, place)
             elif full not in renaming.full:
                 continue
             elif renaming.why:
-                yield from _left(work, rule, renaming.why, use, place)
+                yield from _note_left(work, rule, renaming.why, use, place)
             elif rule.level is Level.UNSAFE and not (work.settings.unsafe_fixes or rule.similar):
-                yield from _left(work, rule, "it is applied with --unsafe-fixes", use, place)
+                yield from _note_left(work, rule, "it is applied with --unsafe-fixes", use, place)
             else:
                 yield from _renamed(work, rule, use, place)
 
 
-def _left(work: Work, rule: Rule, why: str, use: Use, place: ast.expr | tuple[int, int]) -> Finds:
+def _note_left(work: Work, rule: Rule, why: str, use: Use, place: ast.expr | tuple[int, int]) -> Finds:
     if use.kind not in ("function", "method") or not isinstance(place, tuple):
         return
     yield Note(

@@ -202,13 +202,8 @@ def _copies_environment(work: Work, call: ast.Call) -> bool:
 
 def becomes_environment(work: Work, node: ast.expr) -> bool:
     """True for a dict display (or a call of dict) whose entries end up in an environment."""
-    if isinstance(node, ast.Dict):
-        rows = zip(node.keys, node.values, strict=True)
-        if any(key is None and is_environment(work, value) for key, value in rows):
-            return True
-        keys = {key for each in node.keys if (key := string_of(each)) is not None}
-        if len(keys) == len(node.keys) and keys & _LAUNCHED and all(key.isupper() for key in keys):
-            return True
+    if isinstance(node, ast.Dict) and _shows_an_environment(work, node):
+        return True
     match parent(node):
         case ast.keyword(arg=name):
             return bool(name and _HOLDER.search(name))
@@ -224,6 +219,15 @@ def becomes_environment(work: Work, node: ast.expr) -> bool:
             owner = next(each for each in chain(above) if isinstance(each, (*FUNCTIONS, ast.Lambda, ast.Module)))
             return isinstance(owner, FUNCTIONS) and bool(_HOLDER.search(owner.name))
     return False
+
+
+def _shows_an_environment(work: Work, display: ast.Dict) -> bool:
+    """True for a dict display with another environment in it, or with the variables of a launcher."""
+    rows = zip(display.keys, display.values, strict=True)
+    if any(key is None and is_environment(work, value) for key, value in rows):
+        return True
+    keys = {key for each in display.keys if (key := string_of(each)) is not None}
+    return len(keys) == len(display.keys) and bool(keys & _LAUNCHED) and all(key.isupper() for key in keys)
 
 
 def given_value(node: ast.expr) -> ast.expr | None:

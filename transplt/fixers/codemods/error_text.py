@@ -138,7 +138,7 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
     elif plain and isinstance(above, ast.List) and node in above.elts and _searched(work, above) and work.take(node):
         yield work.keep(node, _PARTNER)
         yield _for_both(above, with_twin(text, new), new)
-    elif plain and _starts(node) and work.take(node):
+    elif plain and _is_prefix(node) and work.take(node):
         yield work.keep(node, _PARTNER)
         yield _for_both(node, f"({text}, {new})", new)
     elif _is_needle(node) and work.take(node):
@@ -230,7 +230,7 @@ def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
     return False
 
 
-def _starts(node: ast.expr) -> bool:
+def _is_prefix(node: ast.expr) -> bool:
     above = parent(node)
     if not (isinstance(above, ast.Call) and above.args == [node] and isinstance(above.func, ast.Attribute)):
         return False

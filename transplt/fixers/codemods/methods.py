@@ -48,40 +48,16 @@ def what_hangs_on_a_value(work: Work, tree: ast.Module) -> Finds:
 
 
 def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
-    if id(node) in work.taken:
-        return
     full = work.names.qualified(node)
-    if full is not None:
-        root = full.split(".")[0]
-        if root in FOREIGN:
-            yield work.keep(node, "library-name", root)
-            return
-        if root == "torch" and work.rules.resolve(full) is not None:
-            return  # by its full name
-        if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
-            used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
-            project = work.slots.own.project_name(full) is not None
-            yield work.keep(node, "package-name", root) if used and not project else work.keep(node, "no-method")
-            return
-    if root := _foreign_receiver(work, node.value):
-        yield work.keep(node, "library-name", root)
-        return
-    if not isinstance(node.ctx, ast.Load):
-        yield work.keep(node, _OWN_DATA)
-        return
-    if work.packages and _is_of_bound_class(work, node):
-        yield work.keep(node, "reported-package")
-        return
-    if _own_class(work, node, old):
-        yield work.keep(node, "own-member")
-        return
-    if old == "cuda" and not _is_called(node):
+    if id(node) in work.taken or (full is not None and full.startswith("torch.") and work.rules.resolve(full)):
+        return  # what torch has of this name is written by its full name
+    if (reason := _reason_to_stay(work, node, old, full)) is not None:
+        yield work.keep(node, *reason)
+    elif old == "cuda" and not _is_called(node):
         yield from _uncalled(work, node)
-        return
-    if _own_data(work, node, old):
+    elif _own_data(work, node, old):
         yield work.keep(node, _OWN_DATA)
-        return
-    if old == "is_cuda" and _may_be_stored(work, node):
+    elif old == "is_cuda" and _may_be_stored(work, node):
         if work.take(node):
             yield work.note(
                 node,
@@ -90,8 +66,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
                 api="torch.Tensor.is_cuda",
                 help="write `.is_npu` for a tensor; leave a flag of the project",
             )
-        return
-    if base := _foreign_base(work, node):
+    elif base := _foreign_base(work, node):
         if work.take(node):
             yield work.note(
                 node,
@@ -100,12 +75,29 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
                 api=f"{base}.{old}",
                 help=f"see whether {base} moves to the NPU by .{new}() or .to('npu'), and call that here",
             )
-        return
-    if work.take(node):
+    elif work.take(node):
         if old == "cuda":
             new = yield from method_of_move(work, node)
         if new:
             yield _renamed(node, old, new)
+
+
+def _reason_to_stay(work: Work, node: ast.Attribute, old: str, full: str | None) -> tuple[str, ...] | None:
+    """Why an attribute belongs to something else than a tensor or module of torch."""
+    root = full.split(".")[0] if full is not None else ""
+    if root in FOREIGN:
+        return "library-name", root
+    if full is not None and root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
+        used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
+        project = work.slots.own.project_name(full) is not None
+        return ("package-name", root) if used and not project else ("no-method",)
+    if maker := _foreign_receiver(work, node.value):
+        return "library-name", maker
+    if not isinstance(node.ctx, ast.Load):
+        return (_OWN_DATA,)
+    if work.packages and _is_of_bound_class(work, node):
+        return ("reported-package",)
+    return ("own-member",) if _own_class(work, node, old) else None
 
 
 def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
@@ -321,40 +313,45 @@ def _is_condition(node: ast.AST) -> bool:
 
 def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
     """`getattr(x, 'cuda')()`, `hasattr(x, 'cuda')`, `operator.methodcaller('cuda')` follow the attribute they name."""
-    call = parent(node)
-    if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:
+    if id(node) in work.taken:
         return
-    last = last_name(call.func)
-    if last == "methodcaller":
-        moves = call.args[0] is node
-    elif last in ("getattr", "hasattr") and len(call.args) > 1 and call.args[1] is node:
-        receiver = call.args[0]
-        full = work.names.qualified(receiver)
-        if full is not None and full.split(".")[0] == "torch":
-            moves = last == "getattr" and full == "torch"
-        elif root := _foreign_receiver(work, receiver):
-            yield work.keep(node, "library-name", root)
+    match parent(node):
+        case ast.Call(func=func, args=[first, *_]) as call if last_name(func) == "methodcaller":
+            moves = first is node
+        case ast.Call(func=func, args=[receiver, second, *_]) as call if second is node and last_name(func) in (
+            "getattr",
+            "hasattr",
+        ):
+            full = work.names.qualified(receiver)
+            if full is not None and full.split(".")[0] == "torch":
+                moves = last_name(func) == "getattr" and full == "torch"
+            elif root := _foreign_receiver(work, receiver):
+                yield work.keep(node, "library-name", root)
+                return
+            elif _stored(work, old) or last_name(receiver) in _SETTINGS:
+                yield work.keep(node, _OWN_DATA)
+                return
+            else:
+                called = call_of(call) is not None if last_name(func) == "getattr" else _called_on(work, receiver)
+                moves = old == "is_cuda" or called
+        case _:
             return
-        elif _stored(work, old) or last_name(receiver) in _SETTINGS:
-            yield work.keep(node, _OWN_DATA)
-            return
-        elif last == "getattr":
-            moves = call_of(call) is not None or old == "is_cuda"
-        else:
-            wanted = ast.dump(receiver)  # the file calls `.cuda()` on the same expression
-            asked = (node.value for node in work.scan.attributes.get("cuda", ()) if call_of(node) is not None)
-            moves = old == "is_cuda" or any(ast.dump(each) == wanted for each in asked)
-    else:
-        return
-    text = work.source.slice(*work.source.extent(node))
+    text = work.text(node)
     if not moves or text.count(old) != 1 or not work.take(node):
         return
     new = _NEW[old]
     yield Edit(
         node,
         "NPU218",
-        f"the method named in {last}: {old} -> {new}",
+        f"the method named in {last_name(func)}: {old} -> {new}",
         words_in_literal({old: new}),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
     )
+
+
+def _called_on(work: Work, receiver: ast.expr) -> bool:
+    """True when the file calls `.cuda()` on the same expression."""
+    wanted = ast.dump(receiver)
+    calls = (node for node in work.scan.attributes.get("cuda", ()) if call_of(node) is not None)
+    return any(ast.dump(node.value) == wanted for node in calls)

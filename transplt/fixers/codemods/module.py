@@ -6,6 +6,7 @@ The local name follows the new one where nothing outside depends on it; else it 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from transplt.base.finding import Effort, Level
@@ -235,20 +236,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     """Where one name comes from; its notes go to `found`."""
     stays = _Moved(base, alias.name, alias.asname, None)
     if alias.name == "*":
-        star = work.rules.resolve(base)
-        if star is not None and star[0].renames:
-            found.append(
-                work.note(
-                    node,
-                    "NPU402",
-                    f"`from {base} import *`: the imported names are unknown",
-                    api=base,
-                    help="import the used names one by one, then run transplt again",
-                    effort=Effort.LOW,
-                )
-            )
-        elif star is not None:
-            found += work.note_rule(node, star[0], base)
+        found += _star(work, node, base)
         return stays
     full = f"{base}.{alias.name}"
     local = alias.asname or alias.name
@@ -284,8 +272,29 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         else:
             target, rule = f"{target.rpartition('.')[0]}.{by_user.new}", by_user
     assert rule is not None
-    if target == full:
-        return stays
+    return stays if target == full else _moved_to(work, node, alias, target, rule, scope, found)
+
+
+def _star(work: Work, node: ast.ImportFrom, base: str) -> Iterator[Note]:
+    star = work.rules.resolve(base)
+    if star is not None and star[0].renames:
+        yield work.note(
+            node,
+            "NPU402",
+            f"`from {base} import *`: the imported names are unknown",
+            api=base,
+            help="import the used names one by one, then run transplt again",
+            effort=Effort.LOW,
+        )
+    elif star is not None:
+        yield from work.note_rule(node, star[0], base)
+
+
+def _moved_to(
+    work: Work, node: ast.ImportFrom, alias: ast.alias, target: str, rule: Rule, scope: Scope, found: list[Found]
+) -> _Moved:
+    """How an import brings what has the full name `target` now."""
+    local = alias.asname or alias.name
     module, _, name = target.rpartition(".")
     importable = work.rules.importable(module)
     package, _, last = module.rpartition(".")

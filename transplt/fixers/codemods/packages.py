@@ -26,6 +26,9 @@ from transplt.syntax.asks import called_name, following, last_name, of_kind, pla
 from transplt.syntax.conditions import leaves
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
+#: An import, the rule that reports it, and the full name that it brings.
+_Import = tuple[ast.alias | ast.stmt, Rule, str]
+
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
 #: The message of an import for which `can_fail` holds.
@@ -47,7 +50,7 @@ _NPU = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
 @fixer.on(ast.Module)
 def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
     """Turn the imports that rules report into findings, one for each rule."""
-    groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
+    groups: dict[str, list[_Import]] = {}
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
         if _is_own(work, node, api):
             yield work.keep(node, "own-module")
@@ -60,30 +63,41 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             if (not can_fail(member[0]) or _makes_kernels(work, member[1])) and not _elsewhere(member[0])
         ]
         needed.sort(key=lambda member: enclosing_function(member[0]) is not None)
-        node, rule, api = (needed or members)[0]
-        level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-        (package, _, module), last = rule.old.partition("."), rule.old.rpartition(".")[2]
-        # a class that the rule names, from a library that can be imported without CUDA
-        is_class = isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(rule.old)
-        made = _made(work, node) if needed and is_class else None
-        row = package_imported_as(package) if module else None
-        if made:
-            for each in made:
-                used = "" if enclosing_function(each) is None else "later" if is_in_a_branch(each) else "first step"
-                yield _note(work, each, rule, api, level, rule.message, used)
-            yield work.keep(node, "reported-package")
-        elif needed and made is None:
-            late, blocks = _late(needed)
-            yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
-        elif not needed and not _elsewhere(node) and row is not None and row["status"] == "plugin":
-            message = f"{rule.message}; imported where its package is installed"
-            yield _note(work, node, rule, rule.old, level, message, "later")
-        else:
-            goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
-            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
-        for other, _, _ in members:
-            if other is not node:
-                yield work.keep(other, "reported-package")
+        yield from _of_one_rule(work, needed, members)
+
+
+def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> Finds:
+    """What is said of the imports that one rule reports, some of which the program needs."""
+    node, rule, api = (needed or members)[0]
+    level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
+    last = rule.old.rpartition(".")[2]
+    # a class that the rule names, from a library that can be imported without CUDA
+    is_class = isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(rule.old)
+    made = _made(work, node) if needed and is_class else None
+    if made:
+        for each in made:
+            used = "" if enclosing_function(each) is None else "later" if is_in_a_branch(each) else "first step"
+            yield _note(work, each, rule, api, level, rule.message, used)
+        yield work.keep(node, "reported-package")
+    elif needed and made is None:
+        late, blocks = _late(needed)
+        yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
+    elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
+        message = f"{rule.message}; imported where its package is installed"
+        yield _note(work, node, rule, rule.old, level, message, "later")
+    else:
+        goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
+        yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
+    for other, _, _ in members:
+        if other is not node:
+            yield work.keep(other, "reported-package")
+
+
+def _is_there_on_npus(rule: Rule) -> bool:
+    """True for a module that stops where its package is there, as it is on NPUs with a plugin."""
+    package, _, module = rule.old.partition(".")
+    row = package_imported_as(package) if module else None
+    return row is not None and row["status"] == "plugin"
 
 
 def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
@@ -99,12 +113,16 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
     listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
     exported = any(string_of(each) == name for each in listed)
-    parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
-    quoted = [string_of(each.annotation) or "" for each in of_kind(ast.arg, parameters)]
-    in_a_string = any(re.search(rf"\b{re.escape(name)}\b", text) for text in quoted)
-    if not used and (not found or exported) and not in_a_string:
+    if not used and (not found or exported) and not _is_named_in_an_annotation(work, name):
         return None
     return sorted(used, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _is_named_in_an_annotation(work: Work, name: str) -> bool:
+    """True for a class that annotations in quotes name."""
+    parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
+    quoted = (string_of(each.annotation) or "" for each in of_kind(ast.arg, parameters))
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in quoted)
 
 
 def _asks_for_its_kind(node: ast.Name) -> bool:

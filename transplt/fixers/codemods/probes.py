@@ -91,7 +91,7 @@ def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, bas
     if not rule.renames:
         yield from _unsupported(work, call, target, name, rule, full, worded)
     elif not (rule.listed and prefix != full):
-        yield from _moved(work, target, name, base, rule.new + full[len(prefix) :])
+        yield from _rewrite_probe(work, target, name, base, rule.new + full[len(prefix) :])
 
 
 def _unsupported(
@@ -108,7 +108,7 @@ def _unsupported(
             yield work.keep(target, "reported-beside")
 
 
-def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> Finds:
+def _rewrite_probe(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> Finds:
     old = str(name.value)
     above, _, last = new.rpartition(".")
     moved = work.rules.resolve(base)

@@ -105,7 +105,9 @@ def _brings_more(work: Work, rule: Rule, binding: Binding | None) -> bool:
     """True, once a file, for a part that is bound to CUDA of a package that is reported as a whole, and imported so:
     `apex.parallel` after `import apex`.
     """
-    if binding is None or not isinstance(binding.node, (ast.Import, ast.alias)) or rule.old in work.once(_told):
+    if binding is None or not isinstance(binding.node, (ast.Import, ast.alias)):
+        return False
+    if rule.old in work.once(_reported_parts):
         return False
     names = binding.node.names if isinstance(binding.node, ast.Import) else [binding.node]
     imported = {alias.name for node in of_kind(ast.Import, work.scan.imports) for alias in node.names}
@@ -116,7 +118,7 @@ def _brings_more(work: Work, rule: Rule, binding: Binding | None) -> bool:
     wholes = [found[0].code for alias in names if (found := work.rules.resolve(alias.name)) is not None]
     if not wholes or rule.code in wholes:
         return False
-    work.once(_told).add(rule.old)
+    work.once(_reported_parts).add(rule.old)
     return True
 
 
@@ -128,7 +130,7 @@ def _noted(work: Work, node: ast.expr, rule: Rule, full: str) -> Iterator[Note]:
         yield note
 
 
-def _told(work: Work) -> set[str]:
+def _reported_parts(work: Work) -> set[str]:
     """The modules of packages that were reported where an attribute of the package leads to them."""
     return set()
 

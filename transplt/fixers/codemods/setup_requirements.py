@@ -45,7 +45,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         if advice is None or (advice.code, asked.name.lower()) in reported:
             continue
         reported.add((advice.code, asked.name.lower()))
-        if (other := in_its_place(asked.name)) and (new := _named(work, call, node, asked, other)) is not None:
+        if (other := in_its_place(asked.name)) and (new := _renamed(work, call, node, asked, other)) is not None:
             yield new
         elif work.take(node):
             yield work.note(
@@ -54,7 +54,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
             )  # fmt: skip
 
 
-def _named(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
+def _renamed(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement, other: str) -> Edit | None:
     """A requirement that gets another name, without its version; None where a person does that."""
     text, value = work.text(node), str(node.value)
     named = {normalised(each.name) for _, each in _requirements(work, call)}

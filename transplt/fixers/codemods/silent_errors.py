@@ -41,7 +41,7 @@ def silent(work: Work, module: ast.Module) -> Finds:
     for row in silent_errors():
         if row.check == "never":
             continue
-        met = by_place(_met(work, row))
+        met = by_place(_affected(work, row))
         if not met:
             continue
         called = work.names.qualified(met[0].func if isinstance(met[0], ast.Call) else met[0])
@@ -55,7 +55,7 @@ def silent(work: Work, module: ast.Module) -> Finds:
         yield work.note(met[0], CODE, message, level=Level.INFO, api=name, help=help_text)
 
 
-def _met(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
+def _affected(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
     if row.pattern == "augmented-assignment-in-with":
         for call in work.calls_by_name(_GRAPHS):  # `x += y` in a block that is captured as a graph
             block = parent(parent(call))
@@ -67,12 +67,12 @@ def _met(work: Work, row: SilentError) -> Iterator[ast.Call | ast.AugAssign]:
             if _PATTERNS[row.pattern](work, call):
                 yield call
         else:
-            answer = holds(row, lambda name, call=call: _given(call, name)) if row.when else True  # type: ignore[misc]
+            answer = holds(row, lambda name, call=call: _argument_by_name(call, name)) if row.when else True  # type: ignore[misc]
             if answer is True or (answer is None and row.check == "maybe"):
                 yield call
 
 
-def _given(call: ast.Call, name: str) -> Given | None:
+def _argument_by_name(call: ast.Call, name: str) -> Given | None:
     """What the source says of an argument that is given by its name."""
     value = keyword_of(call, name)
     if value is None:

@@ -61,7 +61,7 @@ class _Sparse(Traced):
 @fixer.on(ast.Module)
 def products(work: Work, tree: ast.Module) -> Finds:
     """Report each product with a factor that certainly is sparse, unless the other one lies on the CPU."""
-    near = _near(work)
+    near = _matrix_products(work)
     if not near:
         return
     program = program_of([work.file], work.project)
@@ -76,7 +76,7 @@ def products(work: Work, tree: ast.Module) -> Finds:
         yield work.note(node, fixer.code, message, api=name, help=_HELP, effort=Effort.MEDIUM)
 
 
-def _near(work: Work) -> list[tuple[ast.expr, str, list[ast.expr]]]:
+def _matrix_products(work: Work) -> list[tuple[ast.expr, str, list[ast.expr]]]:
     """The matrix products of a file that makes sparse tensors: the node to point at, its name, its factors."""
     found: list[tuple[ast.expr, str, list[ast.expr]]] = []
     made = {*_METHODS, *(name.rpartition(".")[2] for name in _MAKERS)}

@@ -8,7 +8,7 @@ import re
 from transplt.base.decided import IN_QUESTION
 from transplt.base.finding import Effort, Level
 from transplt.base.text.lexer import one_plain_literal
-from transplt.edits.edit import Edit, Finds, Note
+from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.cuda_text import explain
@@ -135,7 +135,7 @@ def _asks_cuda(work: Work, node: ast.expr) -> bool:
     return found is not None and found[0].kind is Kind.UNSUPPORTED
 
 
-def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
+def _note_of_library(work: Work, node: ast.expr, value: str, library: str) -> Note:
     return work.note(
         node,
         "NPU273",
@@ -164,6 +164,17 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
             details=(("in question", "backend"),),
             help=names.help if names is not None else help_,
         )
+
+
+def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list[Place]) -> Note | Kept:
+    """A device that another library than torch takes, alone or beside other code."""
+    root = next(place.detail for place in found if place.kind == "foreign")
+    if any(place.kind != "foreign" for place in found):
+        help_ = f"give {root} its own name of the device, and torch 'npu'"
+        return work.note(node, code, f"the string {value!r} reaches {root} beside other code", help=help_)
+    if root in NEEDS_A_CARD:
+        return _note_of_library(work, node, value, root)
+    return work.keep(node, "library-device", root)
 
 
 def _is_asked_for(work: Work, code: str, node: ast.expr) -> bool:
@@ -208,21 +219,10 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place
     elif meant == "row":
         yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
     elif meant == "foreign":
-        root = next(place.detail for place in found if place.kind == "foreign")
-        if root in NEEDS_A_CARD and all(place.kind == "foreign" for place in found):
-            yield _of_another(work, node, value, root)
-        elif all(place.kind == "foreign" for place in found):
-            yield work.keep(node, "library-device", root)
-        else:
-            yield work.note(
-                node,
-                code,
-                f"the string {value!r} reaches {root} beside other code",
-                help=f"give {root} its own name of the device, and torch 'npu'",
-            )
+        yield _of_a_library(work, node, code, value, found)
     elif meant == "simulator":
         named = {place.detail for place in found if place.kind == "simulator"}
-        yield _of_another(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
+        yield _note_of_library(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
     elif meant == "kernel":
         yield work.note(
             node,

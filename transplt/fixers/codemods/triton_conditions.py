@@ -26,13 +26,10 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
         for node in nodes_in(kernel):
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
                 continue
-            optional = {name for each in node.test.values for name in _asked(kernel, each, flags)}
+            optional = {name for each in node.test.values for name in _pointers_in_question(kernel, each, flags)}
             changing = set(_pointers(kernel)) | local_names(kernel)  # something else than constexprs
-            running = [
-                each
-                for each in node.test.values
-                if not _asked(kernel, each, flags) and any(plain_name(part) in changing for part in ast.walk(each))
-            ]
+            rest = [each for each in node.test.values if not _pointers_in_question(kernel, each, flags)]
+            running = [each for each in rest if any(plain_name(part) in changing for part in ast.walk(each))]
             inner = (each for part in (*node.body, *node.orelse) for each in ast.walk(part))
             read = {each.id for each in of_kind(ast.Name, inner)}
             for name in sorted(optional & read) if running else ():
@@ -62,11 +59,11 @@ def _flags(kernel: Kernel) -> dict[str, str]:
     return found
 
 
-def _asked(kernel: Kernel, node: ast.expr, flags: dict[str, str]) -> set[str]:
+def _pointers_in_question(kernel: Kernel, node: ast.expr, flags: dict[str, str]) -> set[str]:
     """The pointers that a part of a condition asks for, and nothing else."""
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _asked(kernel, operand, flags)
+            return _pointers_in_question(kernel, operand, flags)
         case ast.Name(id=name) if name in flags:
             return {flags[name]}
         case ast.Compare(

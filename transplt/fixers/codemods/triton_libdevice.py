@@ -42,7 +42,7 @@ def imported(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
     elif statement.module in (*_CUDA, MATH) and not statement.level:
         yield from _functions(work, statement)
     elif statement.module in _HOLDERS and not statement.level:
-        yield from _named(work, statement)
+        yield from _module_from_package(work, statement)
 
 
 @fixer.on(ast.Module)
@@ -101,7 +101,7 @@ def _functions(work: Work, statement: ast.ImportFrom) -> Finds:
                         blocks="later" if can_fail(statement) else "import")  # fmt: skip
 
 
-def _named(work: Work, statement: ast.ImportFrom) -> Finds:
+def _module_from_package(work: Work, statement: ast.ImportFrom) -> Finds:
     """`from triton.language.extra import libdevice`; `from triton.language import math` as it is."""
     places = [each.name for each in statement.names]
     if "libdevice" not in places:

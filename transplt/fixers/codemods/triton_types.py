@@ -63,8 +63,8 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 fixer.code,
-                f"{_named(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, {dtype}{whose}"
-                f" in {_lines(model, found)}",
+                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{dtype}{whose} in {_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"give the kernel {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
                 effort=Effort.MEDIUM,
@@ -74,7 +74,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 _OTHERS,
-                f"{_named(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"compute in {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
@@ -103,7 +103,7 @@ def _lines(model: Model, found: list[Refused]) -> str:
     return f"{lines(nodes)}, where {condition} has it so" if condition else lines(nodes)
 
 
-def _named(found: list[Refused]) -> str:
+def _names_of(found: list[Refused]) -> str:
     names = [*dict.fromkeys(each.name for each in found)]
     operators = {each.name for each in found if not isinstance(each.operation.node, ast.Call)}
     shown = [_WRITTEN.get(name, name) if name in operators else f"tl.{name}" for name in names[:4]]

@@ -36,7 +36,7 @@ def named_in_strings(work: Work, tree: ast.Module) -> Finds:
     for _, owner, name in probes_of(work):
         base = work.names.qualified(owner)
         if id(name) not in work.taken and not _is_built_in(f"{base}.{name.value!s}"):
-            yield from _asked_for(work, base, name)
+            yield from _name_asked_for(work, base, name)
     for call in work.scan.calls_by_last_name(_LOOKS_UP):
         given = call.args[0] if call.args else None
         if not (isinstance(given, ast.Constant) and isinstance(given.value, str) and _is_dotted(given.value)):
@@ -58,7 +58,7 @@ def _is_dotted(value: str) -> bool:
     return "." in value and all(part.isidentifier() for part in value.split("."))
 
 
-def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
+def _name_asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     """`getattr(lib, "old")`, `patch.object(lib, "old")`; `base` is the full name of what is asked."""
     old = str(name.value)
     full = f"{base}.{old}" if base is not None else old
@@ -66,8 +66,8 @@ def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     if found is not None and found[0].renames and found[1] == full:  # the user's rule renames the full name itself
         exact = found[0]
         above, _, last = (new_name(work, exact, full) or "").rpartition(".")
-        if _changes_arguments(exact) or above != _moved(work, str(base)):
-            yield _left(work, name, full, exact, f"{full} becomes {above}.{last}")
+        if _changes_arguments(exact) or above != _renamed_module(work, str(base)):
+            yield _note_left(work, name, full, exact, f"{full} becomes {above}.{last}")
         else:
             yield from _written(work, name, old, last, full, exact)
         return
@@ -75,11 +75,11 @@ def _asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     if rule is None:
         return
     if base is None:
-        yield _left(work, name, old, rule, "its owner is unknown")
+        yield _note_left(work, name, old, rule, "its owner is unknown")
     elif work.slots.own.project_name(base) is not None:
-        yield _left(work, name, old, rule, f"{base} is the project's own")
+        yield _note_left(work, name, old, rule, f"{base} is the project's own")
     elif "." in rule.new or _changes_arguments(rule):
-        yield _left(work, name, old, rule, f"calls of {old} become {rule.new}")
+        yield _note_left(work, name, old, rule, f"calls of {old} become {rule.new}")
     else:
         yield from _written(work, name, old, rule.new, full, rule)
 
@@ -92,7 +92,7 @@ def _looked_up(work: Work, name: ast.Constant, value: str) -> Finds:
         rule, prefix = matched
         new = f"{new_name(work, rule, prefix)}{value[len(prefix):]}"
         if rule.kind is Kind.FUNC and _changes_arguments(rule):
-            yield _left(work, name, value, rule, f"{value} becomes {new}")
+            yield _note_left(work, name, value, rule, f"{value} becomes {new}")
         elif new != value:
             yield from _written(work, name, value, new, value, rule)
         return
@@ -104,9 +104,9 @@ def _looked_up(work: Work, name: ast.Constant, value: str) -> Finds:
     if last is None:
         return
     if own:
-        yield _left(work, name, value, last, f"{above} is the project's own")
+        yield _note_left(work, name, value, last, f"{above} is the project's own")
     elif "." in last.new or _changes_arguments(last):
-        yield _left(work, name, value, last, f"calls of {old} become {last.new}")
+        yield _note_left(work, name, value, last, f"calls of {old} become {last.new}")
     else:
         yield from _written(work, name, value, f"{above}.{last.new}", value, last)
 
@@ -120,14 +120,14 @@ def _elsewhere(work: Work, tree: ast.Module) -> Finds:
         if rule is None or not rule.renames or _is_built_in(node.value) or id(node) in work.taken:
             continue
         if not isinstance(parent(node), (ast.Expr, ast.JoinedStr)) and not only_shown(node):
-            yield _left(work, node, node.value, rule, "who looks it up cannot be seen")
+            yield _note_left(work, node, node.value, rule, "who looks it up cannot be seen")
 
 
 def _changes_arguments(rule: Rule) -> bool:
     return rule.args is not None or rule.skip_if is not None
 
 
-def _moved(work: Work, module: str) -> str:
+def _renamed_module(work: Work, module: str) -> str:
     """The full name of a module after the user's rules."""
     matched = work.rules.user.resolve(module)
     if matched is None or not matched[0].renames:
@@ -135,7 +135,7 @@ def _moved(work: Work, module: str) -> str:
     return f"{new_name(work, *matched)}{module[len(matched[1]):]}"
 
 
-def _left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) -> Note:
+def _note_left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) -> Note:
     work.take(name)
     return work.note(
         name,
@@ -150,7 +150,7 @@ def _left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) -> No
 
 def _written(work: Work, name: ast.Constant, old: str, new: str, full: str, rule: Rule) -> Finds:
     if not one_plain_literal(work.text(name), [old]):
-        yield _left(work, name, full, rule, "it is not a single plain literal")
+        yield _note_left(work, name, full, rule, "it is not a single plain literal")
     elif work.take_for(rule, name):
         yield Edit(
             name,

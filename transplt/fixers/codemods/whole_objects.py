@@ -51,30 +51,31 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     said: set[int] = set()
     for call in calls.values():
         saved = call.args[0] if call.args else keyword_of(call, "obj")
-        if saved is None or not _may_be_loaded(work, call):
-            continue
-        parts = list(parts_saved(work, saved))
-        objects = [value for value in parts if _is_object(work, value)]
-        arrays = [
-            value
-            for value in parts
-            if numpy is not None and (_is_random_state(work, value) or numpy.holds(work.file, value))
-        ]
-        if objects or arrays:
-            named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
-            message = (
-                f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
-            )
-            at = (objects or arrays)[0]
-            if id(at) in said:
-                continue  # the dict is saved in two places
-            said.add(id(at))
-            help = _HELP if objects else _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
-            yield work.note(at, fixer.code, message, api="torch.save", help=help)
-        elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
-            held = ", ".join(dict.fromkeys(map(work.text, figures)))
-            message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
-            yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
+        if saved is not None and _may_be_loaded(work, call):
+            yield from _refused_parts(work, list(parts_saved(work, saved)), numpy, said)
+
+
+def _refused_parts(work: Work, parts: list[ast.expr], numpy: NumpyValues | None, said: set[int]) -> Finds:
+    """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids."""
+    objects = [value for value in parts if _is_object(work, value)]
+    arrays = [
+        value
+        for value in parts
+        if numpy is not None and (_is_random_state(work, value) or numpy.holds(work.file, value))
+    ]
+    if objects or arrays:
+        named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
+        message = f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
+        at = (objects or arrays)[0]
+        if id(at) in said:
+            return  # the dict is saved in two places
+        said.add(id(at))
+        help = _HELP if objects else _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
+        yield work.note(at, fixer.code, message, api="torch.save", help=help)
+    elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
+        held = ", ".join(dict.fromkeys(map(work.text, figures)))
+        message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
+        yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 
 def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
