@@ -10,17 +10,17 @@ from transplt.base.text.json_records import from_json, to_json
 from transplt.flow.code import (
     Callee,
     CodeFacts,
+    CodePiece,
+    CodeStep,
     Definition,
     Guard,
-    Held,
     ImportedModule,
     Leading,
     Needs,
     OfPackage,
-    Piece,
     Placing,
     Slot,
-    Step,
+    SlotValue,
 )
 from transplt.flow.graph import Graph, ancestors
 
@@ -30,7 +30,7 @@ FACTS = (
         aliases=(("f", "p.f.f"), ("g", "p.a.g"), ("round", "p.a.round"), ("Middle", "p.a.Middle")),
         stars=("p.b",),
     ),
-    CodeFacts(module="p.f", defined=("f",), pieces=((Definition("p.f.f"), (Step(Needs("a kernel")),)),)),
+    CodeFacts(module="p.f", defined=("f",), pieces=((Definition("p.f.f"), (CodeStep(Needs("a kernel")),)),)),
     CodeFacts(module="p.a", aliases=(("g", "p.b.g"), ("round", "p.round"), ("Middle", "p.b.Middle"))),
     CodeFacts(
         module="p.b",
@@ -38,10 +38,10 @@ FACTS = (
         classes=(("p.b.Middle", ("p.b.Base",)),),
         parameters=(("p.b.g", ("x", "fused")),),
         pieces=(
-            (Definition("p.b.g"), (Step(Needs("a kernel")),)),
-            (Definition("p.b.Base.run"), (Step(Needs("a kernel")),)),
-            (Held(Slot("attribute", "p.b.Base.op")), (Step(Definition("p.b.g")),)),
-            (Held(Slot("global", "p.b.FLAG")), (Step(Definition("p.b.g")),)),
+            (Definition("p.b.g"), (CodeStep(Needs("a kernel")),)),
+            (Definition("p.b.Base.run"), (CodeStep(Needs("a kernel")),)),
+            (SlotValue(Slot("attribute", "p.b.Base.op")), (CodeStep(Definition("p.b.g")),)),
+            (SlotValue(Slot("global", "p.b.FLAG")), (CodeStep(Definition("p.b.g")),)),
         ),
     ),
     CodeFacts(module="p.c", classes=(("p.c.Net", ("p.Middle",)),)),
@@ -80,16 +80,16 @@ def test_names_that_import_each_other_come_to_an_end() -> None:
     [
         (Definition("p.g"), Definition("p.b.g")),
         (Definition("p.f"), Definition("p.f.f")),
-        (Definition("p.FLAG"), Held(Slot("global", "p.b.FLAG"))),
+        (Definition("p.FLAG"), SlotValue(Slot("global", "p.b.FLAG"))),
         (Definition("p.b.Middle.run"), Definition("p.b.Base.run")),
         (Definition("p.b.Middle.other"), None),
-        (Held(Slot("attribute", "p.b.Middle.op")), Held(Slot("attribute", "p.b.Base.op"))),
-        (Held(Slot("attribute", "p.b.Middle.run")), Definition("p.b.Base.run")),
-        (Held(Slot("global", "p.FLAG")), Held(Slot("global", "p.b.FLAG"))),
+        (SlotValue(Slot("attribute", "p.b.Middle.op")), SlotValue(Slot("attribute", "p.b.Base.op"))),
+        (SlotValue(Slot("attribute", "p.b.Middle.run")), Definition("p.b.Base.run")),
+        (SlotValue(Slot("global", "p.FLAG")), SlotValue(Slot("global", "p.b.FLAG"))),
         (ImportedModule("p.b"), None),  # its module-level code reaches nothing
     ],
 )
-def test_the_piece_that_a_reference_leads_to(ref: Leading, piece: Piece | None) -> None:
+def test_the_piece_that_a_reference_leads_to(ref: Leading, piece: CodePiece | None) -> None:
     assert GRAPH.piece(ref) == piece
 
 
@@ -122,7 +122,7 @@ def test_references_travel_as_json_and_between_processes() -> None:
     guard = Guard(Slot("parameter", "m.f.x"), False)
     same = ("one",)  # records of one content, and of different kinds
     refs = [kind(*same) for kind in (Needs, OfPackage, Callee, Definition, ImportedModule)]
-    steps = (*map(Step, refs), Step(Held(guard.slot), True, (guard,)), Step(Placing(), site="m.py:1"))
+    steps = (*map(CodeStep, refs), CodeStep(SlotValue(guard.slot), True, (guard,)), CodeStep(Placing(), site="m.py:1"))
     facts = CodeFacts("m", pieces=((Definition("m.f"), steps), (guard, steps)), gates=((guard, "cuda"), (guard, guard)))
     assert from_json(CodeFacts, to_json(facts)) == facts
     assert pickle.loads(pickle.dumps(facts)) == facts
@@ -131,7 +131,7 @@ def test_references_travel_as_json_and_between_processes() -> None:
 
 @pytest.mark.parametrize("text", ['["Nothing","x"]', '["Needs"]', '["Needs",1]', '[["Needs"],"x"]', '"Needs"', "[]"])
 def test_what_is_no_reference_is_refused(text: str) -> None:
-    empty = to_json(CodeFacts(pieces=((Definition("f"), (Step(Needs("x")),)),)))
+    empty = to_json(CodeFacts(pieces=((Definition("f"), (CodeStep(Needs("x")),)),)))
     assert '["Needs","x"]' in empty
     with pytest.raises(ValueError, match=r"kind|place|row|none"):
         from_json(CodeFacts, empty.replace('["Needs","x"]', text))

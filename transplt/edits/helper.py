@@ -17,7 +17,7 @@ from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
-from transplt.flow.helper_place import NAME, Place, place_of
+from transplt.flow.helper_place import NAME, HelperPlace, place_of
 from transplt.syntax.asks import has_main_guard
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
@@ -36,7 +36,7 @@ class Called:
 class _Given:
     """What a file was given so far: the place and the local name of the module, or what stands in it itself."""
 
-    place: Place | None
+    place: HelperPlace | None
     local: str
     inline: Inline
     said: set[str] = field(default_factory=set)
@@ -147,7 +147,7 @@ def starts_something(tree: ast.Module) -> bool:
     )
 
 
-def _local(work: Work, place: Place) -> str:
+def _local(work: Work, place: HelperPlace) -> str:
     """A name for the module that means nothing in the file yet."""
     for name in (place.module, "npu_helper", "npu_helper_1", "npu_helper_2"):
         if not work.scan.binds(name) and name not in work.new_names and name not in work.scan.names:
@@ -156,7 +156,7 @@ def _local(work: Work, place: Place) -> str:
     raise ValueError(f"{work.scan.path} has all names that {NAME} may get")
 
 
-def _lacking_note(work: Work, place: Place, names: list[str], at: ast.AST | None) -> Found:
+def _lacking_note(work: Work, place: HelperPlace, names: list[str], at: ast.AST | None) -> Found:
     node = at if isinstance(at, (ast.expr, ast.stmt)) else work.scan.tree.body[0]
     what, path = ", ".join(names), place.paths[0]
     return work.note(

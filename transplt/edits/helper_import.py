@@ -11,12 +11,12 @@ from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import import_head, is_docstring, is_future, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
-from transplt.flow.helper_place import Place
+from transplt.flow.helper_place import HelperPlace
 from transplt.syntax.asks import has_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
 
 
-def import_line(work: Work, place: Place, local: str) -> str:
+def import_line(work: Work, place: HelperPlace, local: str) -> str:
     """The import statement of a file for a module at a place, as `local`."""
     end = "" if local == place.module else f" as {local}"
     if not place.package:
@@ -24,7 +24,7 @@ def import_line(work: Work, place: Place, local: str) -> str:
     return f"from {_package(work, place)} import {place.module}{end}"
 
 
-def from_line(work: Work, place: Place, names: Sequence[tuple[str, str]]) -> str:
+def from_line(work: Work, place: HelperPlace, names: Sequence[tuple[str, str]]) -> str:
     """The statement of a file that imports some names from a module at a place: (name, name here) of each."""
     every = ", ".join(name if name == local else f"{name} as {local}" for name, local in names)
     if not place.package:
@@ -33,7 +33,7 @@ def from_line(work: Work, place: Place, names: Sequence[tuple[str, str]]) -> str
     return f"from {package}{'' if package.endswith('.') else '.'}{place.module} import {every}"
 
 
-def _package(work: Work, place: Place) -> str:
+def _package(work: Work, place: HelperPlace) -> str:
     """The package as a file names it: relative inside of it, unless the file names it in full or may be started."""
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
     if folder != top and not folder.startswith(f"{top}/"):
@@ -48,7 +48,7 @@ def _package(work: Work, place: Place) -> str:
     return "." * (1 + folder[len(top) :].count("/"))
 
 
-def imported_as(work: Work, place: Place) -> str:
+def imported_as(work: Work, place: HelperPlace) -> str:
     """The name by which a file imports the module already; empty where it does not."""
     for local, bindings in sorted(work.scan.root.bindings.items()):
         if len(bindings) == 1 and bindings[0].kind == "import" and not local.startswith("_"):

@@ -9,7 +9,7 @@ from transplt.base.settings import Settings
 from transplt.edits.helper import starts_something
 from transplt.edits.helper_source import public_names
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.helper_place import NAME, Place, place_of, program_of
+from transplt.flow.helper_place import NAME, HelperPlace, place_of, program_of
 
 
 def used_of_helper(
@@ -31,7 +31,7 @@ def used_of_helper(
     return HelperUse(place.paths, names, "" if place.package else program_of(project, path)) if names else None
 
 
-def _called(tree: ast.Module, place: Place) -> tuple[str, ...]:
+def _called(tree: ast.Module, place: HelperPlace) -> tuple[str, ...]:
     """The names that are taken from the module, sorted."""
     local: set[str] = set()
     found: set[str] = set()

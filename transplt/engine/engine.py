@@ -26,7 +26,7 @@ from transplt.engine.picked import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
-from transplt.flow.definition_facts import Use
+from transplt.flow.definition_facts import NameUse
 from transplt.flow.definition_uses import definition_uses
 from transplt.flow.entry import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
@@ -74,13 +74,13 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     return replace(facts, copy=copy, tabled=tabled, entry=entry_of(data, path) if path.endswith(".py") else None)
 
 
-def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:
+def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[NameUse, ...]:
     """What a file says of the names that rules rename with their definitions."""
     try:
         found = File.of(path, data).scan
     except UnreadableSource as error:
         names = {old.rpartition(".")[2] for old, _ in renames}
-        return tuple(Use(name, "unread", "", path, error.line) for name in sorted(names) if name.encode() in data)
+        return tuple(NameUse(name, "unread", "", path, error.line) for name in sorted(names) if name.encode() in data)
     ignored = speaks_of_ignores(data) or bool(settings.ignored_codes(path))
     return tuple(use for use, _ in definition_uses(found, renames, ignored))
 

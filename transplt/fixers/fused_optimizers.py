@@ -14,7 +14,7 @@ from transplt.base.settings import Settings
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
 from transplt.program.cards import on_card
-from transplt.program.holders import CONFIGURED, Use
+from transplt.program.holders import CONFIGURED, OptimizerUse
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
 from transplt.program.models import optimizer_class
@@ -203,7 +203,7 @@ def _is_generator_of_tensors(call: ast.Call) -> bool:
 # --- what is done with an optimizer ----------------------------------------------------------------------------------
 
 
-def _used(made: Made, use: Use) -> None:
+def _used(made: Made, use: OptimizerUse) -> None:
     above = parent(use.node)
     call = parent(above) if isinstance(above, ast.keyword) else above
     if use.lost == CONFIGURED:

@@ -27,7 +27,7 @@ from transplt.flow.callees import (
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import GENERIC, names_a_mark
 from transplt.flow.option_defaults import destination
-from transplt.flow.place import Path, Place, Reached, Up
+from transplt.flow.place import Path, Reached, ReachedPlace, Up
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside
 from transplt.syntax.asks import index_in, last_name
@@ -107,12 +107,12 @@ def _flag(a: Argument) -> Reached:
     if a.last == "Option" and (a.position == 0 or a.keyword == "default"):
         yield Up(a.call, a.path)
     elif a.position >= 0 or a.keyword == "dest":
-        yield Place("flag")
+        yield ReachedPlace("flag")
     elif a.keyword in ("default", "choices", "const", "type", "envvar"):
         name = destination(a.call)
-        yield Place("slot", _slot_in_function_below(a, name) or f"n:{name}")
+        yield ReachedPlace("slot", _slot_in_function_below(a, name) or f"n:{name}")
     else:
-        yield Place("help" if a.keyword == "help" else "prose", other=a.call)
+        yield ReachedPlace("help" if a.keyword == "help" else "prose", other=a.call)
 
 
 def _slot_in_function_below(a: Argument, name: str) -> str | None:
@@ -125,17 +125,17 @@ def _absl_flag(a: Argument) -> Reached:
     """An argument of `flags.DEFINE_string(name, default, help)` or `DEFINE_enum(name, default, values, help)`."""
     name = next((str(arg.value) for arg in a.call.args[:1] if isinstance(arg, ast.Constant)), "")
     if a.position == 0 or a.keyword == "name":
-        yield Place("flag")
+        yield ReachedPlace("flag")
     elif a.position == 1 or a.keyword in ("default", "enum_values") or a.path:
-        yield Place("slot", f"n:{name}")
+        yield ReachedPlace("slot", f"n:{name}")
     else:
-        yield Place("help", other=a.call)
+        yield ReachedPlace("help", other=a.call)
 
 
 def _matched_text(a: Argument) -> Reached:
     at = 2 if a.last == "sub" else 1
     args = a.call.args
-    yield Place("compare", "regex", args[at]) if len(args) > at else Place("other", "a pattern")
+    yield ReachedPlace("compare", "regex", args[at]) if len(args) > at else ReachedPlace("other", "a pattern")
 
 
 def _registers_a_kernel(a: Argument) -> bool:
@@ -168,7 +168,7 @@ def _length(a: Argument) -> Reached:
     if isinstance(holder, ast.Slice) or (isinstance(holder, ast.BinOp) and isinstance(parent(holder), ast.Slice)):
         yield Up(a.call, ())
     else:
-        yield Place("other", "a length")
+        yield ReachedPlace("other", "a length")
 
 
 def _result(a: Argument) -> Reached:
@@ -177,7 +177,7 @@ def _result(a: Argument) -> Reached:
 
 def _entry(a: Argument) -> Reached:
     name = a.keyword or ""
-    yield Place("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
+    yield ReachedPlace("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
 
 
 def _looked_up(a: Argument) -> Reached:
@@ -186,22 +186,22 @@ def _looked_up(a: Argument) -> Reached:
     if a.position == (2 if by_getattr else 1):
         slot = a.slots.of(a.call)
         if slot is not None:
-            yield Place("slot", slot)
+            yield ReachedPlace("slot", slot)
         yield Up(a.call, a.path)
     elif by_getattr:
-        yield Place("probe", other=a.call)
+        yield ReachedPlace("probe", other=a.call)
     else:
-        yield Place("key", other=a.owner)
+        yield ReachedPlace("key", other=a.owner)
 
 
 def _collection(a: Argument) -> Reached:
     slot = a.slots.of(a.owner) if a.owner is not None else None
-    yield Place("slot", inside(slot, a.path)) if slot else Place("other", a.last)
+    yield ReachedPlace("slot", inside(slot, a.path)) if slot else ReachedPlace("other", a.last)
 
 
 def _attribute(a: Argument) -> Reached:
     name = a.keyword or ""
-    yield Place("named", name) if names_a_mark(name) or name in GENERIC else Place("slot", f"n:{name}")
+    yield ReachedPlace("named", name) if names_a_mark(name) or name in GENERIC else ReachedPlace("slot", f"n:{name}")
 
 
 def _parametrized(a: Argument) -> Reached:
@@ -215,62 +215,62 @@ def _parametrized(a: Argument) -> Reached:
     inner = a.path[:-1]
     at = inner[-1] if inner else None
     if a.position == 0 or not names:
-        yield Place("other", "names of parameters")
+        yield ReachedPlace("other", "names of parameters")
         return
     name = names[0] if len(names) == 1 else names[at] if isinstance(at, int) and at < len(names) else ""
     slot = _slot_in_function_below(a, name) if name else None
-    yield Place("slot", slot) if slot else Place("named", name)
+    yield ReachedPlace("slot", slot) if slot else ReachedPlace("named", name)
 
 
 def _fixture(a: Argument) -> Reached:
     function = parent(a.call)
     if isinstance(function, FUNCTIONS):
-        yield Place("slot", f"r:{a.slots.own.module}.{function.name}")
+        yield ReachedPlace("slot", f"r:{a.slots.own.module}.{function.name}")
 
 
 def _parameter(a: Argument) -> Reached:
     name = a.keyword or ""
     slot = a.slots.parameter(a.target or "", a.keyword, a.position)
-    yield Place("slot", inside(slot, a.path, name))
+    yield ReachedPlace("slot", inside(slot, a.path, name))
     if names_a_mark(name):
-        yield Place("named", name)
+        yield ReachedPlace("named", name)
 
 
 #: What an argument is, and where it ends up then. The first row that applies decides.
 _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], ...] = (
     # another library, a command line, a pattern, a text for people
-    (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), lambda a: [Place("foreign", a.root)]),
+    (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), lambda a: [ReachedPlace("foreign", a.root)]),
     (lambda a: a.last in PARSER_CALLS or (a.last == "Option" and a.root in ("typer", "click", "Option")), _flag),
     (lambda a: a.last in ABSL_CALLS, _absl_flag),
     (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, _matched_text),
-    (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, lambda a: [Place("prose")]),
-    (lambda a: a.last.endswith(("Error", "Exception", "Warning")), lambda a: [Place("prose")]),
+    (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, lambda a: [ReachedPlace("prose")]),
+    (lambda a: a.last.endswith(("Error", "Exception", "Warning")), lambda a: [ReachedPlace("prose")]),
     (
         _is_for_a_simulator,
-        lambda a: [Place("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")],
+        lambda a: [ReachedPlace("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")],
     ),
     # a device or a backend
-    (_names_an_operator, lambda a: [Place("operator", a.last)]),
-    (_registers_a_kernel, lambda a: [Place("kernel", a.last)]),
-    (lambda a: a.mark is not None, lambda a: [Place(a.mark or "")]),
+    (_names_an_operator, lambda a: [ReachedPlace("operator", a.last)]),
+    (_registers_a_kernel, lambda a: [ReachedPlace("kernel", a.last)]),
+    (lambda a: a.mark is not None, lambda a: [ReachedPlace(a.mark or "")]),
     # a test of a string
     (
         lambda a: a.method and a.last in TESTS and a.position == 0,
-        lambda a: [Place("compare", a.last, a.owner)],
+        lambda a: [ReachedPlace("compare", a.last, a.owner)],
     ),
     (
         lambda a: a.method and a.last == "replace" and a.position == 1,
-        lambda a: [Place("compare", a.last, a.owner), Up(a.call, a.path)],
+        lambda a: [ReachedPlace("compare", a.last, a.owner), Up(a.call, a.path)],
     ),
     (
         lambda a: a.last.startswith("assert") and a.position in (0, 1) and len(a.call.args) > 1,
-        lambda a: [Place("compare", "in" if a.path else "", a.call.args[1 - a.position])],
+        lambda a: [ReachedPlace("compare", "in" if a.path else "", a.call.args[1 - a.position])],
     ),
     (lambda a: a.last == "len" and a.position == 0, _length),
     # what the call gives back, or is made of
     (
         lambda a: a.keyword is None and (a.full == "os.path.join" or a.last == "joinpath" or a.full in _PATHS),
-        lambda a: [Place("path")],
+        lambda a: [ReachedPlace("path")],
     ),
     (lambda a: a.last in WRAPPERS, _result),
     (lambda a: a.last in PICKS, lambda a: [Up(a.call, a.path[:-1])]),
@@ -287,7 +287,7 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
     (lambda a: a.last == "getattr", _looked_up),
     (
         lambda a: a.last in ("hasattr", "setattr", "delattr") and a.position != 2,
-        lambda a: [Place("probe", other=a.call)],
+        lambda a: [ReachedPlace("probe", other=a.call)],
     ),
     (lambda a: a.last in ITEM_CALLS and a.method, _collection),
     # pytest
@@ -297,10 +297,10 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
     # any other call
     (
         lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES,
-        lambda a: [Place("command", a.last)],
+        lambda a: [ReachedPlace("command", a.last)],
     ),
     (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
     (lambda a: a.target is not None, _parameter),
-    (lambda a: a.keyword is not None, lambda a: [Place("named", a.keyword or "")]),
-    (lambda a: True, lambda a: [Place("other", f"argument of {a.last or 'a call'}")]),
+    (lambda a: a.keyword is not None, lambda a: [ReachedPlace("named", a.keyword or "")]),
+    (lambda a: True, lambda a: [ReachedPlace("other", f"argument of {a.last or 'a call'}")]),
 )

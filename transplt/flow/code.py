@@ -110,7 +110,7 @@ class ImportedModule(_Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Held(_Record):
+class SlotValue(_Record):
     """What a slot holds that may be called."""
 
     slot: Slot
@@ -143,14 +143,14 @@ class Guard(_Record):
 
 #: References that say themselves what they need, and those that lead to code; what has code: a *piece*.
 Direct = Needs | OfPackage | Callee
-Leading = Definition | ImportedModule | Held
+Leading = Definition | ImportedModule | SlotValue
 Reference = Direct | Leading | Placing
-Piece = Definition | Held
+CodePiece = Definition | SlotValue
 #: What holds on one side of a gate: another guard does, or the device is one of CUDA.
 Behind = Guard | Literal["cuda"]
 
 
-class Step(NamedTuple):
+class CodeStep(NamedTuple):
     """One thing that a piece reaches. `option`: only where the user asks for it, or where an import succeeds.
     `guards`: they all hold there. `site`: of what is behind a guard, the line on which that is asked.
     """
@@ -174,7 +174,7 @@ class CodeFacts:
     """
 
     module: str = ""
-    pieces: tuple[tuple[Piece | Guard, tuple[Step, ...]], ...] = ()
+    pieces: tuple[tuple[CodePiece | Guard, tuple[CodeStep, ...]], ...] = ()
     gates: tuple[tuple[Guard, Behind], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     stars: tuple[str, ...] = ()

@@ -14,16 +14,16 @@ from transplt.base.text.marks import Texts
 from transplt.flow.code import (
     Behind,
     CodeFacts,
+    CodePiece,
+    CodeStep,
     Definition,
     Guard,
-    Held,
     Needs,
-    Piece,
     Reference,
-    Step,
+    SlotValue,
     names_cuda_code,
 )
-from transplt.flow.code_pieces import State, Stored, Walk, stores_in
+from transplt.flow.code_pieces import Stored, Walk, WalkState, stores_in
 from transplt.flow.cuda_builds import built_modules
 from transplt.flow.cuda_code import CudaCode
 from transplt.flow.libraries import is_library
@@ -58,13 +58,13 @@ class FileCode:
     """The pieces of one file, and the values that it stores."""
 
     code: CudaCode
-    pieces: dict[Piece | Guard, list[Step]] = field(default_factory=dict)
+    pieces: dict[CodePiece | Guard, list[CodeStep]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
     _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
     _deciding: list[tuple[Guard, list[Stored]]] | None = None
     _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
-    _walked: dict[tuple[int, State], tuple[State, list[Step]]] = field(default_factory=dict)  # by statement
+    _walked: dict[tuple[int, WalkState], tuple[WalkState, list[CodeStep]]] = field(default_factory=dict)  # by statement
 
     @classmethod
     def of(cls, slots: Slots, rules: RuleSet) -> FileCode:
@@ -82,14 +82,14 @@ class FileCode:
             if not is_kernel and called_so:
                 kernels = is_kernel = _KERNELS.in_(scan.source.utf8) if kernels is None else kernels
             if is_kernel:
-                made.pieces.setdefault(Definition(name), []).append(Step(Needs(node.name)))
+                made.pieces.setdefault(Definition(name), []).append(CodeStep(Needs(node.name)))
         for each in scan.classes:
             name = own.full_name(scan.scopes[each])
             made._walk(name, each.body)
-            steps = [Step(ref) for base in each.bases for ref in made.code.held(base)]
+            steps = [CodeStep(ref) for base in each.bases for ref in made.code.held(base)]
             methods = {item.name for item in each.body if isinstance(item, FUNCTIONS)}
             run = (each for each in ("__init__", "forward", "backward", "__call__") if each in methods)
-            steps += [Step(Definition(f"{name}.{each}")) for each in run]
+            steps += [CodeStep(Definition(f"{name}.{each}")) for each in run]
             made.pieces.setdefault(Definition(name), []).extend(steps)
         return made
 
@@ -102,16 +102,16 @@ class FileCode:
             made.stored += stores_in(holder.body)
         return made
 
-    def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:
+    def walk_over(self, nodes: Iterable[ast.AST]) -> list[CodeStep]:
         """What some code of the file reaches. The sides of gates overlap: a statement is walked once in each state."""
-        reached: list[Step] = []
-        here = State()
+        reached: list[CodeStep] = []
+        here = WalkState()
         for node in nodes:
             here, steps = self.walked(node, here)
             reached += steps
         return reached
 
-    def walked(self, node: ast.AST, here: State) -> tuple[State, list[Step]]:
+    def walked(self, node: ast.AST, here: WalkState) -> tuple[WalkState, list[CodeStep]]:
         """The state behind a statement that is met in another one, and what it reaches."""
         known = self._walked.get((id(node), here))
         if known is None:
@@ -124,7 +124,7 @@ class FileCode:
         walk.block(body)
         self.pieces.setdefault(Definition(name), []).extend(walk.reached)
         for slot, steps in walk.holders.items():
-            self.pieces.setdefault(Held(slot), []).extend(steps)
+            self.pieces.setdefault(SlotValue(slot), []).extend(steps)
         for guard, steps in walk.behind.items():
             self.pieces.setdefault(guard, []).extend(steps)
         self.stored += walk.stored
@@ -240,7 +240,7 @@ class FileCode:
                     stem = f"{base}." if base else ""
                     yield from (stem + each.name for each in node.names if COMPILED.fullmatch(each.name))
 
-    def _without_empty(self, gates: set[Guard]) -> dict[Piece | Guard, tuple[Step, ...]]:
+    def _without_empty(self, gates: set[Guard]) -> dict[CodePiece | Guard, tuple[CodeStep, ...]]:
         """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
         scan, own = self.code.slots.scan, self.code.slots.own
         names = (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
@@ -251,10 +251,10 @@ class FileCode:
             for piece, steps in self.pieces.items()
             if not (isinstance(piece, Guard) and piece.slot.kind == "local" and piece not in gates)
         }
-        users: dict[Reference, list[tuple[Piece | Guard, Step]]] = {}
+        users: dict[Reference, list[tuple[CodePiece | Guard, CodeStep]]] = {}
         for piece, steps in pieces.items():
             for step in [*steps]:
-                if isinstance(step.ref, Held) and step.ref not in pieces:
+                if isinstance(step.ref, SlotValue) and step.ref not in pieces:
                     slot = step.ref.slot  # nothing is stored in it, as far as its own file says
                     if slot.kind == "attribute":
                         owner, is_method = slot.name.rpartition(".")[0], Definition(slot.name) in pieces
@@ -368,7 +368,7 @@ def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
                     yield f"s:{place.detail[2:]}"
 
 
-def _behind(state: State) -> set[Behind]:
+def _behind(state: WalkState) -> set[Behind]:
     """What is true wherever the walk is in a state."""
     behind: set[Behind] = {guard for guard, _, _ in state.guards}
     return behind | {"cuda"} if state.cuda else behind

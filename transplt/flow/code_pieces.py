@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from transplt.flow.card_reads import READ_ATTRIBUTES, needed_by_read
-from transplt.flow.code import Guard, Placing, Reference, Slot, Step
+from transplt.flow.code import CodeStep, Guard, Placing, Reference, Slot
 from transplt.flow.cuda_code import CudaCode
 from transplt.flow.gates import (
     LOAD_FAILS,
@@ -47,7 +47,7 @@ _MAY_HOLD_CODE = frozenset({ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.Bo
 _HOLDS_MODULE = ("plugin", "ext", "kernel", "module", "lib", "backend", "_C")
 
 
-class State(NamedTuple):
+class WalkState(NamedTuple):
     """Where the walk is: on the CUDA side of a gate, behind an option, behind flags that are true or false.
 
     `guards` have the line on which each is asked, and whether it is an option; `option` is for conditions without one.
@@ -57,16 +57,16 @@ class State(NamedTuple):
     option: bool = False
     guards: tuple[tuple[Guard, int, bool], ...] = ()
 
-    def step(self, ref: Reference) -> Step:
+    def step(self, ref: Reference) -> CodeStep:
         """A reference where the walk is."""
         if not self.guards:
-            return Step(ref, self.option)
+            return CodeStep(ref, self.option)
         option = self.option or any(option for _, _, option in self.guards)
-        return Step(ref, option, tuple(guard for guard, _, _ in self.guards))
+        return CodeStep(ref, option, tuple(guard for guard, _, _ in self.guards))
 
 
 #: Where a walk begins.
-_START = State()
+_START = WalkState()
 _PLACING = Placing()
 
 
@@ -76,7 +76,7 @@ class Stored(NamedTuple):
     statement: ast.stmt
     target: ast.expr | None
     value: ast.expr | None
-    state: State
+    state: WalkState
 
 
 @dataclass(slots=True)
@@ -85,9 +85,9 @@ class Walk:
 
     code: CudaCode
     tries: bool = True  # what stands in a `try` that has another way is an option
-    reached: list[Step] = field(default_factory=list)
-    behind: dict[Guard, list[Step]] = field(default_factory=dict)
-    holders: dict[Slot, list[Step]] = field(default_factory=dict)
+    reached: list[CodeStep] = field(default_factory=list)
+    behind: dict[Guard, list[CodeStep]] = field(default_factory=dict)
+    holders: dict[Slot, list[CodeStep]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     values: list[ast.expr] = field(default_factory=list)  # assigned, returned or passed on: they may carry a gate
 
@@ -97,9 +97,9 @@ class Walk:
 
     # --- statements --------------------------------------------------------------------------------------------------
 
-    def block(self, statements: Iterable[ast.AST], state: State | None = None) -> None:
+    def block(self, statements: Iterable[ast.AST], state: WalkState | None = None) -> None:
         """Walk over the statements of a block, or over expressions, in their order."""
-        inner: list[tuple[Iterable[ast.AST], State]] = []
+        inner: list[tuple[Iterable[ast.AST], WalkState]] = []
         blocks: list[list[Any]] = [[iter(statements), state or _START]]
         while blocks:
             block = blocks[-1]
@@ -114,15 +114,15 @@ class Walk:
             else:
                 blocks.pop()
 
-    def alone(self, node: ast.AST, here: State) -> State:
+    def alone(self, node: ast.AST, here: WalkState) -> WalkState:
         """Walk over one statement with its blocks; the state in which those after it run."""
-        inner: list[tuple[Iterable[ast.AST], State]] = []
+        inner: list[tuple[Iterable[ast.AST], WalkState]] = []
         after = self._statement(node, here, inner)
         for each, there in inner:
             self.block(each, there)
         return after
 
-    def _statement(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> State:
+    def _statement(self, node: ast.AST, here: WalkState, inner: list[tuple[Iterable[ast.AST], WalkState]]) -> WalkState:
         """Walk over one statement, its blocks left to `inner`; the state in which those after it run."""
         kind = type(node)
         if kind is ast.Expr:
@@ -157,7 +157,7 @@ class Walk:
             self._simple(node, here, inner)
         return here
 
-    def _simple(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> None:
+    def _simple(self, node: ast.AST, here: WalkState, inner: list[tuple[Iterable[ast.AST], WalkState]]) -> None:
         if isinstance(node, ast.Assign):  # most are
             for target in node.targets:
                 self.stored.append(Stored(node, target, node.value, here))
@@ -190,9 +190,9 @@ class Walk:
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def _expression(self, top: ast.expr, state: State) -> None:
+    def _expression(self, top: ast.expr, state: WalkState) -> None:
         texts = self.code.reads_texts
-        stack: list[tuple[Any, State]] = [(top, state)]
+        stack: list[tuple[Any, WalkState]] = [(top, state)]
         while stack:
             node, here = stack.pop()
             kind = type(node)
@@ -246,7 +246,7 @@ class Walk:
                 elif type(value) not in skipped and isinstance(value, _INNER):
                     stack.append((value, here))
 
-    def _call(self, node: ast.Call, here: State) -> None:
+    def _call(self, node: ast.Call, here: WalkState) -> None:
         if self.code.asks:
             for value in node.args:
                 if _may_carry(value):
@@ -259,17 +259,17 @@ class Walk:
         if here.guards and last_name(node.func) in _PLACES:
             self._reach(_PLACING, here)
 
-    def _keep(self, node: ast.expr, here: State) -> None:
+    def _keep(self, node: ast.expr, here: WalkState) -> None:
         for ref in self.code.held(node):
             self._reach(ref, here)
 
-    def _text(self, node: ast.Constant, here: State) -> None:
+    def _text(self, node: ast.Constant, here: WalkState) -> None:
         if here.guards and str(node.value).startswith(("cuda", "npu")):
             self._reach(_PLACING, here)
         for ref in self.code.constant(node):
             self._reach(ref, here)
 
-    def _hold(self, target: ast.expr, value: ast.expr, here: State) -> None:
+    def _hold(self, target: ast.expr, value: ast.expr, here: WalkState) -> None:
         """What a variable or an attribute holds that may be called."""
         if here.cuda or type(value) not in _MAY_HOLD_CODE or not isinstance(target, (ast.Name, ast.Attribute)):
             return
@@ -300,7 +300,7 @@ class Walk:
 
     # --- conditions --------------------------------------------------------------------------------------------------
 
-    def under(self, here: State, test: ast.expr, truth: bool, *, behind: bool = False) -> State:
+    def under(self, here: WalkState, test: ast.expr, truth: bool, *, behind: bool = False) -> WalkState:
         """The state on one side of a condition."""
         cuda, option, guards = here
         for atom in implied(test, truth):
@@ -314,7 +314,7 @@ class Walk:
                     guards = (*guards, (guard, atom.node.lineno, chosen))
             else:
                 option = option or chosen
-        return State(cuda, option, guards)
+        return WalkState(cuda, option, guards)
 
     def _is_option(self, node: ast.expr) -> bool:
         known = self.code.options.get(id(node))
@@ -338,7 +338,7 @@ class Walk:
             known = self.code.asked[id(node)] = self.slots.of(node)
         return None if known is None else self.code.guard(known, atom.truth)
 
-    def _reach(self, ref: Reference, here: State) -> None:
+    def _reach(self, ref: Reference, here: WalkState) -> None:
         if here.cuda:
             return
         if ref is not _PLACING:
@@ -346,7 +346,7 @@ class Walk:
         for guard, line, _ in here.guards:
             # A flag may be the option itself: what is behind it alone is behind no other.
             option = here.option or any(chosen for other, _, chosen in here.guards if other != guard)
-            self.behind.setdefault(guard, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
+            self.behind.setdefault(guard, []).append(CodeStep(ref, option, site=f"{self.slots.scan.path}:{line}"))
 
 
 def stores_in(statements: Iterable[ast.AST]) -> Iterator[Stored]:

@@ -208,11 +208,11 @@ class CudaCode:
             yield from self._by_full_name(value, full)
         elif (own := self.slots.own.definition(value)) is not None and full is not None:
             slot = None if self._is_code(value) else self._slot(value)
-            yield code.Definition(own) if slot is None else code.Held(slot)
+            yield code.Definition(own) if slot is None else code.SlotValue(slot)
         elif full is None and (own := self._own(value)) is not None:
             yield code.Definition(own)
         elif full is None and (slot := self._slot(value)) is not None and slot.kind == "global":
-            yield code.Held(slot)
+            yield code.SlotValue(slot)
 
     def constant(self, node: ast.Constant) -> Iterator[code.Reference]:
         """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
@@ -252,7 +252,7 @@ class CudaCode:
         meaning = self._meaning(node)
         if meaning is None and parts and "type" not in parts:
             slot = self._slot(node) if len(parts) == 1 else None
-            refs = (code.Held(slot),) if slot else ()
+            refs = (code.SlotValue(slot),) if slot else ()
             last = parts[0]
             return (*refs, code.Callee(last)) if code.names_cuda_code(last) else refs
         key = (*(meaning or (self.slots.scan.scope_of(node), node.id)), *parts)
@@ -322,9 +322,9 @@ class CudaCode:
             yield from (code.Definition(f"{star}.{func.id}") for star in self.slots.scan.root.stars)
         slot = self._slot(func)
         if slot:
-            yield code.Held(slot)
+            yield code.SlotValue(slot)
         if isinstance(func, ast.Attribute) and (slot := self._slot(func.value)):
-            yield code.Held(slot)
+            yield code.SlotValue(slot)
         if code.names_cuda_code(last):
             yield code.Callee(last)
 

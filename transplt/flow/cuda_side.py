@@ -11,9 +11,9 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from transplt.flow.code import Definition, Direct, Held, Reference, Step
+from transplt.flow.code import CodeStep, Definition, Direct, Reference, SlotValue
 from transplt.flow.code_facts import FileCode, function_around
-from transplt.flow.code_pieces import State
+from transplt.flow.code_pieces import WalkState
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.reach import MISSING, Reach
 from transplt.flow.reached import places
@@ -49,8 +49,8 @@ class Answer(NamedTuple):
 class _Found(NamedTuple):
     """The state behind a node, and its steps that matter."""
 
-    after: State
-    steps: list[tuple[Step, str, str]]
+    after: WalkState
+    steps: list[tuple[CodeStep, str, str]]
 
 
 class CudaSide:
@@ -60,8 +60,8 @@ class CudaSide:
         self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
         self.reach = project.reach if project.known else Reach.alone(self.file.facts())
         self._read: dict[int, ast.AST | None] = {}
-        self._of_node: dict[tuple[int, State], _Found] = {}
-        self._next: dict[tuple[int, int, State], tuple[int, _Found]] = {}
+        self._of_node: dict[tuple[int, WalkState], _Found] = {}
+        self._next: dict[tuple[int, int, WalkState], tuple[int, _Found]] = {}
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
@@ -135,7 +135,7 @@ class CudaSide:
         if checked is None:
             return None
         slots = self.file.code.slots
-        why = self.reach.why(Step(Definition(slots.own.full_name(slots.scan.scopes[checked]))))
+        why = self.reach.why(CodeStep(Definition(slots.own.full_name(slots.scan.scopes[checked]))))
         return Answer(why, followed=MISSING not in why) if why else None
 
     def _beside(self, value: ast.expr) -> Answer | None:
@@ -152,11 +152,12 @@ class CudaSide:
                 refs = code.called(other)
             else:
                 slot = code.slots.of(other)
-                refs = code.held(other) or ((Held(code.shared(slot)),) if slot is not None and slot[0] in "gs" else ())
+                kept = (SlotValue(code.shared(slot)),) if slot is not None and slot[0] in "gs" else ()
+                refs = code.held(other) or kept
             for ref in refs:
-                if why := self.reach.why(Step(ref)):
+                if why := self.reach.why(CodeStep(ref)):
                     return Answer(why, followed=MISSING not in why)
-                unfollowed = unfollowed or self.reach.leads_out(Step(ref))
+                unfollowed = unfollowed or self.reach.leads_out(CodeStep(ref))
         return Answer(unfollowed, followed=False) if unfollowed else None
 
     def _needs(self, sides: Sides, limit: int) -> Answer | None:
@@ -178,9 +179,9 @@ class CudaSide:
             unfollowed = out
         return Answer(unfollowed, followed=False) if unfollowed else None
 
-    def _leading(self, runs: Iterable[Run]) -> Iterator[tuple[Step, str, str]]:
+    def _leading(self, runs: Iterable[Run]) -> Iterator[tuple[CodeStep, str, str]]:
         """The steps of some code that need CUDA, or lead where nobody can follow, with the reasons for both."""
-        here = State()
+        here = WalkState()
         for nodes, at in runs:
             while at < len(nodes):
                 at, found = self._leading_from(nodes, at, here)
@@ -188,7 +189,7 @@ class CudaSide:
                 yield from found.steps
                 at += 1
 
-    def _leading_from(self, nodes: Sequence[ast.AST], at: int, here: State) -> tuple[int, _Found]:
+    def _leading_from(self, nodes: Sequence[ast.AST], at: int, here: WalkState) -> tuple[int, _Found]:
         """The next node of a run with such steps, by its index, or the last one. The gates of a block have its end in
         common: what is known from one node on is not looked for again.
         """
@@ -206,7 +207,7 @@ class CudaSide:
             self._next.update((key, known) for key in passed)
         return known
 
-    def _found(self, node: ast.AST, here: State) -> _Found:
+    def _found(self, node: ast.AST, here: WalkState) -> _Found:
         if (id(node), here) not in self._of_node:
             after, steps = self.file.walked(node, here)
             found = []

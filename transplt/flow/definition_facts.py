@@ -1,7 +1,7 @@
 """Which functions of the project a rule with `definitions` renames: all that they are called by, or nothing.
 
-Each file says where a name stands (`Use`, found by flow/definition_uses.py); over all files it is decided which full
-names are the function, and whether every use of them can be followed.
+Each file says where a name stands (`NameUse`, found by flow/definition_uses.py); over all files it is decided which
+full names are the function, and whether every use of them can be followed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from transplt.flow.graph import ancestors
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class NameUse:
     """Something that a file says about a name that a rule renames with its definition.
 
     `name` is the last part of the rule's name, empty where it holds for any. `kind`: function, method (definitions),
@@ -44,12 +44,12 @@ class _UsesOfName:
     """The uses of one name in all files, with the modules as the project knows them."""
 
     name: str
-    every: list[Use]
+    every: list[NameUse]
     canonical: Callable[[str], str]
     modules: Collection[str]
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def of(self, *kinds: str) -> Iterator[tuple[Use, str]]:
+    def of(self, *kinds: str) -> Iterator[tuple[NameUse, str]]:
         return ((use, self.canonical(use.full)) for use in self.every if use.kind in kinds)
 
 
@@ -68,7 +68,7 @@ RENAMED = ("function", "method", "load", "import", "attribute", "all")
 
 
 def decide(
-    rules: Iterable[tuple[str, str]], uses: Iterable[Use], canonical: Callable[[str], str], modules: Collection[str]
+    rules: Iterable[tuple[str, str]], uses: Iterable[NameUse], canonical: Callable[[str], str], modules: Collection[str]
 ) -> dict[str, Renaming]:
     """For the (old, new) names of the rules with `definitions` what is renamed; rules that mean nothing here are left
     out."""
@@ -158,7 +158,9 @@ def _in_the_way(uses_of_name: _UsesOfName, full: set[str], methods: set[str], ne
             yield f"{cls} inherits from {unknown[0]}, which may call it"
 
 
-def _of_methods(uses_of_name: _UsesOfName, use: Use, named: str, methods: set[str], new: str, at: str) -> Iterator[str]:
+def _of_methods(
+    uses_of_name: _UsesOfName, use: NameUse, named: str, methods: set[str], new: str, at: str
+) -> Iterator[str]:
     if use.kind == "unknown":
         yield f"{at} uses .{uses_of_name.name} of an object whose class is not certain"
     elif use.kind == "getattr":

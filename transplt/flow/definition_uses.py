@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from transplt.flow.definition_facts import Use
+from transplt.flow.definition_facts import NameUse
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.libraries import LIBRARIES
 from transplt.flow.own_names import OwnNames
@@ -18,7 +18,7 @@ from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.syntax.scopes import Binding
 
 #: A use, and what of the file is renamed: a node, a byte range, or nothing.
-Placed = tuple[Use, ast.expr | tuple[int, int] | None]
+Placed = tuple[NameUse, ast.expr | tuple[int, int] | None]
 _DYNAMIC = ("globals", "vars", "locals", "eval", "exec")
 
 
@@ -32,8 +32,8 @@ class _File:
         self.names = Names(self.scan)
         self.own = OwnNames(self.scan, self.names, ProjectFacts(), module_name(self.scan.path))
 
-    def use(self, name: str, kind: str, full: str, node: ast.AST | None = None, gives: str = "") -> Use:
-        return Use(name, kind, full, self.scan.path, getattr(node, "lineno", 1), gives)
+    def use(self, name: str, kind: str, full: str, node: ast.AST | None = None, gives: str = "") -> NameUse:
+        return NameUse(name, kind, full, self.scan.path, getattr(node, "lineno", 1), gives)
 
     def inside(self, name: str) -> str:
         """The full name of something at the top of this file."""
@@ -59,7 +59,7 @@ def definition_uses(scan: Scan, rules: Iterable[tuple[str, str]], ignored: bool)
             yield file.use("", "new attribute", new), None
 
 
-def _of_the_file(file: _File) -> Iterator[Use]:
+def _of_the_file(file: _File) -> Iterator[NameUse]:
     """What holds for any name: classes with their bases, stars, modules that are handed on, names made at run time."""
     for cls in file.scan.classes:
         bases = [file.own.definition(base) or file.names.qualified(base) or ast.unparse(base) for base in cls.bases]

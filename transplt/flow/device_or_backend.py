@@ -9,14 +9,14 @@ import ast
 
 from transplt.flow.callees import HOSTS, SIMULATOR_DEVICE
 from transplt.flow.marks import BACKEND, DEVICE, GENERIC, WORDS
-from transplt.flow.place import Place
+from transplt.flow.place import ReachedPlace
 from transplt.flow.slots import Slots
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import parent
 
 
-def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
+def verdict(slots: Slots, found: list[ReachedPlace], wanted: str) -> str:
     """What the places of a string say together: `wanted`, or the kind of place that keeps the string, or ""."""
     kinds = {place.kind for place in found}
     if "simulator" in kinds or any(
@@ -34,7 +34,7 @@ def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
     return kind
 
 
-def _kind_of_all(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
+def _kind_of_all(slots: Slots, found: list[ReachedPlace], wanted: str, kinds: set[str]) -> str:
     for place in found:
         if place.kind == wanted:
             return wanted

@@ -9,7 +9,7 @@ from transplt.base.text.memo import Memo, Memoized
 from transplt.flow.attributes import unify_attributes
 from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
-from transplt.flow.definition_facts import Renaming, Use, decide
+from transplt.flow.definition_facts import NameUse, Renaming, decide
 from transplt.flow.entries import Aside, aside_of
 from transplt.flow.entry import Entry
 from transplt.flow.graph import Graph, canonical_name, unique_suffixes
@@ -73,7 +73,7 @@ class ModuleFacts:
     loaded: tuple[str, ...] = ()  # what names the files that it loads (saved_files.py)
     loads: bool = False  # checkpoints, in the way that refuses objects
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
-    uses: tuple[Use, ...] = ()
+    uses: tuple[NameUse, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
     matched: tuple[str, ...] = ()  # what it looks for in the text of errors (`match=`), with a CUDA word
     tabled: tuple[str, ...] = ()  # names that it defines and that tables know as those of a package (own_packages.py)

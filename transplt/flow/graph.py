@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from transplt.base.text.memo import Memo
-from transplt.flow.code import CodeFacts, Definition, Guard, Held, ImportedModule, Leading, Piece, Slot
+from transplt.flow.code import CodeFacts, CodePiece, Definition, Guard, ImportedModule, Leading, Slot, SlotValue
 
 _Class = TypeVar("_Class", bound=Hashable)
 #: Methods that a call of an instance, or of a class of torch.autograd.Function, comes to.
@@ -100,7 +100,7 @@ class Graph:
         for piece in (piece for facts in every for piece, _ in facts.pieces):
             if isinstance(piece, Definition):
                 code.add(once(canonical(piece.name)))
-            elif isinstance(piece, Held):
+            elif isinstance(piece, SlotValue):
                 slots[piece.slot] = None
         joined.code = frozenset(code)
         joined.held = frozenset(map(joined.slot, slots))
@@ -176,9 +176,9 @@ class Graph:
 
     # --- references --------------------------------------------------------------------------------------------------
 
-    def piece(self, ref: Leading) -> Piece | None:
+    def piece(self, ref: Leading) -> CodePiece | None:
         """The code, or the slot, that a reference leads to."""
-        if isinstance(ref, Held):
+        if isinstance(ref, SlotValue):
             return self._holder(self.slot(ref.slot))
         if isinstance(ref, ImportedModule):
             module = self.canonical(ref.name)
@@ -188,29 +188,31 @@ class Graph:
             if full in self.code:
                 return Definition(full)
             if (slot := Slot("global", full)) in self.held:
-                return Held(slot)
+                return SlotValue(slot)
         owner, _, last = full.rpartition(".")
         for name in (f"{base}.{last}" for base in self.above(owner)):
             if name in self.code:
                 return Definition(name)
         return Definition(owner) if last in _RUN and owner in self.code else None
 
-    def _holder(self, slot: Slot) -> Piece | None:
+    def _holder(self, slot: Slot) -> CodePiece | None:
         """What a slot holds: of an attribute what its class, or a base, has under that name, the method too."""
         if slot in self.held:
-            return Held(slot)
+            return SlotValue(slot)
         if slot.kind != "attribute":
             return None
         owner, _, attr = slot.name.rpartition(".")
         above = [f"{base}.{attr}" for base in self.above(owner)]
         for name in above:
             if (inherited := Slot("attribute", name)) in self.held:
-                return Held(inherited)
+                return SlotValue(inherited)
         return next((Definition(name) for name in (slot.name, *above) if name in self.code), None)
 
-    def own(self, piece: Piece) -> Piece:
+    def own(self, piece: CodePiece) -> CodePiece:
         """A piece under the name by which the project knows it."""
-        return Held(self.slot(piece.slot)) if isinstance(piece, Held) else Definition(self.canonical(piece.name))
+        if isinstance(piece, SlotValue):
+            return SlotValue(self.slot(piece.slot))
+        return Definition(self.canonical(piece.name))
 
     def guard(self, guard: Guard) -> Guard:
         """A guard with its slot as the project knows it."""

@@ -35,11 +35,11 @@ from transplt.flow.import_layout import (
 )
 from transplt.syntax.modules import outermost_package, packages_of
 
-__all__ = ["NAME", "Place", "place_of", "program_of"]
+__all__ = ["NAME", "HelperPlace", "place_of", "program_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HelperPlace:
     """`paths` are the files to write, all the same: several where scripts of several folders find each its own.
 
     `package`: the package that holds it, as the program names it; empty where it is imported by its name alone.
@@ -56,7 +56,7 @@ class Place:
         return posixpath.basename(self.paths[0])[: -len(".py")]
 
 
-def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "") -> Place | None:
+def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "") -> HelperPlace | None:
     """Where the module for a file lies; None where nobody can tell how the file is found, so that functions have to
     stand in it. `starts`: the file does something when it is executed; `entry`: a script that the user has named.
     """
@@ -100,7 +100,7 @@ def program_of(project: ProjectFacts, path: str) -> str:
 # --- the five ways ---------------------------------------------------------------------------------------------------
 
 
-def _there(layout: ImportLayout, path: str, together: Collection[str]) -> Place | None:
+def _there(layout: ImportLayout, path: str, together: Collection[str]) -> HelperPlace | None:
     """The module that an earlier migration wrote for one of the files."""
     for ours in sorted(each for each in layout.ours if each in together):
         if ours == path:
@@ -109,11 +109,11 @@ def _there(layout: ImportLayout, path: str, together: Collection[str]) -> Place 
         package = next((edge.name.rpartition(".")[0] for edge in edges if edge.base is not None), None)
         if package is None:
             package = posixpath.dirname(ours).replace("/", ".")
-        return Place((ours,), package, layout.ours[ours])
+        return HelperPlace((ours,), package, layout.ours[ours])
     return None
 
 
-def _beside(layout: ImportLayout, together: Collection[str], scripts: Collection[str]) -> Place | None:
+def _beside(layout: ImportLayout, together: Collection[str], scripts: Collection[str]) -> HelperPlace | None:
     """Beside the scripts, where they lie in one folder, and the rest in it or below."""
     folders = {posixpath.dirname(script) for script in scripts}
     if len(folders) != 1 or any(has_relative(layout, script) for script in scripts):
@@ -126,7 +126,7 @@ def _beside(layout: ImportLayout, together: Collection[str], scripts: Collection
 
 def _found_by_all(
     project: ProjectFacts, layout: ImportLayout, together: Collection[str], scripts: Collection[str], top: str | None
-) -> Place | None:
+) -> HelperPlace | None:
     """In the folder from which all scripts find the project's own modules, or the one package there that all import.
     `top`: the package of the file, which others that install it find from its own folder alone.
     """
@@ -146,7 +146,7 @@ def _found_by_all(
     return None
 
 
-def _in_package(layout: ImportLayout, path: str, scripts: Collection[str], top: str | None) -> Place | None:
+def _in_package(layout: ImportLayout, path: str, scripts: Collection[str], top: str | None) -> HelperPlace | None:
     """In the package of a file, where `top` is its folder and all name it in full, whatever else its scripts import."""
     if top is None:
         return None
@@ -169,7 +169,7 @@ def _named_in_full(project: ProjectFacts, layout: ImportLayout, path: str, toget
     return top if bases == {posixpath.dirname(top)} else None
 
 
-def _beside_each(layout: ImportLayout, path: str, scripts: Collection[str]) -> Place | None:
+def _beside_each(layout: ImportLayout, path: str, scripts: Collection[str]) -> HelperPlace | None:
     """One beside each of the scripts that lead to a file."""
     leading = [script for script in scripts if path in reached_from(layout, script)]
     if not leading or any(has_relative(layout, script) for script in leading):
@@ -177,7 +177,7 @@ def _beside_each(layout: ImportLayout, path: str, scripts: Collection[str]) -> P
     return _copies(layout, dict.fromkeys(posixpath.dirname(script) for script in leading))
 
 
-def _relative(project: ProjectFacts, layout: ImportLayout, path: str) -> Place | None:
+def _relative(project: ProjectFacts, layout: ImportLayout, path: str) -> HelperPlace | None:
     """In the package that holds a file, where its files import one another by relative imports."""
     if not has_relative(layout, path) and not any(
         edge.target == path and edge.base is None
@@ -190,7 +190,9 @@ def _relative(project: ProjectFacts, layout: ImportLayout, path: str) -> Place |
     return _new(layout, top, top.replace("/", "."))
 
 
-def _found_by_importers(project: ProjectFacts, layout: ImportLayout, path: str, place: Place, started: bool) -> Place:
+def _found_by_importers(
+    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, started: bool
+) -> HelperPlace:
     """A place, or another one where the file would not find the module there in some way that it is imported itself, or
     `started`.
 
@@ -246,15 +248,15 @@ def _names(layout: ImportLayout, path: str, package: str) -> bool:
     return any(edge.base == outside and is_below(edge.target, package) for edge in layout.edges.get(path, ()))
 
 
-def _copies(layout: ImportLayout, folders: Iterable[str]) -> Place:
+def _copies(layout: ImportLayout, folders: Iterable[str]) -> HelperPlace:
     """The same module in each of some folders, imported by its name alone."""
     places = [_new(layout, folder) for folder in folders]
     there = [{*place.there} for place in places if place.there is not None]
     paths = tuple(place.paths[0] for place in places)
-    return Place(paths, "", tuple(sorted(set.intersection(*there))) if there else None)
+    return HelperPlace(paths, "", tuple(sorted(set.intersection(*there))) if there else None)
 
 
-def _new(layout: ImportLayout, folder: str, package: str = "") -> Place:
+def _new(layout: ImportLayout, folder: str, package: str = "") -> HelperPlace:
     """A module in a folder; the one that lies there already, where it is ours."""
     path = in_folder(folder, layout.name)
-    return Place((path,), package, layout.ours.get(path))
+    return HelperPlace((path,), package, layout.ours.get(path))

@@ -17,7 +17,7 @@ Path = tuple[int | str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReachedPlace:
     """One place a value reaches.
 
     `kind`: device, backend (certain positions); slot (`detail` is its key); compare (`other` is what it is compared
@@ -54,4 +54,4 @@ class Up(NamedTuple):
 
 
 #: The places that a value reaches with its next step, and where it goes on.
-Reached = Iterable[Place | Up]
+Reached = Iterable[ReachedPlace | Up]

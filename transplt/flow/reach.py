@@ -47,8 +47,8 @@ class Reach:
     cuda_named: frozenset[str] = frozenset()
     guards_of: dict[code.Behind, list[code.Guard]] = field(default_factory=dict)
     gates: frozenset[code.Behind] = frozenset()
-    needs: dict[code.Piece, str] = field(default_factory=dict)
-    guarded: dict[code.Guard, list[code.Step]] = field(default_factory=dict)
+    needs: dict[code.CodePiece, str] = field(default_factory=dict)
+    guarded: dict[code.Guard, list[code.CodeStep]] = field(default_factory=dict)
     _known: Memo = field(default_factory=Memo, compare=False, repr=False)  # what references lead to
 
     @classmethod
@@ -81,7 +81,7 @@ class Reach:
             joined.guards_of.setdefault(behind, []).append(one.setdefault(implied, implied))
         joined.gates = frozenset(joined._implying(["cuda"]))
         calls = _Calls()
-        guarded: dict[code.Guard, list[code.Step]] = {}
+        guarded: dict[code.Guard, list[code.CodeStep]] = {}
         for piece, steps in (row for facts in every for row in facts.pieces):
             if isinstance(piece, code.Guard):
                 guarded.setdefault(graph.guard(piece), []).extend(filter(joined._may_count, steps))
@@ -94,7 +94,7 @@ class Reach:
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def why(self, step: code.Step) -> str:
+    def why(self, step: code.CodeStep) -> str:
         """What one step needs that runs on CUDA alone, in a few words; empty when nothing is known of it."""
         ref = self._own(step.ref)
         if isinstance(ref, code.Needs):
@@ -108,7 +108,7 @@ class Reach:
             return found.what
         if found not in self.needs:
             return ""
-        way = found.slot.name.rpartition("|v:")[2] if isinstance(found, code.Held) else str(found)
+        way = found.slot.name.rpartition("|v:")[2] if isinstance(found, code.SlotValue) else str(found)
         return f"{self.needs[found]}, by way of {way}"
 
     def behind(self, guards: Iterable[code.Guard]) -> tuple[str, bool]:
@@ -147,9 +147,9 @@ class Reach:
 
     def leads_on(self, ref: code.Reference) -> bool:
         """True for a reference to code that somebody can read."""
-        return isinstance(ref, code.Leading) and isinstance(self._found(ref), code.Piece)
+        return isinstance(ref, code.Leading) and isinstance(self._found(ref), code.CodePiece)
 
-    def leads_out(self, step: code.Step) -> str:
+    def leads_out(self, step: code.CodeStep) -> str:
         """The name of what a file seen without its project has from other files; empty where all files are there."""
         ref = step.ref
         if self.known or step.option or not isinstance(ref, (code.Definition, code.ImportedModule)):
@@ -166,24 +166,24 @@ class Reach:
 
     # --- how it is found ---------------------------------------------------------------------------------------------
 
-    def _follow(self, piece: code.Piece, steps: Iterable[code.Step], calls: _Calls) -> None:
+    def _follow(self, piece: code.CodePiece, steps: Iterable[code.CodeStep], calls: _Calls) -> None:
         """What a piece calls, and what it needs by itself, whatever the user asks for."""
         for step in steps:
             if step.option or any(self.is_gate(guard) for guard in step.guards):
                 continue
             ref = self._own(step.ref)
             found = self._found(ref) if isinstance(ref, code.Leading) else code.Needs(self.why(step))
-            if isinstance(found, code.Piece):
+            if isinstance(found, code.CodePiece):
                 calls.callers.setdefault(found, []).append(piece)
             elif found is not None and found.what:
                 calls.needs.setdefault(piece, found.what)
 
-    def _may_count(self, step: code.Step) -> bool:
+    def _may_count(self, step: code.CodeStep) -> bool:
         """False for a step behind a guard that does not count, whatever the pieces need."""
         ref = self._own(step.ref)
         return not isinstance(ref, code.Leading) or self._found(ref) is not None
 
-    def _counting(self, steps: list[code.Step]) -> list[code.Step]:
+    def _counting(self, steps: list[code.CodeStep]) -> list[code.CodeStep]:
         """The steps behind a guard that place values, or need CUDA."""
         return [
             step
@@ -202,17 +202,17 @@ class Reach:
                 yield here
                 asked += self.guards_of.get(here, ())
 
-    def _found(self, ref: code.Leading) -> code.Piece | code.Needs | None:
+    def _found(self, ref: code.Leading) -> code.CodePiece | code.Needs | None:
         """The piece that a reference leads to, or what it needs where it leaves what anybody can read."""
         if ref not in self._known:
             self._known.make_room()
             self._known[ref] = self.graph.piece(ref) or self._lost(ref)
-        found: code.Piece | code.Needs | None = self._known[ref]
+        found: code.CodePiece | code.Needs | None = self._known[ref]
         return found
 
     def _lost(self, ref: code.Leading) -> code.Needs | None:
         """What a reference without a piece needs: a module that is compiled, or that no file is."""
-        if isinstance(ref, code.Held):
+        if isinstance(ref, code.SlotValue):
             return None
         graph = self.graph
         if isinstance(ref, code.ImportedModule):
@@ -288,10 +288,10 @@ class Reach:
 class _Calls:
     """Who calls each piece, and what pieces need by themselves: the first thing that their files name."""
 
-    callers: dict[code.Piece, list[code.Piece]] = field(default_factory=dict)
-    needs: dict[code.Piece, str] = field(default_factory=dict)
+    callers: dict[code.CodePiece, list[code.CodePiece]] = field(default_factory=dict)
+    needs: dict[code.CodePiece, str] = field(default_factory=dict)
 
-    def all_needs(self) -> dict[code.Piece, str]:
+    def all_needs(self) -> dict[code.CodePiece, str]:
         """The pieces that need CUDA whatever the user asks for, and what each needs."""
         needs = {piece: self.needs[piece] for piece in sorted(self.needs, key=_place)}
         queue = [*needs]
@@ -303,6 +303,6 @@ class _Calls:
         return needs
 
 
-def _place(piece: code.Piece) -> tuple[bool, str]:
+def _place(piece: code.CodePiece) -> tuple[bool, str]:
     """Where a piece stands in the order in which pieces are followed."""
     return isinstance(piece, code.Definition), str(piece)

@@ -13,7 +13,7 @@ from transplt.flow.arguments import reached_by_argument
 from transplt.flow.callees import FOREIGN
 from transplt.flow.marks import DEVICE, DEVICE_NAME, names_a_mark
 from transplt.flow.other_devices import handed_to
-from transplt.flow.place import Path, Place, Reached, Up
+from transplt.flow.place import Path, Reached, ReachedPlace, Up
 from transplt.flow.slots import Slots
 from transplt.flow.stores import inside, is_map_location, store_slots, stored
 from transplt.syntax.asks import index_in, last_name, last_starred_at, starred_at, string_of
@@ -23,7 +23,7 @@ from transplt.syntax.scan import outermost, parent
 _STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
 
 
-def places(slots: Slots, node: ast.expr) -> list[Place]:
+def places(slots: Slots, node: ast.expr) -> list[ReachedPlace]:
     """All places that the value of an expression reaches directly: not through a slot to those who read that."""
     known = slots.places.get(id(node))
     if known is None:
@@ -31,10 +31,10 @@ def places(slots: Slots, node: ast.expr) -> list[Place]:
     return known
 
 
-def _places(slots: Slots, node: ast.expr) -> list[Place]:
+def _places(slots: Slots, node: ast.expr) -> list[ReachedPlace]:
     if isinstance(node, (ast.Constant, ast.JoinedStr)) and (library := handed_to(slots, node)):
-        return [Place("foreign" if library in FOREIGN else "simulator", library)]
-    found: list[Place] = []
+        return [ReachedPlace("foreign" if library in FOREIGN else "simulator", library)]
+    found: list[ReachedPlace] = []
     stack = [Up(node, ())]
     while stack:
         current, path = stack.pop()
@@ -42,7 +42,7 @@ def _places(slots: Slots, node: ast.expr) -> list[Place]:
         above = parent(current)
         step = _STEPS.get(type(above))
         if step is None:
-            found.append(Place("other", type(above).__name__.lower()))
+            found.append(ReachedPlace("other", type(above).__name__.lower()))
             continue
         for way in step(slots, above, current, path):
             if isinstance(way, Up):
@@ -67,9 +67,9 @@ def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> R
     if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):
         yield Up(above, path)
     elif isinstance(above.op, ast.Div):
-        yield Place("path")  # no other `/` takes a string
+        yield ReachedPlace("path")  # no other `/` takes a string
     else:
-        yield Place("other", "operand")
+        yield ReachedPlace("other", "operand")
 
 
 def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Reached:
@@ -87,13 +87,13 @@ def _index(above: ast.Tuple, current: ast.AST) -> int | None:
 
 def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Reached:
     if index_in(above, "keys", current) >= 0:
-        yield Place("row", other=above)
+        yield ReachedPlace("row", other=above)
         return
     name = string_of(above.keys[index_in(above, "values", current)])
     if is_map_location(above):
-        yield Place(DEVICE)
+        yield ReachedPlace(DEVICE)
     elif name and names_a_mark(name):
-        yield Place("named", name)
+        yield ReachedPlace("named", name)
     else:
         by_device = name is not None and DEVICE_NAME.fullmatch(name)
         yield Up(above, (*path, None if by_device else name))
@@ -104,7 +104,7 @@ def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path)
     if isinstance(call, ast.Call) and call.func is above and above.attr in _STRING_METHODS:
         yield Up(call, path)
     else:
-        yield Place("other", f".{above.attr}")
+        yield ReachedPlace("other", f".{above.attr}")
 
 
 def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Reached:
@@ -115,10 +115,10 @@ def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.
         yield from stored(slots, above.target, path)
 
 
-def _in_annotation(annotation: ast.AST, slot: str | None) -> Place:
+def _in_annotation(annotation: ast.AST, slot: str | None) -> ReachedPlace:
     """A word in `Literal[...]` is a value of what it annotates; any other string in an annotation is code."""
     literal = any(last_name(node) == "Literal" for node in ast.walk(annotation))
-    return Place("slot", slot) if literal and slot else Place("annotation")
+    return ReachedPlace("slot", slot) if literal and slot else ReachedPlace("annotation")
 
 
 def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Reached:
@@ -132,7 +132,7 @@ def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -
         arg = above.args[at] if at >= 0 else above.posonlyargs[at]
     name = arg.arg
     scope = slots.scan.scopes[parent(above)]
-    yield Place("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
+    yield ReachedPlace("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
 
 
 def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reached:
@@ -142,7 +142,7 @@ def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reach
     slot = slots.returned(scope)
     if path and isinstance(path[-1], int):
         slot, path = f"{slot}<{path[-1]}>", path[:-1]
-    yield Place("slot", inside(slot, path))
+    yield ReachedPlace("slot", inside(slot, path))
 
 
 def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Reached:
@@ -150,33 +150,33 @@ def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Re
     if isinstance(holder, ast.keyword) and holder.arg in ("default_factory", "factory"):
         yield Up(above, path)
     else:
-        yield Place("other", "lambda")
+        yield ReachedPlace("other", "lambda")
 
 
 def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Reached:
     if current is above.returns:
         yield _in_annotation(current, slots.returned(slots.scan.scopes[above]))
     else:
-        yield Place("other", "decorator")
+        yield ReachedPlace("other", "decorator")
 
 
 def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Reached:
     membership = isinstance(above.ops[0], (ast.In, ast.NotIn))
     if membership and not path and current is above.left and _is_key_of(slots, current, above.comparators[0]):
-        yield Place("key", other=above.comparators[0])
+        yield ReachedPlace("key", other=above.comparators[0])
         return
     for other in _operands(above):
         if other is current:
             continue
         if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not membership:
             if path[-1] < len(other.elts):
-                yield Place("compare", "", other.elts[path[-1]])
+                yield ReachedPlace("compare", "", other.elts[path[-1]])
         elif isinstance(other, ast.Tuple) and path and membership:
             for index, element in enumerate(other.elts):
                 if index == path[0] or len(path) == 1:
-                    yield Place("compare", "in", element)
+                    yield ReachedPlace("compare", "in", element)
         else:
-            yield Place("compare", "in" if path else "", other)
+            yield ReachedPlace("compare", "in" if path else "", other)
 
 
 def _operands(comparison: ast.Compare) -> list[ast.expr]:
@@ -209,7 +209,7 @@ def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, c
     if current is above.iter:
         yield from stored(slots, above.target, path[:-1])
     else:
-        yield Place("other", "condition")
+        yield ReachedPlace("other", "condition")
 
 
 def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path) -> Reached:
@@ -218,12 +218,12 @@ def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path)
     elif last_name(above.value) in ("Literal", "Optional", "Union", "Annotated"):
         yield Up(above, ())
     else:
-        yield Place("key", other=above.value)
+        yield ReachedPlace("key", other=above.value)
 
 
 def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Reached:
     holder = parent(above)
-    return [Place("compare", "slice", holder.value)] if isinstance(holder, ast.Subscript) else []
+    return [ReachedPlace("compare", "slice", holder.value)] if isinstance(holder, ast.Subscript) else []
 
 
 def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Reached:
@@ -238,7 +238,7 @@ def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> 
             index = index_in(holder, "patterns", node)
             key = holder.keys[index] if index >= 0 else None
             if not isinstance(key, ast.Constant):
-                yield Place("key")
+                yield ReachedPlace("key")
                 return
             steps.append(str(key.value))
         elif isinstance(holder, ast.MatchClass):
@@ -248,17 +248,17 @@ def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> 
     subject: ast.expr = node.subject
     for step in reversed(steps):
         if isinstance(step, str):
-            yield Place("named", step)
+            yield ReachedPlace("named", step)
             return
         if not isinstance(subject, ast.Tuple) or not 0 <= step < len(subject.elts):
-            yield Place("other", "pattern")
+            yield ReachedPlace("other", "pattern")
             return
         subject = subject.elts[step]
-    yield Place("compare", "case", subject)
+    yield ReachedPlace("compare", "case", subject)
 
 
 def _prose(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Reached:
-    yield Place("prose")
+    yield ReachedPlace("prose")
 
 
 def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> Reached:
@@ -269,13 +269,13 @@ def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> 
     if isinstance(call, ast.Call):
         yield from reached_by_argument(slots, call, current, name, path)
     else:
-        yield Place("named", name or "")
+        yield ReachedPlace("named", name or "")
 
 
 #: By the kind of the node above; what is not here keeps the value to itself.
 _STEPS: dict[type[ast.AST], Callable[..., Reached]] = {
     ast.IfExp: lambda _, above, current, path: [
-        Place("other", "condition") if current is above.test else Up(above, path)
+        ReachedPlace("other", "condition") if current is above.test else Up(above, path)
     ],
     ast.BoolOp: _up,
     ast.JoinedStr: _up,

@@ -20,7 +20,7 @@ from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name
 from transplt.flow.own_names import OwnNames
-from transplt.flow.place import Place, Taker
+from transplt.flow.place import ReachedPlace, Taker
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF, Names
 from transplt.syntax.scan import Scan
@@ -50,7 +50,7 @@ class Slots:
     marks: dict[str, set[str]] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
-    places: dict[int, list[Place]] = field(default_factory=dict)
+    places: dict[int, list[ReachedPlace]] = field(default_factory=dict)
     takers: dict[int, Taker | None] = field(default_factory=dict)
     complete: bool = False
     libraries: frozenset[str] | None = None  # the imported packages with devices of their own, once somebody asked

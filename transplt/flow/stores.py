@@ -6,28 +6,28 @@ import ast
 from collections.abc import Iterator
 
 from transplt.flow.marks import names_a_mark
-from transplt.flow.place import Path, Place
+from transplt.flow.place import Path, ReachedPlace
 from transplt.flow.slots import Slots
 from transplt.syntax.asks import last_name, starred_at, string_of
 from transplt.syntax.scan import parent
 
 
-def stored(slots: Slots, target: ast.expr, path: Path) -> Iterator[Place]:
+def stored(slots: Slots, target: ast.expr, path: Path) -> Iterator[ReachedPlace]:
     """The places of a value that is assigned, inside the containers of `path`, to a target."""
     if isinstance(target, ast.Subscript) and (key := string_of(target.slice)) is not None:
         if slots.names.qualified(target.value) == "os.environ":
-            yield Place("environment", key)
+            yield ReachedPlace("environment", key)
             return
         if names_a_mark(key):
-            yield Place("named", key)
+            yield ReachedPlace("named", key)
             return
     if isinstance(target, ast.Name) and target.id == "__all__":
-        yield Place("exported")
+        yield ReachedPlace("exported")
         return
     reached = store_slots(slots, target, path)
-    yield from (Place("slot", slot) for slot in reached)
+    yield from (ReachedPlace("slot", slot) for slot in reached)
     if not reached:
-        yield Place("other", "assignment")
+        yield ReachedPlace("other", "assignment")
 
 
 def store_slots(slots: Slots, target: ast.expr, path: Path) -> list[str]:

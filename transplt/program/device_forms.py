@@ -10,7 +10,7 @@ from transplt.flow.option_defaults import destination
 from transplt.flow.reaching import reaching
 from transplt.program.given import defaults
 from transplt.program.held import Item, Passed, Source
-from transplt.program.program import File, Value, enclosing_function
+from transplt.program.program import File, ProgramValue, enclosing_function
 from transplt.program.tensor_types import TensorTypes
 from transplt.syntax.asks import begins, ends, hides_arguments, is_none, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
@@ -94,14 +94,15 @@ class DeviceForms:
     def _of_name(self, file: File, node: ast.Name) -> Forms:
         """What a variable holds; `if x is None: x = ...` takes None away from what it held before."""
         sources = self.held.sources(file, node)
-        instead = [each for each in sources if isinstance(each, Value) and _takes_the_place_of_none(each.node, node)]
+        values = [each for each in sources if isinstance(each, ProgramValue)]
+        instead = [each for each in values if _takes_the_place_of_none(each.node, node)]
         if not instead:
             return self._joined(file, sources)
         others: list[Source] = [each for each in sources if each not in instead]
         return self._joined(file, others) - _NONE | self._joined(file, [*instead])
 
     def _of_source(self, file: File, source: Source) -> Forms:
-        if isinstance(source, Value) and source.index is None:
+        if isinstance(source, ProgramValue) and source.index is None:
             return self.of(source.file, source.node)
         if isinstance(source, Item):
             return self._of_item(source.of.file, source.of.node)
@@ -234,7 +235,7 @@ class DeviceForms:
             case ast.Call() if last_name(node.func) in ("range", "list", "sorted") and node.args:
                 return _NUMBER if last_name(node.func) == "range" else self._of_item(file, node.args[0])
             case ast.Name():
-                values = [x for x in self.held.sources(file, node) if isinstance(x, Value) and x.index is None]
+                values = [x for x in self.held.sources(file, node) if isinstance(x, ProgramValue) and x.index is None]
                 return _NO_FORM.union(*(self._of_item(each.file, each.node) for each in values)) or _UNKNOWN
         return _UNKNOWN
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from transplt.flow.reaching import reaching
 from transplt.program.given import defaults
-from transplt.program.program import File, Program, Value, Variable, enclosing_function
+from transplt.program.program import File, Program, ProgramValue, Variable, enclosing_function
 from transplt.syntax.asks import is_none, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -29,7 +29,7 @@ class Passed:
     it is declared.
     """
 
-    values: tuple[Value, ...]
+    values: tuple[ProgramValue, ...]
     forward: bool
     tensor: bool
     argument: ast.arg
@@ -40,26 +40,26 @@ class Passed:
 class Moved:
     """What an attribute holds whose object moves it to another device, now or later."""
 
-    value: Value
+    value: ProgramValue
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One of what a loop or a comprehension goes through."""
 
-    of: Value
+    of: ProgramValue
 
 
 #: None for what cannot be followed.
-Source = Value | Passed | Moved | Item | None
+Source = ProgramValue | Passed | Moved | Item | None
 
 
-class Held:
+class HeldValues:
     """What the variables of a program may hold."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._registered: dict[Variable, list[Value]] | None = None
+        self._registered: dict[Variable, list[ProgramValue]] | None = None
 
     def sources(self, file: File, node: ast.expr) -> list[Source]:
         """What a name or an attribute may have been given where it is read."""
@@ -94,16 +94,16 @@ class Held:
         if binding.kind != "assign" or not isinstance(node, ast.Name):
             return None
         if (value := assigned_value(node)) is not None:
-            return Value(file, value)
+            return ProgramValue(file, value)
         match above := parent(node):
             case ast.For(target=target) | ast.comprehension(target=target) if target is node:
-                return Item(Value(file, above.iter))
+                return Item(ProgramValue(file, above.iter))
             case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
                 index = targets.index(node)
                 match holder.value:
                     case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(targets):
-                        return Value(file, values[index])
-                return Value(file, holder.value, index)
+                        return ProgramValue(file, values[index])
+                return ProgramValue(file, holder.value, index)
         return None
 
     def _parameter(self, file: File, node: ast.arg) -> Source:
@@ -118,7 +118,7 @@ class Held:
         given = [each for each in every if isinstance(parent(each.node), (ast.Call, ast.keyword))]  # not what it stores
         sites = self.program.call_sites.get(function, ())
         if default is not None and (not sites or len(given) < len(sites)):
-            given.append(Value(file, default))
+            given.append(ProgramValue(file, default))
         return Passed(tuple(given), False, tensor, node, asked=default is None)
 
     def in_module(self, file: File, function: ast.AST) -> bool:
@@ -150,13 +150,13 @@ class Held:
         nodes, certain = reaching(here, node)
         if certain:
             held = [assigned_value(each) for each in nodes]
-            return [Value(file, each) if each is not None else None for each in held]
+            return [ProgramValue(file, each) if each is not None else None for each in held]
         every = [*self.program.values.get(slot, ()), *self._buffers().get(slot, ())]
         kept = [each for each in every if not is_none(each.node) and not _of_itself(each.node, text)]
         moved = any(_of_itself(each.node, text) for each in every)
         return [Moved(each) if moved else each for each in kept] or [None]
 
-    def _buffers(self) -> dict[Variable, list[Value]]:
+    def _buffers(self) -> dict[Variable, list[ProgramValue]]:
         """The calls by which modules register buffers, by the attribute that these are."""
         if self._registered is None:
             self._registered = {}
@@ -166,7 +166,7 @@ class Held:
                     if name is not None and isinstance(call.func, ast.Attribute):
                         cls = self.program.class_of(file, call.func.value)
                         slot = ("self", self.program.root_class(cls), name)
-                        self._registered.setdefault(slot, []).append(Value(file, call))
+                        self._registered.setdefault(slot, []).append(ProgramValue(file, call))
         return self._registered
 
 

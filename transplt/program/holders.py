@@ -35,7 +35,7 @@ def _is_asked_by_framework(program: Program, file: File, function: Function) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class OptimizerUse:
     """An optimizer at `node`: something is asked of it there, it goes to code that is not in sight, or it is `lost`."""
 
     file: File
@@ -44,12 +44,12 @@ class Use:
 
 
 @dataclass(slots=True)
-class Held:
+class OptimizerVariables:
     """The variables that hold an optimizer, the first of them first, and its uses, in the order of following them."""
 
     program: Program
     slots: dict[Variable, None] = field(default_factory=dict)
-    uses: list[Use] = field(default_factory=list)
+    uses: list[OptimizerUse] = field(default_factory=list)
     _seen: set[int] = field(default_factory=set)
 
     def follow(self, file: File, node: ast.expr) -> None:
@@ -60,7 +60,7 @@ class Held:
         above = parent(node)
         match above:
             case ast.Attribute():
-                self.uses.append(Use(file, node))
+                self.uses.append(OptimizerUse(file, node))
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() if above.value is node:
                 for target in above.targets if isinstance(above, ast.Assign) else [above.target]:
                     self._stored(file, target)
@@ -84,7 +84,7 @@ class Held:
                 self._lose(file, node, "what happens to it cannot be seen: it is kept in a container")
 
     def _lose(self, file: File, node: ast.expr, why: str) -> None:
-        self.uses.append(Use(file, node, why))
+        self.uses.append(OptimizerUse(file, node, why))
 
     def _hold(self, slot: Variable) -> None:
         if slot not in self.slots:
@@ -130,7 +130,7 @@ class Held:
         callee = self.program.callee(file, call) or _called_object(self.program, file, call.func, set())
         function = self.program.constructor(callee) if callee is not None else None
         if callee is None or function is None:
-            self.uses.append(Use(file, node))
+            self.uses.append(OptimizerUse(file, node))
             return
         name = next((name for name, argument in self.program.arguments(call, callee) if argument is node), None)
         if name is None:

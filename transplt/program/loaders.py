@@ -10,7 +10,7 @@ from typing import TypeGuard
 from transplt.program.given import defaults, value_of
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loop_head, loops_around, own_body
-from transplt.program.program import LOADERS, File, Function, Program, Value, Variable, enclosing_function
+from transplt.program.program import LOADERS, File, Function, Program, ProgramValue, Variable, enclosing_function
 from transplt.program.training import Loader, Training, loaders_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import inner_nodes, is_dotted, keyword_of, last_name, place_in_block
@@ -304,7 +304,7 @@ def is_loader(program: Program, file: File, node: ast.expr, seen: tuple[ast.expr
     return False
 
 
-def _is_item(program: Program, value: Value, seen: tuple[ast.expr, ...]) -> bool:
+def _is_item(program: Program, value: ProgramValue, seen: tuple[ast.expr, ...]) -> bool:
     """The same for an item of what a call of the program returns."""
     callee = program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
     returned = list(program.returns(callee)) if isinstance(callee, FUNCTIONS) and not _yields(callee) else []

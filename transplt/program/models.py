@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Program, Value, Variable, class_name
+from transplt.program.program import File, Program, ProgramValue, Variable, class_name
 from transplt.program.training import Training
 from transplt.program.values import named, origins
 from transplt.rules.torch_callables import names_of
@@ -253,7 +253,7 @@ def _runs_model(models: Models, callee: ast.AST, name: str) -> bool:
     return all(program.slot(value.file, value.node) in models.wrapped for value in program.values.get(slot, ()))
 
 
-def _returned(program: Program, value: Value, slot: Variable) -> bool:
+def _returned(program: Program, value: ProgramValue, slot: Variable) -> bool:
     """True when a value is what a function of the program returns, and that is the variable `slot`."""
     callee = program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
     if not isinstance(callee, FUNCTIONS):

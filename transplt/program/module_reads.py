@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.program.program import File, Program, Value, Variable
+from transplt.program.program import File, Program, ProgramValue, Variable
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place, inner_nodes, last_name
 from transplt.syntax.scan import chain
@@ -34,7 +34,7 @@ def _is_asked_for(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Call) and last_name(each.func) in names_of("builtins", "asks") for each in inside)
 
 
-def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[Value | None]:
+def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[ProgramValue | None]:
     """The expressions from which a variable has its value; None for one that is not known."""
     if slot in seen:
         return
@@ -50,7 +50,7 @@ def _leaves(program: Program, slot: Variable, seen: set[Variable]) -> Iterator[V
             yield value if isinstance(value.node, ast.Call) and value.index is None else None
 
 
-def _may_wrap(program: Program, leaf: Value | None) -> bool:
+def _may_wrap(program: Program, leaf: ProgramValue | None) -> bool:
     if leaf is None or not isinstance(leaf.node, ast.Call):
         return True
     calls = list(inner_nodes(leaf.node, ast.Call))

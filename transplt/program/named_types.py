@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 
 from transplt.flow.marks import DEVICE, marks_by_name
-from transplt.program.held import Held, Passed
-from transplt.program.program import File, Value, enclosing_function
+from transplt.program.held import HeldValues, Passed
+from transplt.program.program import File, ProgramValue, enclosing_function
 from transplt.program.tensors import CARD, CPU, DTYPES, Tensor
 from transplt.syntax.asks import is_none, last_name, string_of
 
@@ -18,7 +18,7 @@ _OPTIONS = frozenset("self args opt cfg config opts options params hparams".spli
 class Named:
     """What expressions say that are given as a type or a device. `tensor` answers for those that are tensors."""
 
-    def __init__(self, held: Held, tensor: Callable[[File, ast.expr], Tensor | None]) -> None:
+    def __init__(self, held: HeldValues, tensor: Callable[[File, ast.expr], Tensor | None]) -> None:
         self.held, self._tensor = held, tensor
         self._types: dict[int, frozenset[str]] = {}
         self._devices: dict[int, str] = {}
@@ -44,7 +44,7 @@ class Named:
         if key not in self._types:
             self._types[key] = frozenset()  # what leads back to itself is not known
             every = [self.types(each.file, each.node) if each is not None else frozenset[str]()
-                     for each in self._given(file, node)]  # fmt: skip
+                     for each in self._values_of(file, node)]  # fmt: skip
             self._types[key] = frozenset().union(*every) if all(every) else frozenset()
         return self._types[key]
 
@@ -82,7 +82,7 @@ class Named:
 
     def _of_variable(self, file: File, node: ast.expr) -> str:
         """What a variable says that holds a device: of the options of the program it is the card."""
-        given = [each for each in self._given(file, node) if each is None or not is_none(each.node)]
+        given = [each for each in self._values_of(file, node) if each is None or not is_none(each.node)]
         found = {self.device(each.file, each.node) if each is not None else "" for each in given}
         if CARD in found or found == {CPU}:
             return CARD if CARD in found else CPU
@@ -93,12 +93,12 @@ class Named:
         asked = bool(sources) and all(isinstance(each, Passed) and each.asked for each in sources)
         return CARD if isinstance(node, ast.Attribute) or (asked and found <= {""}) else ""
 
-    def _given(self, file: File, node: ast.expr) -> list[Value | None]:
+    def _values_of(self, file: File, node: ast.expr) -> list[ProgramValue | None]:
         """What a variable may hold; None among it for what cannot be followed."""
-        found: list[Value | None] = []
+        found: list[ProgramValue | None] = []
         for each in self.held.sources(file, node):
             if isinstance(each, Passed):
                 found += each.values or [None]
             else:
-                found.append(each if isinstance(each, Value) and each.index is None else None)
+                found.append(each if isinstance(each, ProgramValue) and each.index is None else None)
         return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.models import base_of, made_in
-from transplt.program.program import File, Program, Value, Variable
+from transplt.program.program import File, Program, ProgramValue, Variable
 from transplt.program.trained import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.asks import keyword_of, last_name, string_of
@@ -15,17 +15,17 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
 #: An origin with the names below it: (model, ("encoder",)) of `model.encoder.parameters()`.
-Part = tuple[Variable, tuple[str, ...]]
+ModelPart = tuple[Variable, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParametersGiven:
     """The parts of models whose parameters go to an optimizer; not `complete` when some cannot be followed.
 
     `whole` is where the model comes from that is all it gets: `SGD(model.parameters())`.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ModelPart, ...] = ()
     complete: bool = True
     whole: Model | None = None
 
@@ -34,7 +34,7 @@ class Given:
         """The origins of the models."""
         return tuple(dict.fromkeys(origin for origin, _ in self.parts))
 
-    def shares(self, other: Given) -> bool:
+    def shares(self, other: ParametersGiven) -> bool:
         """True when both are given the parameters of one model, or of a part of it."""
         of_parts = any(
             origin == same and all(a == b for a, b in zip(path, names, strict=False))
@@ -44,17 +44,17 @@ class Given:
         return of_parts or (self.whole is not None and self.whole == other.whole)
 
 
-def parameters_given(program: Program, file: File, call: ast.Call) -> Given:
+def parameters_given(program: Program, file: File, call: ast.Call) -> ParametersGiven:
     """What the call that makes an optimizer gives it to train."""
     first = call.args[0] if call.args else keyword_of(call, "params")
     if first is None or isinstance(first, ast.Starred):
-        return Given(complete=False)
+        return ParametersGiven(complete=False)
     found = [*_follow(program, file, first, set())]
     parts = tuple(dict.fromkeys(part for part in found if part is not None))
-    return Given(parts, None not in found, model_of(program, file, first))
+    return ParametersGiven(parts, None not in found, model_of(program, file, first))
 
 
-def _follow(program: Program, file: File, node: ast.expr, seen: set[int]) -> Iterator[Part | None]:
+def _follow(program: Program, file: File, node: ast.expr, seen: set[int]) -> Iterator[ModelPart | None]:
     """The parts whose parameters an expression holds, and None for what cannot be followed."""
     if id(node) in seen or len(seen) > 500:
         return
@@ -86,7 +86,7 @@ def _follow(program: Program, file: File, node: ast.expr, seen: set[int]) -> Ite
         yield from _follow(program, file, item, seen)
 
 
-def _called(program: Program, file: File, call: ast.Call, seen: set[int]) -> Iterator[Part | None]:
+def _called(program: Program, file: File, call: ast.Call, seen: set[int]) -> Iterator[ModelPart | None]:
     last = last_name(call.func)
     if isinstance(call.func, ast.Attribute) and last in names_of(MODULE, "parameters"):
         base = base_of(call.func.value)
@@ -111,7 +111,7 @@ def _called(program: Program, file: File, call: ast.Call, seen: set[int]) -> Ite
         yield None
 
 
-def counted(program: Program, file: File, slot: Variable) -> list[Value]:
+def counted(program: Program, file: File, slot: Variable) -> list[ProgramValue]:
     """`for parameter in model.parameters(): ...`"""
     loops = [node for node in ast.walk(file.scan.tree) if isinstance(node, (ast.For, ast.AsyncFor))]
     targets = [
@@ -119,18 +119,18 @@ def counted(program: Program, file: File, slot: Variable) -> list[Value]:
         for loop in loops
         for target in (loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target])
     ]
-    return [Value(file, loop.iter) for loop, target in targets if program.slot(file, target) == slot]
+    return [ProgramValue(file, loop.iter) for loop, target in targets if program.slot(file, target) == slot]
 
 
-def added(program: Program, file: File, slot: Variable) -> list[Value]:
+def added(program: Program, file: File, slot: Variable) -> list[ProgramValue]:
     """`params += [...]`, `params.append(...)`."""
     found = []
     for name in ("append", "extend", "insert"):
         for node in file.scan.attributes.get(name, ()):
             above = parent(node)
             if program.slot(file, node.value) == slot and isinstance(above, ast.Call) and above.args:
-                found.append(Value(file, above.args[-1]))
+                found.append(ProgramValue(file, above.args[-1]))
     for inner in ast.walk(file.scan.tree):
         if isinstance(inner, ast.AugAssign) and program.slot(file, inner.target) == slot:
-            found.append(Value(file, inner.value))
+            found.append(ProgramValue(file, inner.value))
     return found

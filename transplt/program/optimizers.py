@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.holders import Held, Use
+from transplt.program.holders import OptimizerUse, OptimizerVariables
 from transplt.program.loops import loops_around
 from transplt.program.models import is_optimizer, kind_of
-from transplt.program.optimized import Given, parameters_given
+from transplt.program.optimized import ParametersGiven, parameters_given
 from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import by_place, is_false, keyword_of, last_name, string_of, variable
@@ -31,9 +31,9 @@ class Optimizer:
     file: File
     call: ast.Call
     kind: str
-    given: Given
+    given: ParametersGiven
     holders: tuple[Variable, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[OptimizerUse, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ def find_optimizers(program: Program) -> list[Optimizer]:
     """The optimizers of the program, by file and place; its functions that make them are looked into."""
     found = []
     for file, call, kind in optimizer_calls(program):
-        held = Held(program)
+        held = OptimizerVariables(program)
         held.follow(file, call)
         given = parameters_given(program, file, call)
         found.append(Optimizer(file, call, kind, given, (*held.slots,), (*held.uses,)))

@@ -12,7 +12,7 @@ from transplt.syntax.asks import arguments_of, by_place, call_of, inner_nodes, i
 from transplt.syntax.scan import parent
 
 
-class Asked(NamedTuple):
+class GradientSetting(NamedTuple):
     """A place that says of something whether it gets gradients: `p.requires_grad = value`."""
 
     node: ast.Attribute | ast.Call
@@ -25,20 +25,20 @@ class Asked(NamedTuple):
         return is_false(self.value)
 
 
-def gradients_asked(file: File) -> Iterator[Asked]:
+def gradients_asked(file: File) -> Iterator[GradientSetting]:
     """Where a file sets `requires_grad`: by an assignment, by requires_grad_() and by setattr.
 
     Anything else that is stored in a model (a module, a flag) leaves the parameters that it has as they are.
     """
     for store in by_place(file.scan.stores):
         if store.attr == "requires_grad":
-            yield Asked(store, store.value, getattr(parent(store), "value", None))
+            yield GradientSetting(store, store.value, getattr(parent(store), "value", None))
     for asked in by_place(file.scan.attributes.get("requires_grad_", ())):
         if (call := call_of(asked)) is not None:
-            yield Asked(asked, asked.value, next(iter(arguments_of(call)), None))
+            yield GradientSetting(asked, asked.value, next(iter(arguments_of(call)), None))
     for call in by_place(file.scan.calls):
         if last_name(call.func) == "setattr" and len(call.args) == 3 and string_of(call.args[1]) == "requires_grad":
-            yield Asked(call, call.args[0], call.args[2])
+            yield GradientSetting(call, call.args[0], call.args[2])
 
 
 def models_asked(program: Program) -> set[str]:

@@ -32,7 +32,7 @@ __all__ = [
     "File",
     "Function",
     "Program",
-    "Value",
+    "ProgramValue",
     "Variable",
     "class_name",
     "enclosing_function",
@@ -46,7 +46,7 @@ __all__ = [
 
 
 @dataclass(slots=True, eq=False)
-class Value:
+class ProgramValue:
     """What a slot may hold: an expression, or the item of it at `index` (a position of a tuple)."""
 
     file: File
@@ -63,9 +63,9 @@ class Program(Memoized):
     functions: dict[str, tuple[File, Function]] = field(default_factory=dict)
     classes: dict[str, tuple[File, ast.ClassDef]] = field(default_factory=dict)
     owner: dict[ast.AST, File] = field(default_factory=dict)  # of a function or class
-    values: dict[Variable, list[Value]] = field(default_factory=dict)
+    values: dict[Variable, list[ProgramValue]] = field(default_factory=dict)
     call_sites: dict[ast.AST, list[tuple[File, ast.Call]]] = field(default_factory=dict)
-    entries: dict[Variable, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
+    entries: dict[Variable, list[tuple[str | int | None, ProgramValue]]] = field(default_factory=dict)  # under keys
     by_module: dict[str, File] = field(default_factory=dict)
 
     # --- names -------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _find_values(program: Program) -> None:
         for item in file.scan.subscripts:  # `loaders["train"] = ...`
             above, slot = parent(item), program.slot(file, item.value)
             if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
-                program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
+                program.entries.setdefault(slot, []).append((key_of(item.slice), ProgramValue(file, above.value)))
 
 
 def _find_calls(program: Program) -> None:
@@ -316,7 +316,7 @@ def _find_calls(program: Program) -> None:
                 if made is not None:
                     for name, argument in program.arguments(call, callee):
                         given = program.parameter_slot(made, name)
-                        program.values.setdefault(given, []).append(Value(file, argument))
+                        program.values.setdefault(given, []).append(ProgramValue(file, argument))
 
 
 def _moved(call: ast.Call) -> ast.Call:
@@ -337,16 +337,16 @@ def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> N
     match above := parent(store):
         case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
             if above.value is not None:
-                values.append(Value(file, above.value))
+                values.append(ProgramValue(file, above.value))
         case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
             index = next(place for place, item in enumerate(targets) if item is store)
             match holder.value:
                 case ast.Tuple(elts=given) | ast.List(elts=given) if len(given) == len(targets):
-                    values.append(Value(file, given[index]))
+                    values.append(ProgramValue(file, given[index]))
                 case _:
-                    values.append(Value(file, holder.value, index))
+                    values.append(ProgramValue(file, holder.value, index))
         case ast.withitem():
-            values.append(Value(file, above.context_expr))
+            values.append(ProgramValue(file, above.context_expr))
 
 
 def stores_of(program: Program, wanted: Variable) -> list[tuple[File, ast.expr]]:

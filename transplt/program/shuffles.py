@@ -66,10 +66,10 @@ def shuffle_ending_at(scan: Scan, names: Names, last: ast.Call) -> Shuffle | Non
     return Shuffle(last, x, channels, apart[1], apart[2], tuple(gone))
 
 
-_Step = tuple[str, ast.expr, list[ast.expr]]
+_TensorStep = tuple[str, ast.expr, list[ast.expr]]
 
 
-def _step(names: Names, node: ast.expr) -> _Step | None:
+def _step(names: Names, node: ast.expr) -> _TensorStep | None:
     """Name, tensor and arguments of `x.view(a, b)`, `x.view((a, b))` and `torch.reshape(x, (a, b))`."""
     if not isinstance(node, ast.Call) or node.keywords or not isinstance(node.func, ast.Attribute):
         return None
@@ -83,7 +83,7 @@ def _step(names: Names, node: ast.expr) -> _Step | None:
     return None if any(isinstance(each, ast.Starred) for each in given) else (node.func.attr, x, given)
 
 
-def _below(scan: Scan, names: Names, node: ast.expr, gone: list[ast.Assign]) -> _Step | None:
+def _below(scan: Scan, names: Names, node: ast.expr, gone: list[ast.Assign]) -> _TensorStep | None:
     """The step that made a tensor: in the same expression, or in the statement right above, which goes then."""
     if not isinstance(node, ast.Name):
         return _step(names, node)
@@ -97,7 +97,7 @@ def _below(scan: Scan, names: Names, node: ast.expr, gone: list[ast.Assign]) -> 
     return _step(names, above.value)
 
 
-def _exchanges(step: _Step) -> bool:
+def _exchanges(step: _TensorStep) -> bool:
     """True for `transpose(1, 2)` and `permute(0, 2, 1, 3, 4)`."""
     name, _, given = step
     axes = [each.value if isinstance(each, ast.Constant) else None for each in given]

@@ -14,10 +14,10 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program import tensor_calls as calls
-from transplt.program.held import Held, Item, Moved, Passed, Source, buffer_of
+from transplt.program.held import HeldValues, Item, Moved, Passed, Source, buffer_of
 from transplt.program.lists import appended
 from transplt.program.named_types import Named
-from transplt.program.program import File, Program, Value
+from transplt.program.program import File, Program, ProgramValue
 from transplt.program.tensors import (
     CARD,
     CPU,
@@ -52,7 +52,7 @@ class TensorTypes:
         self.floats = frozenset({"float32", "float64"} if default_double else {"float32"})
         self._known: dict[int, Known | None] = {}
         self._open: set[int | tuple[int, int | None]] = set()
-        self.held = Held(program)
+        self.held = HeldValues(program)
         self.named = Named(self.held, self.tensor)
 
     def of(self, file: File, node: ast.expr) -> Known | None:
@@ -115,11 +115,11 @@ class TensorTypes:
 
     def _source(self, source: Source) -> Known | None:
         match source:
-            case Value():
+            case ProgramValue():
                 return self.of(source.file, source.node) if source.index is None else self._part(source)
             case Moved():
                 return _moved(self._source(source.value))
-            case Item(of=Value(node=ast.Call(func=func))) if last_name(func) == "range":
+            case Item(of=ProgramValue(node=ast.Call(func=func))) if last_name(func) == "range":
                 return Number(whole=True)
             case Item():
                 listed = self._source(source.of)
@@ -164,7 +164,7 @@ class TensorTypes:
         if last_name(node.value) == "shape":
             return Number(whole=True)
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
-            part = self._part(Value(file, node.value, node.slice.value))
+            part = self._part(ProgramValue(file, node.value, node.slice.value))
             if part is not None:
                 return part
         held = self.of(file, node.value)
@@ -176,7 +176,7 @@ class TensorTypes:
         keeps = any(isinstance(each, ast.Slice) or getattr(each, "value", None) is Ellipsis for each in every)
         return Tensor(held.types, held.device, held.sure and keeps)
 
-    def _part(self, value: Value) -> Known | None:
+    def _part(self, value: ProgramValue) -> Known | None:
         """One of the things that an expression gives together."""
         file, node, index = value.file, value.node, value.index
         if isinstance(node, ast.Attribute) and node.attr == "shape":
@@ -190,7 +190,7 @@ class TensorTypes:
         if isinstance(callee, FUNCTIONS):
             self._open.add(key)
             at, returned = self.program.owner[callee], list(self.program.returns(callee))
-            found = joined(self._part(Value(at, each, index)) for each in returned) if returned else None
+            found = joined(self._part(ProgramValue(at, each, index)) for each in returned) if returned else None
             self._open.discard(key)
             return found
         return self._picked(file, node, indices=index == 1)

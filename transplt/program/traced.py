@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.last_value import last_value, nearest_binding
-from transplt.program.program import File, Program, Value, key_of
+from transplt.program.program import File, Program, ProgramValue, key_of
 from transplt.syntax.asks import is_none
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -57,11 +57,11 @@ class Traced:
                 return self._any(self._held(file, node))
         return False
 
-    def _held(self, file: File, node: ast.expr) -> list[Value]:
+    def _held(self, file: File, node: ast.expr) -> list[ProgramValue]:
         slot = self.program.slot(file, node)
         return self.program.values.get(slot, []) if slot is not None else []
 
-    def _any(self, values: list[Value]) -> bool:
+    def _any(self, values: list[ProgramValue]) -> bool:
         return any(self.is_one(each.file, each.node, each.index) for each in values)
 
     def _name(self, file: File, node: ast.Name) -> bool:

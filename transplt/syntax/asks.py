@@ -10,7 +10,7 @@ from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 _Kind = TypeVar("_Kind", bound=ast.AST)
 _Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
-_Kind = TypeVar("_Kind", bound=ast.AST)
+
 
 def of_kind(kind: type[_Kind], nodes: Iterable[ast.AST | None]) -> Iterator[_Kind]:
     """The nodes of one kind among several: `of_kind(ast.Call, ast.walk(body))`."""
@@ -104,7 +104,7 @@ def is_false(node: ast.AST | None) -> bool:
 
 def inner_nodes(node: ast.AST, kind: type[_Kind]) -> Iterator[_Kind]:
     """The nodes of a kind in a piece of code, itself among them, in the order of `ast.walk`."""
-    return (inner for inner in ast.walk(node) if isinstance(inner, kind))
+    return of_kind(kind, ast.walk(node))
 
 
 def index_in(holder: ast.AST, field: str, node: ast.AST) -> int:

@@ -19,7 +19,7 @@ from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
-from transplt.program.optimized import Given, parameters_given
+from transplt.program.optimized import ParametersGiven, parameters_given
 from transplt.program.optimizers import OptimizerStep, is_closure, optimizer_stepped
 from transplt.program.program import File, Function, Program, Variable, enclosing_function, text_of
 from transplt.program.reached import reached_functions
@@ -149,7 +149,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
 
 def _shared(program: Program, place: Initialization, optimizers: list[Variable]) -> ast.Call | None:
     """The call that makes an optimizer of parameters that another one has, too."""
-    made: list[tuple[Variable, ast.Call, Given]] = []
+    made: list[tuple[Variable, ast.Call, ParametersGiven]] = []
     for origin in optimizers:
         for value in program.values.get(origin, ()):
             if isinstance(value.node, ast.Call):

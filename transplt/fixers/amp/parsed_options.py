@@ -8,7 +8,7 @@ from transplt.program.program import (
     File,
     Function,
     Program,
-    Value,
+    ProgramValue,
     Variable,
     class_name,
     enclosing_function,
@@ -139,7 +139,7 @@ def _holds(program: Program, slot: Variable, seen: set[Variable]) -> bool:
     return bool(every) and all(_options(program, item, seen | {slot}) for item in every)
 
 
-def _options(program: Program, value: Value, seen: set[Variable]) -> bool:
+def _options(program: Program, value: ProgramValue, seen: set[Variable]) -> bool:
     """True when a value is the parsed options."""
     file, node = value.file, value.node
     if isinstance(node, ast.Call):
@@ -150,7 +150,7 @@ def _options(program: Program, value: Value, seen: set[Variable]) -> bool:
             return False
         returned = list(program.returns(callee))
         return bool(returned) and all(
-            _returned(program, Value(program.owner[callee], item, value.index), seen) for item in returned
+            _returned(program, ProgramValue(program.owner[callee], item, value.index), seen) for item in returned
         )
     if isinstance(node, (ast.Name, ast.Attribute)) and value.index is None:
         slot = program.slot(file, node)
@@ -158,18 +158,18 @@ def _options(program: Program, value: Value, seen: set[Variable]) -> bool:
     return False
 
 
-def _returned(program: Program, value: Value, seen: set[Variable]) -> bool:
+def _returned(program: Program, value: ProgramValue, seen: set[Variable]) -> bool:
     if value.index is not None and isinstance(value.node, ast.Tuple):
         return value.index < len(value.node.elts) and _options(
-            program, Value(value.file, value.node.elts[value.index]), seen
+            program, ProgramValue(value.file, value.node.elts[value.index]), seen
         )
     return _options(program, value, seen)
 
 
-def _spawned(program: Program, function: Function, name: str) -> list[Value]:
+def _spawned(program: Program, function: Function, name: str) -> list[ProgramValue]:
     """What `mp.spawn(function, args=(...))` gives a parameter: the first one is the rank."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][1:]
-    found: list[Value] = []
+    found: list[ProgramValue] = []
     for file in program.files:
         for call in file.scan.calls:
             if not (file.names.qualified(call.func) or "").endswith("multiprocessing.spawn") or not call.args:
@@ -179,5 +179,5 @@ def _spawned(program: Program, function: Function, name: str) -> list[Value]:
             given = next((keyword.value for keyword in call.keywords if keyword.arg == "args"), None)
             given = call.args[1] if given is None and len(call.args) > 1 else given
             if isinstance(given, ast.Tuple) and name in names and names.index(name) < len(given.elts):
-                found.append(Value(file, given.elts[names.index(name)]))
+                found.append(ProgramValue(file, given.elts[names.index(name)]))
     return found

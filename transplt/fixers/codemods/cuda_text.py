@@ -12,7 +12,7 @@ from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.flow.optional_imports import can_fail
-from transplt.flow.place import Place
+from transplt.flow.place import ReachedPlace
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LIBRARY = re.compile(
@@ -89,7 +89,7 @@ def _in_doctest(text: str) -> bool:
     return False
 
 
-def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds:
+def explain(work: Work, node: ast.expr, value: str, found: list[ReachedPlace]) -> Finds:
     """Keep a string for a true reason, or report what it binds the program to."""
     if isinstance(parent(node), ast.Expr):
         if is_docstring(node) and ">>>" in value and _in_doctest(value):
@@ -209,7 +209,7 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
 )  # fmt: skip
 
 
-def _reason(value: str, kinds: set[str], found: list[Place]) -> str:
+def _reason(value: str, kinds: set[str], found: list[ReachedPlace]) -> str:
     if any(place.kind == "compare" and place.detail == "regex" for place in found):
         return "pattern"
     if "key" in kinds or "row" in kinds:

@@ -12,7 +12,7 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.definition_facts import RENAMED, Renaming, Use
+from transplt.flow.definition_facts import RENAMED, NameUse, Renaming
 from transplt.flow.definition_uses import definition_uses
 from transplt.rules.rule import Rule
 from transplt.trees.names import attribute_named
@@ -47,7 +47,7 @@ def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
                 yield from _renamed(work, rule, use, place)
 
 
-def _note_left(work: Work, rule: Rule, why: str, use: Use, place: ast.expr | tuple[int, int]) -> Finds:
+def _note_left(work: Work, rule: Rule, why: str, use: NameUse, place: ast.expr | tuple[int, int]) -> Finds:
     if use.kind not in ("function", "method") or not isinstance(place, tuple):
         return
     yield Note(
@@ -61,7 +61,7 @@ def _note_left(work: Work, rule: Rule, why: str, use: Use, place: ast.expr | tup
     )
 
 
-def _renamed(work: Work, rule: Rule, use: Use, place: ast.expr | tuple[int, int]) -> Finds:
+def _renamed(work: Work, rule: Rule, use: NameUse, place: ast.expr | tuple[int, int]) -> Finds:
     new: New = rule.new
     if isinstance(place, ast.expr) and not work.take_for(rule, place):
         return

@@ -18,7 +18,7 @@ from transplt.flow.device_or_backend import verdict
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.flow.other_devices import Taken, target_of
-from transplt.flow.place import Place, Taker
+from transplt.flow.place import ReachedPlace, Taker
 from transplt.flow.reached import places
 from transplt.flow.shown import only_shown
 from transplt.flow.slots import Slots
@@ -166,7 +166,7 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
         )
 
 
-def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list[Place]) -> Note | Kept:
+def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list[ReachedPlace]) -> Note | Kept:
     """A device that another library than torch takes, alone or beside other code."""
     root = next(place.detail for place in found if place.kind == "foreign")
     if any(place.kind != "foreign" for place in found):
@@ -210,7 +210,7 @@ def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
 _REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string", "path": "own-string"}
 
 
-def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Place], wanted: str) -> Finds:
+def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[ReachedPlace], wanted: str) -> Finds:
     """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
     what = "device" if wanted == DEVICE else "backend"
     code = "NPU203" if wanted == DEVICE else "NPU302"

@@ -15,7 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.triton.grids import (
     MOST,
-    Dimension,
+    GridDimension,
     dimensions_of,
     loops_over_programs,
     stays_small,
@@ -59,7 +59,7 @@ def grids(work: Work, tree: ast.Module) -> Finds:
                             help=f"{loop}; {_ENV}")  # fmt: skip
 
 
-def _too_large(dimensions: list[Dimension]) -> str:
+def _too_large(dimensions: list[GridDimension]) -> str:
     """When a grid is too large, in words; empty where that is not known, or not for sizes that occur."""
     counts = prod(each.count for each in dimensions if each.count is not None)
     open_ = [each for each in dimensions if each.count is None]
@@ -77,13 +77,13 @@ def _too_large(dimensions: list[Dimension]) -> str:
     return f"{factors} programs{_judged(open_)}: an NPU allows at most {MOST:,}"
 
 
-def _judged(dimensions: list[Dimension]) -> str:
+def _judged(dimensions: list[GridDimension]) -> str:
     """Which of the autotuner's configurations that holds for, where they differ."""
     values = dict.fromkeys(f"{each.by}={each.block}" for each in dimensions if each.by)
     return f" with the smallest configuration of the autotuner ({', '.join(values)})" if values else ""
 
 
-def _slow(name: str, dimensions: list[Dimension]) -> str:
+def _slow(name: str, dimensions: list[GridDimension]) -> str:
     how = "one program per block"
     if len(dimensions) > 1:
         how = f"over a grid of {len(dimensions)} dimensions, which an NPU makes one of"

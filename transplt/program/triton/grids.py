@@ -33,7 +33,7 @@ _FEATURES = re.compile(r"(?i)^(?:\w*dim\w*|hidden\w*|\w*channels?|state_\w+|d|d_
 
 
 @dataclass(slots=True, frozen=True)
-class Dimension:
+class GridDimension:
     """One dimension: `count` programs, or one for each `block` of a `size`; `cores` where the cores limit it.
 
     `size` is its text, empty where nothing is known; `block` is None where it is not known. `by` names the constexpr
@@ -70,7 +70,7 @@ class Dimension:
         return MOST // max(others, 1) * block + (block - 1 if self.whole else 0)
 
 
-def dimensions_of(launch: Launch) -> list[Dimension]:
+def dimensions_of(launch: Launch) -> list[GridDimension]:
     """The dimensions of a launch's grid, by the configuration that makes most programs; empty where it is not known."""
     grid = launch.grid
     if grid is None or grid.dimensions is None:
@@ -85,23 +85,23 @@ def dimensions_of(launch: Launch) -> list[Dimension]:
     return found
 
 
-def _dimension(launch: Launch, node: ast.expr, config: Config | None) -> Dimension:
+def _dimension(launch: Launch, node: ast.expr, config: Config | None) -> GridDimension:
     file = launch.file
     text = ast.unparse(node)
     value = behind(file, node)
     number = _number(launch, node)
     if number is not None:
-        return Dimension(text, count=number)
+        return GridDimension(text, count=number)
     if any(_CORES.search(word) for word in re.findall(r"\w+", f"{text} {ast.unparse(value)}")):
-        return Dimension(text, cores=True)
+        return GridDimension(text, cores=True)
     divided = _divided(launch, value)
     if divided is not None:
         size, block, whole = divided
         known, by = _block(launch, block, config)
-        return Dimension(text, size=ast.unparse(size), block=known, by=by, whole=whole)
+        return GridDimension(text, size=ast.unparse(size), block=known, by=by, whole=whole)
     if _is_size(value) or _is_size(node):
-        return Dimension(text, size=text if isinstance(node, ast.Name) else ast.unparse(value), block=1)
-    return Dimension(text)
+        return GridDimension(text, size=text if isinstance(node, ast.Name) else ast.unparse(value), block=1)
+    return GridDimension(text)
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -185,7 +185,7 @@ def _number(launch: Launch, node: ast.expr, depth: int = 4) -> int | None:
     return None
 
 
-def stays_small(dimensions: Sequence[Dimension]) -> bool:
+def stays_small(dimensions: Sequence[GridDimension]) -> bool:
     """True for dimensions whose product no model makes large: all small, or two of small sizes and features."""
     if all(each.small for each in dimensions):
         return True

@@ -31,11 +31,11 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _LiveTile:
     """A part of an expression: the number of its kind, which says how many bytes it has, and the parts in it."""
 
     kind: int
-    parts: tuple[_Held, ...] = ()
+    parts: tuple[_LiveTile, ...] = ()
 
     def needs(self, bytes: Sequence[int]) -> tuple[int, int]:
         """The bytes of what it leaves behind, and the most that it holds on to on the way."""
@@ -68,12 +68,12 @@ class _Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _LiveStep:
     """A statement: what it holds while it is computed, what it stores, and the variables that live from it on, or end
     before it."""
 
     node: ast.stmt
-    inside: tuple[_Held, ...]
+    inside: tuple[_LiveTile, ...]
     stored: tuple[_Stored, ...]
     begins: tuple[int, ...]
     ends: tuple[int, ...]
@@ -111,15 +111,15 @@ class Lives:
         self.names = frozenset(name for each in counts for name in each.names)
         beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
         self.rows = self.names - {name for each in beside for name in each.names}
-        self._named = sorted(self.names)
+        self._names_in_order = sorted(self.names)
 
-    def _in_steps(self, body: list[ast.stmt]) -> list[_Step]:
+    def _in_steps(self, body: list[ast.stmt]) -> list[_LiveStep]:
         every = [(node, self._stored(node, depth)) for node, depth in _in_order(body, 0)]
         steps, before = [], 0
         for node, stored in every:
             alive = (self._after.get(id(node), 0) | self._reads(node)) & self._stores
             inside = tuple(found for each in _expressions(node) if (found := self._tree(each)) is not None)
-            steps.append(_Step(node, inside, stored, _bits(alive & ~before), _bits(before & ~alive)))
+            steps.append(_LiveStep(node, inside, stored, _bits(alive & ~before), _bits(before & ~alive)))
             before = alive
         return steps
 
@@ -154,7 +154,7 @@ class Lives:
             (count, WIDTHS.get(value.dtype, 2)), len(self._kinds) + 1
         )  # fmt: skip
 
-    def _tree(self, node: ast.expr) -> _Held | None:
+    def _tree(self, node: ast.expr) -> _LiveTile | None:
         """What an expression holds on to; None for nothing."""
         if isinstance(node, ast.Name):
             return None  # lives in its variable
@@ -163,16 +163,16 @@ class Lives:
             return None
         mine = self._kind(node)
         if name == "load":
-            return _Held(mine) if mine else None
+            return _LiveTile(mine) if mine else None
         parts = tuple(found for each in _parts(node) if (found := self._tree(each)) is not None)
-        return _Held(mine, parts) if mine or parts else None
+        return _LiveTile(mine, parts) if mine or parts else None
 
     def peak(self, sizes: Mapping[str, int], *, single: bool = False) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing.
 
         `single`: what a loop reads counts once.
         """
-        key = (single, *((name, sizes[name]) for name in self._named if name in sizes))
+        key = (single, *((name, sizes[name]) for name in self._names_in_order if name in sizes))
         if key not in self._peaks:
             self._peaks[key] = self._peak(sizes, single)
         return self._peaks[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.program.triton.values import Value
+from transplt.program.triton.values import KernelValue
 
 #: The parameters of operations by which they are read here; those not listed take `input` alone.
 PARAMETERS = {
@@ -86,14 +86,14 @@ class Operation:
 
     name: str
     node: ast.expr | ast.stmt
-    given: dict[str, Value]
+    given: dict[str, KernelValue]
     nodes: dict[str, ast.expr]
-    result: Value
+    result: KernelValue
     depth: int
     method: bool = False
 
     @property
-    def operands(self) -> list[Value]:
+    def operands(self) -> list[KernelValue]:
         return list(self.given.values())
 
 

@@ -12,10 +12,10 @@ from transplt.program.triton.values import (
     INTEGERS,
     ONE,
     UNKNOWN,
+    KernelValue,
     Kind,
     Shape,
     Size,
-    Value,
     axes,
     broadcast,
     difference,
@@ -42,7 +42,7 @@ _FUNCTIONS = frozenset(
 _MATH = ("math.", "extra.")
 
 
-def result_of(name: str, given: dict[str, Value], call: ast.Call) -> Value:
+def result_of(name: str, given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     """What an operation gives; UNKNOWN for one that is not known here."""
     short = name.rpartition(".")[2]
     rule = _RULES.get(name)
@@ -62,14 +62,14 @@ def result_of(name: str, given: dict[str, Value], call: ast.Call) -> Value:
     return UNKNOWN
 
 
-def named_like(name: str, values: list[Value]) -> Value:
+def named_like(name: str, values: list[KernelValue]) -> KernelValue:
     """What a function gives that cannot be found and is called like one of a number, elementwise (`rsqrt` of one of
     several modules)."""
     known = name in _FUNCTIONS and len(values) == 1 and values[0].kind in (Kind.TILE, Kind.SCALAR, Kind.ARGUMENT)
     return replace(values[0], size=None, weak=False) if known else UNKNOWN
 
 
-def together(values: list[Value], *, divides: bool = False) -> Value:
+def together(values: list[KernelValue], *, divides: bool = False) -> KernelValue:
     """What an elementwise operation gives for its operands, its type that of all of them together."""
     if not values:
         return UNKNOWN
@@ -79,7 +79,7 @@ def together(values: list[Value], *, divides: bool = False) -> Value:
     return found
 
 
-def binary(one: Value, other: Value, *, divides: bool = False) -> Value:
+def binary(one: KernelValue, other: KernelValue, *, divides: bool = False) -> KernelValue:
     """What `one + other` is; with `divides` what `one / other` is."""
     for pointer, beside in ((one, other), (other, one)):
         if pointer.kind is Kind.POINTER:
@@ -95,14 +95,14 @@ def binary(one: Value, other: Value, *, divides: bool = False) -> Value:
         return UNKNOWN
     dtype = promoted(one, other, divides=divides)
     if kinds == {Kind.CONSTEXPR}:
-        return Value(Kind.CONSTEXPR, dtype, (), weak=one.weak and other.weak)
+        return KernelValue(Kind.CONSTEXPR, dtype, (), weak=one.weak and other.weak)
     if kinds <= {Kind.CONSTEXPR, Kind.ARGUMENT}:
-        return Value(Kind.ARGUMENT, dtype, ())
+        return KernelValue(Kind.ARGUMENT, dtype, ())
     shape = broadcast(one.shape, other.shape)
     tiles = [each for each in (one, other) if each.shape != ()]
     if shape == ():
         return scalar(dtype, data=one.data or other.data)
-    return Value(
+    return KernelValue(
         Kind.TILE,
         dtype,
         shape,
@@ -112,7 +112,7 @@ def binary(one: Value, other: Value, *, divides: bool = False) -> Value:
     )
 
 
-def shape_of(value: Value | None) -> Shape | None:
+def shape_of(value: KernelValue | None) -> Shape | None:
     """The shape that a tuple of constexprs (or one of them) names."""
     if value is None:
         return None
@@ -121,12 +121,12 @@ def shape_of(value: Value | None) -> Shape | None:
     return (value.size,) if value.kind is Kind.CONSTEXPR else None
 
 
-def axis_of(value: Value | None) -> int | None:
+def axis_of(value: KernelValue | None) -> int | None:
     """The axis that a constant names."""
     return value.size.known if value is not None and value.size is not None else None
 
 
-def _read(pointer: Value) -> Value:
+def _read(pointer: KernelValue) -> KernelValue:
     """What a pointer points to."""
     if pointer.kind not in (Kind.POINTER, Kind.BLOCK_POINTER):
         return UNKNOWN
@@ -135,12 +135,12 @@ def _read(pointer: Value) -> Value:
     return replace(found, scattered=axes(found.shape)) if whole else found
 
 
-def _block_pointer(given: dict[str, Value], call: ast.Call) -> Value:
+def _block_pointer(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     base = given.get("base", UNKNOWN)
-    return Value(Kind.BLOCK_POINTER, base.dtype, shape_of(given.get("block_shape")), base=base.base)
+    return KernelValue(Kind.BLOCK_POINTER, base.dtype, shape_of(given.get("block_shape")), base=base.base)
 
 
-def _arange(given: dict[str, Value], call: ast.Call) -> Value:
+def _arange(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     start, end = given.get("start"), given.get("end")
     if end is None:
         start, end = number(0), start
@@ -148,27 +148,27 @@ def _arange(given: dict[str, Value], call: ast.Call) -> Value:
     return tile((size,), "int32", data=False)
 
 
-def _made(given: dict[str, Value], call: ast.Call) -> Value:
+def _made(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     dtype = given.get("dtype")
     return tile(shape_of(given.get("shape")), dtype.dtype if dtype is not None else "")
 
 
-def _like(given: dict[str, Value], call: ast.Call) -> Value:
+def _like(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = given.get("input", UNKNOWN)
     return tile(first.shape, first.dtype) if first.kind is Kind.TILE else UNKNOWN
 
 
-def _cast(given: dict[str, Value], call: ast.Call) -> Value:
+def _cast(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, dtype = given.get("input", UNKNOWN), given.get("dtype", UNKNOWN)
     if first.kind is Kind.POINTER:  # .to(tl.pointer_type(...))
         return replace(first, dtype=dtype.dtype)
     if first.kind is Kind.CONSTEXPR:
-        return Value(Kind.CONSTEXPR, dtype.dtype, (), first.size)
+        return KernelValue(Kind.CONSTEXPR, dtype.dtype, (), first.size)
     kind = Kind.SCALAR if first.kind is Kind.ARGUMENT else first.kind
     return replace(first, kind=kind, dtype=dtype.dtype, weak=False)
 
 
-def _dot(given: dict[str, Value], call: ast.Call) -> Value:
+def _dot(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     left, right = given.get("input", UNKNOWN), given.get("other", UNKNOWN)
     out, acc = given.get("out_dtype"), given.get("acc")
     shape: Shape | None = None
@@ -182,13 +182,13 @@ def _dot(given: dict[str, Value], call: ast.Call) -> Value:
     return tile(shape, dtype)
 
 
-def _dot_scaled(given: dict[str, Value], call: ast.Call) -> Value:
+def _dot_scaled(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     acc, out = given.get("acc"), given.get("out_dtype")
     dtype = acc.dtype if acc is not None and acc.kind is Kind.TILE else out.dtype if out is not None else "float32"
     return tile(acc.shape if acc is not None else None, dtype)
 
 
-def _reduced(value: Value, given: dict[str, Value], call: ast.Call) -> Shape | None:
+def _reduced(value: KernelValue, given: dict[str, KernelValue], call: ast.Call) -> Shape | None:
     keeps = keyword_of(call, "keep_dims")
     if keeps is not None or value.shape is None:
         kept = isinstance(keeps, ast.Constant) and keeps.value is True
@@ -203,7 +203,7 @@ def _reduced(value: Value, given: dict[str, Value], call: ast.Call) -> Shape | N
     return tuple(each for at, each in enumerate(value.shape) if at != axis % len(value.shape))
 
 
-def _sum(given: dict[str, Value], call: ast.Call) -> Value:
+def _sum(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = given.get("input", UNKNOWN)
     if first.kind is not Kind.TILE:
         return UNKNOWN
@@ -211,7 +211,7 @@ def _sum(given: dict[str, Value], call: ast.Call) -> Value:
     return tile(_reduced(first, given, call), dtype if dtype != "bfloat16" else "")
 
 
-def _extreme(given: dict[str, Value], call: ast.Call) -> Value:
+def _extreme(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = given.get("input", UNKNOWN)
     if first.kind is not Kind.TILE:
         return UNKNOWN
@@ -219,23 +219,24 @@ def _extreme(given: dict[str, Value], call: ast.Call) -> Value:
     shape = _reduced(first, given, call)
     found = tile(shape, dtype if dtype != "bfloat16" else "")
     if "return_indices" in given:
-        return Value(Kind.TUPLE, items=(found, tile(shape, "int32")))
+        return KernelValue(Kind.TUPLE, items=(found, tile(shape, "int32")))
     return found
 
 
-def _place(given: dict[str, Value], call: ast.Call) -> Value:
+def _place(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = given.get("input", UNKNOWN)
     return tile(_reduced(first, given, call), "int32") if first.kind is Kind.TILE else UNKNOWN
 
 
-def _reduce(given: dict[str, Value], call: ast.Call) -> Value:
+def _reduce(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = given.get("input", UNKNOWN)
     if first.kind is Kind.TUPLE:
-        return Value(Kind.TUPLE, items=tuple(tile(_reduced(each, given, call), each.dtype) for each in first.items))
+        parts = (tile(_reduced(each, given, call), each.dtype) for each in first.items)
+        return KernelValue(Kind.TUPLE, items=tuple(parts))
     return tile(_reduced(first, given, call), first.dtype) if first.kind is Kind.TILE else UNKNOWN
 
 
-def _where(given: dict[str, Value], call: ast.Call) -> Value:
+def _where(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     condition, x, y = (given.get(name, UNKNOWN) for name in ("condition", "x", "y"))
     if Kind.POINTER in (x.kind, y.kind):
         return replace(x if x.kind is Kind.POINTER else y, shape=broadcast(x.shape, y.shape))
@@ -243,7 +244,7 @@ def _where(given: dict[str, Value], call: ast.Call) -> Value:
     if found.kind is Kind.UNKNOWN:
         return UNKNOWN
     shape = broadcast(found.shape, condition.shape)
-    return Value(
+    return KernelValue(
         Kind.SCALAR if shape == () else Kind.TILE,
         found.dtype,
         shape,
@@ -252,7 +253,7 @@ def _where(given: dict[str, Value], call: ast.Call) -> Value:
     )
 
 
-def _reshaped(given: dict[str, Value], call: ast.Call) -> Value:
+def _reshaped(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, *rest = given.values()
     named = given.get("shape")
     shape = shape_of(named) if named is not None else shape_of(rest[0]) if len(rest) == 1 else None
@@ -261,13 +262,13 @@ def _reshaped(given: dict[str, Value], call: ast.Call) -> Value:
     return with_shape(first, shape) if first.kind in (Kind.TILE, Kind.POINTER) else UNKNOWN
 
 
-def _broadcast_to(given: dict[str, Value], call: ast.Call) -> Value:
+def _broadcast_to(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, *rest = given.values()
     shape = shape_of(given.get("shape")) if len(rest) == 1 else tuple(each.size for each in rest)
     return with_shape(first, shape) if first.kind is not Kind.UNKNOWN else UNKNOWN
 
 
-def _turned(given: dict[str, Value], call: ast.Call) -> Value:
+def _turned(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, *rest = given.values()
     if first.kind not in (Kind.TILE, Kind.POINTER) or first.shape is None:
         return first if first.kind is Kind.TILE else UNKNOWN
@@ -278,7 +279,7 @@ def _turned(given: dict[str, Value], call: ast.Call) -> Value:
     return with_shape(first, tuple(first.shape[axis] for axis in axes if axis is not None))
 
 
-def _expanded(given: dict[str, Value], call: ast.Call) -> Value:
+def _expanded(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, axis = given.get("input", UNKNOWN), axis_of(given.get("axis"))
     if first.shape is None or axis is None:
         return with_shape(first, None) if first.kind is Kind.TILE else UNKNOWN
@@ -286,49 +287,49 @@ def _expanded(given: dict[str, Value], call: ast.Call) -> Value:
     return with_shape(first, (*first.shape[:at], ONE, *first.shape[at:]))
 
 
-def _join(given: dict[str, Value], call: ast.Call) -> Value:
+def _join(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     found = together(list(given.values())[:2])
     return with_shape(found, (*found.shape, Size.of(2))) if found.shape is not None else found
 
 
-def _split(given: dict[str, Value], call: ast.Call) -> Value:
+def _split(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = next(iter(given.values()), UNKNOWN)
     half = with_shape(first, first.shape[:-1] if first.shape else None)
-    return Value(Kind.TUPLE, items=(half, half)) if first.kind is Kind.TILE else UNKNOWN
+    return KernelValue(Kind.TUPLE, items=(half, half)) if first.kind is Kind.TILE else UNKNOWN
 
 
-def _wider(given: dict[str, Value], call: ast.Call) -> Value:
+def _wider(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     found = together(list(given.values())[:2])
     if found.shape and found.shape[-1] is not None:
         return with_shape(found, (*found.shape[:-1], found.shape[-1].times(Size.of(2))))
     return with_shape(found, None) if found.kind is Kind.TILE else UNKNOWN
 
 
-def _flat(given: dict[str, Value], call: ast.Call) -> Value:
+def _flat(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first = next(iter(given.values()), UNKNOWN)
     return with_shape(first, (first.count,)) if first.kind is Kind.TILE else UNKNOWN
 
 
-def _random(given: dict[str, Value], call: ast.Call) -> Value:
+def _random(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     return tile(given.get("offset", UNKNOWN).shape, "float32")
 
 
-def _assembly(given: dict[str, Value], call: ast.Call) -> Value:
+def _assembly(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     arguments, dtype = given.get("args", UNKNOWN), given.get("dtype", UNKNOWN)
     shape: Shape | None = ()
     for each in arguments.items:
         shape = broadcast(shape, each.shape)
     if dtype.kind is Kind.TUPLE:
-        return Value(Kind.TUPLE, items=tuple(tile(shape, each.dtype) for each in dtype.items))
+        return KernelValue(Kind.TUPLE, items=tuple(tile(shape, each.dtype) for each in dtype.items))
     return tile(shape if arguments.items else None, dtype.dtype)
 
 
-def _top(given: dict[str, Value], call: ast.Call) -> Value:
+def _top(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     first, count = given.get("x", UNKNOWN), given.get("k", UNKNOWN)
     return with_shape(first, (*first.shape[:-1], count.size)) if first.shape else UNKNOWN
 
 
-_RULES: dict[str, Callable[[dict[str, Value], ast.Call], Value]] = {
+_RULES: dict[str, Callable[[dict[str, KernelValue], ast.Call], KernelValue]] = {
     "load": lambda given, call: _read(given.get("pointer", UNKNOWN)),
     "load_tensor_descriptor": lambda given, call: _read(given.get("desc", UNKNOWN)),
     "advance": lambda given, call: given.get("base", UNKNOWN),

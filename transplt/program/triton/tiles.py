@@ -2,7 +2,7 @@
 
 A kernel is read statement by statement, as Triton compiles it: both branches of a condition, a loop twice (what the
 first turn leaves meets what was before it), functions that it calls with the values they are given. What is not certain
-is not known (`values.Value`). Nothing is executed.
+is not known (`values.KernelValue`). Nothing is executed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from transplt.program.triton.kernels import LANGUAGE, Kernel, behind, operation
 from transplt.program.triton.launches import Asked, kernel_behind
 from transplt.program.triton.operations import OPERATORS, Operation, nodes_of
 from transplt.program.triton.pointers import pointer_parameters, whole_constexprs
-from transplt.program.triton.results import axis_of, binary, named_like, result_of
+from transplt.program.triton.results import axis_of, binary, named_like, result_of, together
 from transplt.program.triton.values import (
     INTEGERS,
     NONE,
     ONE,
     TYPES,
     UNKNOWN,
+    KernelValue,
     Kind,
     Size,
-    Value,
     compares_integers,
     constant,
     default_of,
@@ -48,12 +48,12 @@ class Model:
     """
 
     kernel: Kernel
-    values: dict[int, Value] = field(default_factory=dict)
+    values: dict[int, KernelValue] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
-    returned: Value | None = None
+    returned: KernelValue | None = None
     lives: object = None  # see live.py
 
-    def of(self, node: ast.expr) -> Value:
+    def of(self, node: ast.expr) -> KernelValue:
         """What an expression gives; UNKNOWN where nothing is known of it."""
         return self.values.get(id(node), UNKNOWN)
 
@@ -71,11 +71,11 @@ def _model(_file: object, kernel: Kernel, asked: Asked) -> Model:
     for each in kernel.parameters:
         if each.constexpr:
             dtype = "int32" if each.name in whole else ""
-            given[each.name] = Value(Kind.CONSTEXPR, dtype, (), Size(ONE.number, (each.name,)), weak=True)
+            given[each.name] = KernelValue(Kind.CONSTEXPR, dtype, (), Size(ONE.number, (each.name,)), weak=True)
         elif each.name in pointers:
-            given[each.name] = Value(Kind.POINTER, types.get(each.name, ""), (), base=each.name)
+            given[each.name] = KernelValue(Kind.POINTER, types.get(each.name, ""), (), base=each.name)
         else:
-            given[each.name] = Value(Kind.ARGUMENT, "", ())
+            given[each.name] = KernelValue(Kind.ARGUMENT, "", ())
     return _Reading(kernel, asked.project).read(given)
 
 
@@ -85,12 +85,11 @@ class _Reading:
     def __init__(self, kernel: Kernel, project: ProjectFacts, depth: int = 0) -> None:
         self.kernel, self.file, self.project = kernel, kernel.file, project
         self.model = Model(kernel)
-        self.variables: dict[str, Value] = {}
+        self.variables: dict[str, KernelValue] = {}
         self._operations: dict[int, Operation] = {}
-        self._called = depth
-        self._loops = 0
+        self._called, self._loops = depth, 0
 
-    def read(self, given: dict[str, Value]) -> Model:
+    def read(self, given: dict[str, KernelValue]) -> Model:
         self.variables = dict(given)
         self._block(self.kernel.node.body)
         self.model.operations = sorted(self._operations.values(), key=lambda each: begins(each.node))
@@ -139,7 +138,7 @@ class _Reading:
         self._block(other)
         self._meet(after)
 
-    def _meet(self, other: dict[str, Value]) -> None:
+    def _meet(self, other: dict[str, KernelValue]) -> None:
         """What variables are where two ways come together; those that one way alone sets are as it sets them."""
         for name, value in other.items():
             mine = self.variables.get(name)
@@ -158,21 +157,19 @@ class _Reading:
         self._loops -= 1
         self._block(node.orelse)
 
-    def _counter(self, node: ast.expr) -> Value:
+    def _counter(self, node: ast.expr) -> KernelValue:
         """What the variable of a loop is."""
         if not isinstance(node, ast.Call):
             self.value(node)
             return UNKNOWN
         given = [self.value(each) for each in node.args]
         if operation(self.file, node.func) == "static_range":
-            return Value(Kind.CONSTEXPR, "int32", ())
-        found = given[0] if given else UNKNOWN
-        for each in given[1:]:
-            found = binary(found, each)
+            return KernelValue(Kind.CONSTEXPR, "int32", ())
+        found = together(given)
         typed = found.kind in (Kind.SCALAR, Kind.CONSTEXPR) and found.dtype in INTEGERS
         return scalar(found.dtype if typed else "")
 
-    def _store(self, target: ast.expr, value: Value) -> None:
+    def _store(self, target: ast.expr, value: KernelValue) -> None:
         if isinstance(target, ast.Name):
             self.variables[target.id] = value
             self.model.values[id(target)] = value
@@ -183,19 +180,19 @@ class _Reading:
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> KernelValue:
         """What an expression gives at this place of the reading."""
         found = self.model.values[id(node)] = self._value(node)
         return found
 
-    def _value(self, node: ast.expr) -> Value:
+    def _value(self, node: ast.expr) -> KernelValue:
         match node:
             case ast.Constant(value=None):
                 return NONE
             case ast.Constant(value=bool() | int() | float() as value):
                 return number(value)
             case ast.Constant():
-                return Value(Kind.CONSTEXPR, "", ())
+                return KernelValue(Kind.CONSTEXPR, "", ())
             case ast.Name():
                 return self._name(node)
             case ast.Attribute():
@@ -217,18 +214,18 @@ class _Reading:
             case ast.Subscript():
                 return self._subscript(node)
             case ast.Tuple() | ast.List():
-                return Value(Kind.TUPLE, items=tuple(self.value(each) for each in node.elts))
+                return KernelValue(Kind.TUPLE, items=tuple(self.value(each) for each in node.elts))
             case ast.IfExp():
                 self.value(node.test)
                 return merged(self.value(node.body), self.value(node.orelse))
         return UNKNOWN
 
-    def _name(self, node: ast.Name) -> Value:
+    def _name(self, node: ast.Name) -> KernelValue:
         if node.id in self.variables:
             return self.variables[node.id]
         full = self.file.names.qualified(node) or ""
         if full.startswith(LANGUAGE) and full.removeprefix(LANGUAGE) in TYPES:
-            return Value(Kind.TYPE, TYPES[full.removeprefix(LANGUAGE)])
+            return KernelValue(Kind.TYPE, TYPES[full.removeprefix(LANGUAGE)])
         outside = behind(self.file, node)
         if isinstance(outside, ast.Call) and outside.args and operation(self.file, outside.func) == "constexpr":
             outside = outside.args[0]  # NAME = tl.constexpr(8)
@@ -236,24 +233,27 @@ class _Reading:
             return number(outside.value)
         return UNKNOWN
 
-    def _attribute(self, node: ast.Attribute) -> Value:
+    def _attribute(self, node: ast.Attribute) -> KernelValue:
         name = operation(self.file, node)
         if name:
-            return Value(Kind.TYPE, TYPES[name]) if name in TYPES else UNKNOWN
+            return KernelValue(Kind.TYPE, TYPES[name]) if name in TYPES else UNKNOWN
         held = self.value(node.value)
         if node.attr in ("dtype", "type"):
-            return Value(Kind.TYPE, held.dtype)
+            return KernelValue(Kind.TYPE, held.dtype)
         if node.attr in ("element_ty", "scalar") and held.kind is Kind.TYPE:
             return held
         if node.attr == "shape" and held.shape is not None:
-            return Value(Kind.TUPLE, items=tuple(Value(Kind.CONSTEXPR, "int32", (), each) for each in held.shape))
+            sizes = (KernelValue(Kind.CONSTEXPR, "int32", (), each) for each in held.shape)
+            return KernelValue(Kind.TUPLE, items=tuple(sizes))
         if node.attr == "value" and held.kind is Kind.CONSTEXPR:
             return held
         if node.attr == "T" and held.kind is Kind.TILE:
             return with_shape(held, held.shape[::-1] if held.shape is not None else None)
         return UNKNOWN
 
-    def _operated(self, node: ast.expr | ast.stmt, name: str, left: Value, at: ast.expr, right: ast.expr) -> Value:
+    def _operated(
+        self, node: ast.expr | ast.stmt, name: str, left: KernelValue, at: ast.expr, right: ast.expr
+    ) -> KernelValue:
         """`left` at `at` together with what `right` gives, under an operator of two operands."""
         other = self.value(right)
         if Kind.CONSTEXPR is left.kind is other.kind:
@@ -266,13 +266,12 @@ class _Reading:
         self._note(name, node, {"input": left, "other": other}, {"input": at, "other": right}, found)
         return found
 
-    def _compare(self, node: ast.Compare) -> Value:
-        left = self.value(node.left)
-        found = left
+    def _compare(self, node: ast.Compare) -> KernelValue:
+        found = left = self.value(node.left)
         for op, right in zip(node.ops, node.comparators, strict=True):
             other = self.value(right)
             if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-                return Value(Kind.CONSTEXPR, "bool", ())
+                return KernelValue(Kind.CONSTEXPR, "bool", ())
             found = binary(left, other)
             if found.kind is Kind.UNKNOWN:
                 return found
@@ -284,7 +283,7 @@ class _Reading:
             left = other
         return found
 
-    def _unary(self, node: ast.UnaryOp) -> Value:
+    def _unary(self, node: ast.UnaryOp) -> KernelValue:
         held = self.value(node.operand)
         if held.kind is Kind.CONSTEXPR:
             minus = isinstance(node.op, ast.USub) and held.size is not None
@@ -297,7 +296,7 @@ class _Reading:
         self._note(name, node, {"input": held}, {"input": node.operand}, found)
         return found
 
-    def _subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> KernelValue:
         held = self.value(node.value)
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if held.kind is Kind.TUPLE:
@@ -325,7 +324,7 @@ class _Reading:
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
-    def _call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> KernelValue:
         name = operation(self.file, node.func)
         first: ast.expr | None = None
         if not name and isinstance(node.func, ast.Attribute):
@@ -344,7 +343,7 @@ class _Reading:
         self._note(name, node, given, nodes, found, method=first is not None)
         return found
 
-    def _called_function(self, node: ast.Call) -> Value:
+    def _called_function(self, node: ast.Call) -> KernelValue:
         """What a function of Python gives, or another one under `triton.jit`."""
         given = [self.value(each.value if isinstance(each, ast.Starred) else each) for each in node.args]
         named = {each.arg: self.value(each.value) for each in node.keywords}
@@ -368,7 +367,7 @@ class _Reading:
             values |= {name: value for name, value in named.items() if name in values}
         return self._returned(called, values)
 
-    def _returned(self, called: Kernel, values: dict[str, Value]) -> Value:
+    def _returned(self, called: Kernel, values: dict[str, KernelValue]) -> KernelValue:
         key = (id(called), tuple(values.items()))
         return self.file.once(_returned, _Key(key, called, self.project, self._called + 1))
 
@@ -376,9 +375,9 @@ class _Reading:
         self,
         name: str,
         node: ast.expr | ast.stmt,
-        given: dict[str, Value],
+        given: dict[str, KernelValue],
         nodes: dict[str, ast.expr],
-        result: Value,
+        result: KernelValue,
         *,
         method: bool = False,
     ) -> None:
@@ -396,6 +395,6 @@ class _Key:
     depth: int = field(compare=False)
 
 
-def _returned(_file: object, key: _Key) -> Value:
+def _returned(_file: object, key: _Key) -> KernelValue:
     values = dict(key.key[1])  # type: ignore[call-overload]
     return _Reading(key.called, key.project, key.depth).read(values).returned or NONE

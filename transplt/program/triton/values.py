@@ -86,7 +86,7 @@ Shape = tuple[Size | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class KernelValue:
     """What an expression of a kernel gives.
 
     `dtype` is the type of elements, of pointers that of what they point to; `shape` is () for a scalar. `size` is the
@@ -102,7 +102,7 @@ class Value:
     dtype: str = ""
     shape: Shape | None = None
     size: Size | None = None
-    items: tuple[Value, ...] = ()
+    items: tuple[KernelValue, ...] = ()
     base: str = ""
     data: bool = False
     scattered: frozenset[int] = frozenset()
@@ -127,9 +127,9 @@ class Value:
         return found
 
 
-UNKNOWN = Value()
+UNKNOWN = KernelValue()
 LAST = frozenset({-1})
-NONE = Value(Kind.NONE)
+NONE = KernelValue(Kind.NONE)
 
 WIDTHS = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8,
@@ -142,24 +142,24 @@ FLOATS = frozenset(WIDTHS) - INTEGERS
 TYPES = {**{name: name for name in WIDTHS if name != "bool"}, "int1": "bool", "float8e4": "float8e4nv"}
 
 
-def scalar(dtype: str = "", *, data: bool = False) -> Value:
+def scalar(dtype: str = "", *, data: bool = False) -> KernelValue:
     """A scalar that is known when the kernel runs."""
-    return Value(Kind.SCALAR, dtype, (), data=data)
+    return KernelValue(Kind.SCALAR, dtype, (), data=data)
 
 
-def tile(shape: Shape | None, dtype: str = "", *, data: bool = True) -> Value:
+def tile(shape: Shape | None, dtype: str = "", *, data: bool = True) -> KernelValue:
     """A tile; a scalar where the shape is that of one."""
-    return Value(Kind.SCALAR if shape == () else Kind.TILE, dtype, shape, data=data)
+    return KernelValue(Kind.SCALAR if shape == () else Kind.TILE, dtype, shape, data=data)
 
 
-def number(value: int | float | bool) -> Value:
+def number(value: int | float | bool) -> KernelValue:
     """A number of Python in the text of a kernel."""
     dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
     size = Size.of(value) if type(value) is int else None
-    return Value(Kind.CONSTEXPR, dtype, (), size, weak=True)
+    return KernelValue(Kind.CONSTEXPR, dtype, (), size, weak=True)
 
 
-def default_of(node: ast.expr | None) -> Value:
+def default_of(node: ast.expr | None) -> KernelValue:
     """What a parameter is by its default."""
     match node:
         case ast.Constant(value=None):
@@ -169,7 +169,7 @@ def default_of(node: ast.expr | None) -> Value:
     return UNKNOWN
 
 
-def constant(name: str, one: Value, other: Value) -> Value:
+def constant(name: str, one: KernelValue, other: KernelValue) -> KernelValue:
     """Two constexprs under an operator (`mul`)."""
     dtype = promoted(one, other) if name != "div" else "float32"
     size: Size | None = None
@@ -182,10 +182,10 @@ def constant(name: str, one: Value, other: Value) -> Value:
             size = difference(one.size, other.size)
         elif name == "add":
             size = difference(one.size, Size(-other.size.number, other.size.names))
-    return Value(Kind.CONSTEXPR, dtype, (), size, weak=one.weak and other.weak)
+    return KernelValue(Kind.CONSTEXPR, dtype, (), size, weak=one.weak and other.weak)
 
 
-def merged(one: Value, other: Value) -> Value:
+def merged(one: KernelValue, other: KernelValue) -> KernelValue:
     """What holds for either of two values; what is None in one branch is the other's."""
     if one == other or other.kind is Kind.NONE:
         return one
@@ -196,11 +196,11 @@ def merged(one: Value, other: Value) -> Value:
         plain = {Kind.CONSTEXPR, Kind.SCALAR, Kind.ARGUMENT}
         if not kinds <= plain:
             return UNKNOWN
-        return Value(Kind.SCALAR, one.dtype if one.dtype == other.dtype else "", (), data=one.data or other.data)
-    items: tuple[Value, ...] = ()
+        return KernelValue(Kind.SCALAR, one.dtype if one.dtype == other.dtype else "", (), data=one.data or other.data)
+    items: tuple[KernelValue, ...] = ()
     if len(one.items) == len(other.items):
         items = tuple(merged(*pair) for pair in zip(one.items, other.items, strict=True))
-    return Value(
+    return KernelValue(
         one.kind,
         one.dtype if one.dtype == other.dtype else "",
         _same(one.shape, other.shape),
@@ -245,7 +245,7 @@ def axes(shape: Shape | None) -> frozenset[int]:
     return frozenset(at - len(shape) for at, each in enumerate(shape) if each != ONE) if shape is not None else LAST
 
 
-def with_shape(value: Value, shape: Shape | None) -> Value:
+def with_shape(value: KernelValue, shape: Shape | None) -> KernelValue:
     """The same value in another shape."""
     if value.scattered and shape != value.shape:
         value = replace(value, scattered=axes(shape))
@@ -255,7 +255,7 @@ def with_shape(value: Value, shape: Shape | None) -> Value:
     return replace(value, shape=shape)
 
 
-def promoted(one: Value, other: Value, *, divides: bool = False) -> str:
+def promoted(one: KernelValue, other: KernelValue, *, divides: bool = False) -> str:
     """The type of two operands together (triton/language/semantic.py, `computation_type_impl`), empty if not known.
 
     `divides`: `/` and `%`, which compute 16-bit floats in float32.
@@ -292,7 +292,7 @@ def _kind(dtype: str) -> int:
     return 0 if dtype == "bool" else 1 if dtype in INTEGERS else 2
 
 
-def compares_integers(one: Value, other: Value) -> bool:
+def compares_integers(one: KernelValue, other: KernelValue) -> bool:
     """True where a tile of 32 or 64 bit integers is compared with what is no float."""
     tiles = [each for each in (one, other) if each.is_tile and each.dtype in ("int32", "int64")]
     rest = [each for each in (one, other) if each not in tiles]
