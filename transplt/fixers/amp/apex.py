@@ -35,7 +35,7 @@ from transplt.program.program import File, Program, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
-from transplt.syntax.asks import by_place, call_of, keyword_of, last_name, of_kind
+from transplt.syntax.asks import by_place, call_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.scan import statement
 from transplt.trees.calls import callee, only_argument
 from transplt.trees.departures import without_any_argument
@@ -229,7 +229,7 @@ def _as_renamed(work: Work, item: ast.stmt) -> str:
     """The text of a wrapping statement, with the names that its wrappers have now."""
     start, end = work.source.extent(item)
     parts, at = [], start
-    for call in by_place(of_kind(ast.Call, ast.walk(item))):
+    for call in by_place(inner_nodes(item, ast.Call)):
         first, last = work.source.extent(call.func)
         if first >= at:
             parts += [work.source.slice(at, first), name_now(work, call.func)]

@@ -13,7 +13,17 @@ from transplt.fixers.amp.steps import limiting_hook
 from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.rules.torch_callables import MODULE, TENSOR, full_names, names_of
-from transplt.syntax.asks import attribute_of, begins, by_place, ends, keyword_of, of_kind, plain_name, string_of
+from transplt.syntax.asks import (
+    attribute_of,
+    begins,
+    by_place,
+    ends,
+    inner_nodes,
+    keyword_of,
+    of_kind,
+    plain_name,
+    string_of,
+)
 from transplt.syntax.scan import chain, parent, statement
 
 _SHARDED = (
@@ -117,7 +127,7 @@ def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
     found = file.names.lookup(name, file.scan.scope_of(node))
     values = [getattr(parent(binding.node), "value", None) for binding in (found[1] if found is not None else ())]
     given = (keyword_of(at, "requires_grad") for value in of_kind(ast.Call, values)
-             for at in of_kind(ast.Call, ast.walk(value)))  # fmt: skip
+             for at in inner_nodes(value, ast.Call))  # fmt: skip
     return any(value.value is True for value in of_kind(ast.Constant, given))
 
 
@@ -151,7 +161,7 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
         early = file is place.file and begins(node) < ends(place.after)
         if not any(one.file is file and enclosing_function(one.call) is function for one in passes) or early:
             continue
-        names = {at.id for at in of_kind(ast.Name, ast.walk(node))}
+        names = {at.id for at in inner_nodes(node, ast.Name)}
         loops = of_kind(ast.For, chain(node))
         loop = next((at for at in loops if getattr(at.target, "id", "") in names), None)
         bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []

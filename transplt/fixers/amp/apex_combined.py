@@ -16,7 +16,7 @@ from transplt.fixers.amp.apex_place import Initialization, Problem
 from transplt.fixers.amp.apex_program import Apex
 from transplt.program.program import File
 from transplt.rules.torch_callables import full_names, names_of
-from transplt.syntax.asks import block_of, by_place, of_kind
+from transplt.syntax.asks import block_of, by_place, inner_nodes
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.calls import only_argument
 
@@ -114,7 +114,7 @@ def combined_when(writer: Writer, place: Initialization) -> str:
 
 
 def _parallel(file: File, item: ast.stmt) -> list[ast.Call]:
-    found = list(of_kind(ast.Call, ast.walk(item)))
+    found = list(inner_nodes(item, ast.Call))
     return [call for call in found if file.names.qualified(call.func) in _PARALLEL]
 
 

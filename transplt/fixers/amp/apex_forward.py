@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from transplt.program.program import File, Program, Variable
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import arguments_of, by_place, called_name, of_kind
+from transplt.syntax.asks import arguments_of, by_place, called_name, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _MADE = full_names("default_type")
@@ -23,7 +23,7 @@ def float_of_its_own(program: Program, models: Iterable[Variable]) -> tuple[File
     """The first call in the forward pass of some models that makes a float32 tensor there."""
     for file, cls in _classes(program, models):
         methods = [item for item in cls.body if isinstance(item, FUNCTIONS) and item.name != "__init__"]
-        calls = [at for method in methods for at in of_kind(ast.Call, ast.walk(method))]
+        calls = [at for method in methods for at in inner_nodes(method, ast.Call)]
         for call in by_place(calls):
             if _makes_float(file, call):
                 return file, call

@@ -9,7 +9,7 @@ from transplt.fixers.amp.apex_card import MOVES, core
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import arguments_of, following, of_kind
+from transplt.syntax.asks import arguments_of, following, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: What a model goes through in front of training that amp.initialize has to come before.
@@ -79,7 +79,7 @@ def is_wrapper(
 def is_data_parallel(program: Program, file: File, item: ast.stmt | ast.expr) -> bool:
     """True for code that makes DataParallel and no other wrapper: it holds the model in `module`, and changes nothing
     of it when it is made."""
-    calls = list(of_kind(ast.Call, ast.walk(item)))
+    calls = list(inner_nodes(item, ast.Call))
     kinds = [kind for kind in (DATA_PARALLEL, WRAPPERS - DATA_PARALLEL) for call in calls
              if is_wrapper(program, file, call, kinds=kind)]  # fmt: skip
     return bool(kinds) and all(kind is DATA_PARALLEL for kind in kinds)

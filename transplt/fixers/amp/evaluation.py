@@ -17,7 +17,7 @@ from transplt.fixers.amp.spelling import Spelling
 from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, of_kind, variable
+from transplt.syntax.asks import begins, block_of, by_place, ends, inner_nodes, last_name, of_kind, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What is left of an output behind these is the same in half precision, but for ties.
@@ -156,6 +156,6 @@ def _takes_places(call: ast.AST) -> bool:
             return attr == "indices"
         case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), _]), *_]):
             scope = next(at for at in chain(call) if isinstance(at, (*FUNCTIONS, ast.Module)))
-            used = (at for at in of_kind(ast.Name, ast.walk(scope)) if isinstance(at.ctx, ast.Load))
+            used = (at for at in inner_nodes(scope, ast.Name) if isinstance(at.ctx, ast.Load))
             return name == "_" or not any(at.id == name for at in used)
     return False

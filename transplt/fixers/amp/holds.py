@@ -13,7 +13,7 @@ from transplt.base.text.source import UnreadableSource
 from transplt.fixers.amp.unbound import unbound_amp
 from transplt.program.loops import lifted
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import begins, block_of, by_place, ends, of_kind
+from transplt.syntax.asks import begins, block_of, by_place, ends, inner_nodes
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 
@@ -65,7 +65,7 @@ def _unbound(file: File, text: str, scaler: _Scaler) -> str:
         return ""
     for _, call in scaler.calls:
         function = enclosing_function(call)
-        if function is not None and any(arg.arg == text for arg in of_kind(ast.arg, ast.walk(function.args))):
+        if function is not None and any(arg.arg == text for arg in inner_nodes(function.args, ast.arg)):
             continue
         local = [made for made in scaler.made if enclosing_function(made) is function]
         if local:

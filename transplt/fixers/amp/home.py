@@ -10,7 +10,16 @@ from transplt.program.imports import imports_of
 from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function
-from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, of_kind, plain_name, variable
+from transplt.syntax.asks import (
+    begins,
+    block_of,
+    by_place,
+    call_of,
+    class_of_method,
+    inner_nodes,
+    plain_name,
+    variable,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 
@@ -78,7 +87,7 @@ def _in_class(
         at
         for method in cls.body
         if isinstance(method, FUNCTIONS)
-        for at in of_kind(ast.Attribute, ast.walk(method))
+        for at in inner_nodes(method, ast.Attribute)
         if isinstance(at.ctx, ast.Store) and variable(at) in names
     ]
     methods = {id(enclosing_function(store)): enclosing_function(store) for store in stores}

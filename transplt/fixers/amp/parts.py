@@ -17,7 +17,7 @@ from transplt.program.loops import lifted
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.values import values_of
-from transplt.syntax.asks import begins, block_of, by_place, call_of, of_kind, variable
+from transplt.syntax.asks import begins, block_of, by_place, call_of, inner_nodes, variable
 from transplt.syntax.scan import FUNCTIONS, statement
 
 _OPTIMIZER = re.compile(r"optimi[sz]er|optim|opt|solver", re.I)
@@ -160,7 +160,7 @@ def _zeroed(program: Program, file: File, text: str, steps: list[OptimizerStep])
     models = {
         variable(at.value).rpartition(".")[2]
         for _, value in values_of(program, file, optimizer)
-        for at in of_kind(ast.Attribute, ast.walk(value))
+        for at in inner_nodes(value, ast.Attribute)
         if at.attr == "parameters"
     }
     found: list[ast.stmt] = []

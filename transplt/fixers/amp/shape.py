@@ -35,7 +35,7 @@ from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.steps import backward_passes
 from transplt.program.values import values_of
-from transplt.syntax.asks import begins, by_place, class_of_method, of_kind, variable
+from transplt.syntax.asks import begins, by_place, class_of_method, inner_nodes, of_kind, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 
@@ -139,7 +139,7 @@ def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
             step.optimizer
             for method in cls.body
             if isinstance(method, FUNCTIONS)
-            for at in of_kind(ast.Call, ast.walk(method))
+            for at in inner_nodes(method, ast.Call)
             if (step := optimizer_stepped(program, file, at)) is not None
         ]
         own = [optimizer for optimizer in steps if variable(optimizer).startswith("self.")]

@@ -12,7 +12,7 @@ from transplt.program.loops import LOOPS, excludes, lifted, loops_around
 from transplt.program.optimizers import NO_OPTIMIZER, OptimizerStep, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import is_backward_pass
-from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, last_name, of_kind
+from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, inner_nodes, last_name, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.
@@ -188,7 +188,7 @@ def limiting_hook(file: File) -> ast.Call | None:
             given = call.args[0] if call is not None and call.args else None
             hook = functions.get(given.id) if isinstance(given, ast.Name) else given
             if call is not None and isinstance(hook, (*FUNCTIONS, ast.Lambda)):
-                called = {last_name(at.func) for at in of_kind(ast.Call, ast.walk(hook))}
+                called = {last_name(at.func) for at in inner_nodes(hook, ast.Call)}
                 if called & {"clamp", "clamp_", "clip", "clip_", "clip_grad_norm_", "clip_grad_value_"}:
                     return call
     return None
@@ -233,7 +233,7 @@ def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
     if not isinstance(callee, FUNCTIONS) or callee.name in ("forward", "__init__"):
         return False
     owner = program.owner[callee]
-    calls = of_kind(ast.Call, ast.walk(callee))
+    calls = inner_nodes(callee, ast.Call)
     if any(is_backward_pass(at) or optimizer_stepped(program, owner, at) is not None for at in calls):
         return False
     for at, call in in_functions(program, owner, callee):

@@ -14,7 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import lacks, of_kind, place_in_block, shape
+from transplt.syntax.asks import inner_nodes, lacks, of_kind, place_in_block, shape
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.calls import with_first, with_keyword, with_named
 from transplt.trees.transform import New
@@ -182,7 +182,7 @@ def _beside_other_device(call: ast.Call) -> bool:
     while not isinstance(node, ast.Module):
         above = parent(node)
         if isinstance(above, ast.If) and node in above.body:
-            words = {n.value for n in of_kind(ast.Constant, ast.walk(above.test)) if isinstance(n.value, str)}
+            words = {n.value for n in inner_nodes(above.test, ast.Constant) if isinstance(n.value, str)}
             if words & {"cpu", "mps", "xpu"} and not any("cuda" in word for word in words):
                 return True
         node = above

@@ -19,7 +19,7 @@ from transplt.flow.optional_imports import can_fail
 from transplt.flow.reach import CUDA_PART
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
-from transplt.syntax.asks import attribute_of, last_name, of_kind, string_of
+from transplt.syntax.asks import attribute_of, inner_nodes, last_name, string_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
@@ -51,7 +51,7 @@ def built(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.Call, last="CUDAExtension")
 def holds_known_operators(work: Work, call: ast.Call) -> Finds:
     """Say which operators of the extension have a counterpart, by its name and those of its sources."""
-    words = [node.value for node in of_kind(ast.Constant, ast.walk(call)) if isinstance(node.value, str)]
+    words = [node.value for node in inner_nodes(call, ast.Constant) if isinstance(node.value, str)]
     stems = [re.split(r"[/\\]", word)[-1].partition(".")[0] for word in words if not word.startswith("-")]
     rows = [row for stem in stems if (row := kernel_in_module(stem)) is not None]
     rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
@@ -73,7 +73,7 @@ def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
 def _declared(work: Work, call: ast.Call) -> Finds:
     name = _declared_name(work, call)
     if name:
-        inner = [each.value for each in of_kind(ast.Constant, ast.walk(call))]
+        inner = [each.value for each in inner_nodes(call, ast.Constant)]
         words = [value for value in inner if isinstance(value, str)]
         sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
         if not sources and any(word.endswith(".pyx") for word in words):

@@ -15,7 +15,7 @@ from transplt.edits.work import Work
 from transplt.flow.gates import goes_on_without
 from transplt.flow.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
-from transplt.syntax.asks import defaults_of, has_key, keyword_of, lacks, last_name, of_kind, string_of
+from transplt.syntax.asks import defaults_of, has_key, inner_nodes, keyword_of, lacks, last_name, string_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -203,7 +203,7 @@ def is_value(wanted: Value, value: ast.expr | None) -> bool:
 
 
 def _constants(wanted: Value, value: ast.expr) -> list[ast.Constant]:
-    return [node for node in of_kind(ast.Constant, ast.walk(value)) if node.value in wanted.values]
+    return [node for node in inner_nodes(value, ast.Constant) if node.value in wanted.values]
 
 
 def imported_packages(work: Work) -> set[str]:

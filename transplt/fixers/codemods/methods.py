@@ -12,7 +12,7 @@ from transplt.fixers.codemods.module_moves import method_of_move
 from transplt.flow.callees import FOREIGN
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
-from transplt.syntax.asks import call_of, last_name, of_kind, plain_name
+from transplt.syntax.asks import call_of, inner_nodes, last_name, plain_name
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.trees import names
@@ -181,7 +181,7 @@ def _is_of_bound_class(work: Work, node: ast.Attribute) -> bool:
         function = next(each for each in chain(node) if isinstance(each, (ast.Module, *FUNCTIONS)))
         values = [
             each.value
-            for each in of_kind(ast.Assign, ast.walk(function))
+            for each in inner_nodes(function, ast.Assign)
             if each.lineno <= node.lineno and text in map(ast.unparse, each.targets)
         ]
         if not values or not isinstance(made := values[-1], ast.Call):

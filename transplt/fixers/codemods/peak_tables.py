@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
-from transplt.syntax.asks import by_place, last_name, of_kind, string_of
+from transplt.syntax.asks import by_place, inner_nodes, last_name, string_of
 from transplt.syntax.scan import parent
 
 _PRODUCTS = tuple(
@@ -63,7 +63,7 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
         return None
     if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
         return None  # it has the NPU
-    numbers = [each.value for each in of_kind(ast.Constant, ast.walk(node))]
+    numbers = [each.value for each in inner_nodes(node, ast.Constant)]
     large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
     figures = any(type(number) in (int, float) for number in numbers)
     return node if large or (figures and _is_about_figures(work, node)) else None
@@ -73,7 +73,7 @@ def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
     """`if "A100" in name: return 312e12`"""
     if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
         return None
-    numbers = [each.value for stmt in node.body for each in of_kind(ast.Constant, ast.walk(stmt))]
+    numbers = [each.value for stmt in node.body for each in inner_nodes(stmt, ast.Constant)]
     large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
     figures = any(type(number) in (int, float) for number in numbers)
     return node.test if large or (figures and _is_about_figures(work, node)) else None
@@ -84,7 +84,7 @@ def _is_elif(node: ast.If) -> bool:
     return (
         isinstance(above, ast.If)
         and above.orelse == [node]
-        and any(_PRODUCT.search(str(each.value)) for each in of_kind(ast.Constant, ast.walk(above.test)))
+        and any(_PRODUCT.search(str(each.value)) for each in inner_nodes(above.test, ast.Constant))
     )
 
 

@@ -18,7 +18,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import defaults_of, keyword_of, last_name, of_kind
+from transplt.syntax.asks import defaults_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
@@ -117,7 +117,7 @@ def _of_default_type(work: Work, value: ast.expr) -> bool:
         full = work.names.qualified(value.func)
         if full in _MADE:
             return full != "torch.tensor" or any(
-                isinstance(node.value, float) for node in of_kind(ast.Constant, ast.walk(value))
+                isinstance(node.value, float) for node in inner_nodes(value, ast.Constant)
             )
         if not isinstance(value.func, ast.Attribute) or value.func.attr not in (*_SAME_TYPE, "to"):
             return False

@@ -7,7 +7,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name, of_kind
+from transplt.syntax.asks import inner_nodes, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="", rank=160, needs=(b"get_rng_state",))
@@ -22,6 +22,6 @@ def key_of_a_state(work: Work, node: ast.Constant) -> Finds:
     if not isinstance(display, ast.Dict) or node not in display.keys:
         return
     value = display.values[display.keys.index(node)]
-    called = (each.func for each in of_kind(ast.Call, ast.walk(value)))
+    called = (each.func for each in inner_nodes(value, ast.Call))
     if any(last_name(func) in _GETTERS for func in called) and work.take(node):
         yield work.keep(node, "state-key")

@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
-from transplt.syntax.asks import by_place, ends, hides_arguments, keyword_of, of_kind, string_of
+from transplt.syntax.asks import by_place, ends, hides_arguments, inner_nodes, keyword_of, of_kind, string_of
 from transplt.syntax.scan import chain, parent
 
 #: A text of each operator that is told of: of those of Triton the name of the package.
@@ -110,7 +110,7 @@ def _load_after_store(work: Work, call: ast.Call) -> bool:
     address = _address(call)
     if function is None or address is None:
         return False
-    names = {node.id for node in of_kind(ast.Name, ast.walk(address))}
+    names = {node.id for node in inner_nodes(address, ast.Name)}
     for store in _calls(work, function, f"{_TRITON}store"):
         written = _address(store)
         if written is None or ends(store) > (call.lineno, call.col_offset):

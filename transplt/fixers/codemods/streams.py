@@ -12,7 +12,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import of_kind, plain_name
+from transplt.syntax.asks import inner_nodes, plain_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 from transplt.trees.names import attribute_named
@@ -119,6 +119,6 @@ def _asked_before(node: ast.AST, name: str) -> bool:
         node = parent(node)
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | (ast.BoolOp() as test):
-                if any(each.value == name for each in of_kind(ast.Constant, ast.walk(test))):
+                if any(each.value == name for each in inner_nodes(test, ast.Constant)):
                     return True
     return False

@@ -10,7 +10,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import CONFIG
 from transplt.program.triton.launches import function_of
-from transplt.syntax.asks import has_effects, of_kind
+from transplt.syntax.asks import has_effects, inner_nodes, of_kind
 from transplt.syntax.scan import chain, parent, statement
 from transplt.trees.displays import without_elements, without_generators
 
@@ -44,7 +44,7 @@ class Configs:
         self._the_same()
 
     def _look(self, call: ast.Call, names: tuple[str, ...], values: list[ast.expr]) -> None:
-        read = {name for value in values for name in of_kind(ast.Name, ast.walk(value))}
+        read = {name for value in values for name in inner_nodes(value, ast.Name)}
         above = parent(call)
         if any(self._compared(name) for name in names) or self._handed_to_a_chooser(call, names):
             self._left.append((call, _PRUNED, names))
@@ -92,7 +92,7 @@ class Configs:
             part
             for each in taken
             if each is not None
-            for node in of_kind(ast.Compare, ast.walk(each))
+            for node in inner_nodes(each, ast.Compare)
             for part in ast.walk(node)
         )
         return any(getattr(part, "attr", "") in names for part in compared)
@@ -151,11 +151,11 @@ def _parts_for(comprehension: ast.ListComp, read: set[ast.Name]) -> set[int] | N
     every = (each for part in comprehension.generators for each in ast.walk(part.target))
     given = {each.id for each in of_kind(ast.Name, every)}
     for index, part in enumerate(comprehension.generators):
-        targets = {each.id for each in of_kind(ast.Name, ast.walk(part.target))}
+        targets = {each.id for each in inner_nodes(part.target, ast.Name)}
         if not targets & wanted:
             continue
-        conditions = {each for test in part.ifs for each in of_kind(ast.Name, ast.walk(test))}
-        names = of_kind(ast.Name, ast.walk(comprehension))
+        conditions = {each for test in part.ifs for each in inner_nodes(test, ast.Name)}
+        names = inner_nodes(comprehension, ast.Name)
         others = (each for each in names if isinstance(each.ctx, ast.Load) and each not in conditions)
         if any(map(has_effects, (part.iter, *part.ifs))) or {each.id for each in conditions} & given - targets:
             return None

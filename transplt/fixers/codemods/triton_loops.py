@@ -13,7 +13,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.triton.kernels import Kernel, kernels_in, operation
-from transplt.syntax.asks import attribute_of, of_kind, plain_name
+from transplt.syntax.asks import attribute_of, inner_nodes, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 from transplt.trees.names import attribute_named
 
@@ -48,7 +48,7 @@ def _stands_alone(kernel: Kernel, loop: ast.For) -> bool:
     if index in set_here or not _read_behind(loop.body, set_here):
         return False
     ids = {id(each) for each in inside}
-    elsewhere = [each for each in of_kind(ast.Name, ast.walk(kernel.node))
+    elsewhere = [each for each in inner_nodes(kernel.node, ast.Name)
                  if id(each) not in ids and each is not loop.target]  # fmt: skip
     if any(each.id in set_here or (each.id == index and not _of_another(each, loop)) for each in elsewhere):
         return False
@@ -83,7 +83,7 @@ def _read_behind(body: list[ast.stmt], names: set[str]) -> bool:
     ready: set[str] = set()
     for each in body:
         value = each.value if isinstance(each, (ast.Assign, ast.Expr)) else each
-        read = {inner.id for inner in of_kind(ast.Name, ast.walk(value))}
+        read = {inner.id for inner in inner_nodes(value, ast.Name)}
         if read & names - ready:
             return False
         if isinstance(each, ast.Assign):

@@ -21,7 +21,7 @@ from transplt.fixers.codemods.triton_configs import Configs
 from transplt.program.triton.kernels import kernels_in
 from transplt.program.triton.launches import OPTIONS, launches_in
 from transplt.rules.triton_names import launch_options
-from transplt.syntax.asks import of_kind
+from transplt.syntax.asks import inner_nodes
 from transplt.syntax.scan import chain
 from transplt.trees.calls import one_after_the_other
 from transplt.trees.departures import without_keyword
@@ -59,7 +59,7 @@ def options(work: Work, tree: ast.Module) -> Finds:
             gone += [each.value for each in call.keywords if each.arg in names]
     yield from configs.notes()
     edits += configs.edits(fixer.code)
-    read = [name for value in gone for name in of_kind(ast.Name, ast.walk(value))]
+    read = [name for value in gone for name in inner_nodes(value, ast.Name)]
     writer = Writer(work, _GROUP, fixer.code, "")
     drop_unused(writer, read, fixer.code)
     for name, statements in unread_locals(work, read):

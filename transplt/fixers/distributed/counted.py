@@ -8,7 +8,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.program.outputs import happens_once
 from transplt.program.program import Variable, text_of
 from transplt.program.share_sums import by_length_of_all, by_other_lengths, filled, read_whole
-from transplt.syntax.asks import arguments_of, by_place, of_kind
+from transplt.syntax.asks import arguments_of, by_place, inner_nodes
 from transplt.syntax.scan import chain
 
 _CODE = "NPU346"
@@ -37,7 +37,7 @@ def remark_counted(bench: Bench) -> None:
     if not grown:
         return
     made = {slot: slot for slot in grown}
-    for node in by_place(of_kind(ast.Assign, ast.walk(bench.file.scan.tree))):
+    for node in by_place(inner_nodes(bench.file.scan.tree, ast.Assign)):
         read = next((made[slot] for slot in read_whole(own, node.value) if slot in made), None)
         for target in node.targets if read is not None and grown[read][0] not in chain(node) else ():
             if (slot := own.slot(target)) is not None and read is not None:

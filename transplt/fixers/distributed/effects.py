@@ -30,6 +30,7 @@ from transplt.syntax.asks import (
     block_of,
     by_place,
     called_name,
+    inner_nodes,
     is_elif,
     keyword_of,
     last_name,
@@ -111,7 +112,7 @@ class Effects:
                 return False
         if not self.runs_after_start(node) or not all(only_writes(inner) for inner in node.body):
             return False
-        written = [call for inner in node.body for call in of_kind(ast.Call, ast.walk(inner))]
+        written = [call for inner in node.body for call in inner_nodes(inner, ast.Call)]
         return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
 
     def _is_effect(self, call: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import keyword_of, of_kind, plain_name
+from transplt.syntax.asks import inner_nodes, keyword_of, of_kind, plain_name
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import chain, parent
 
@@ -107,7 +107,7 @@ def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
         case ast.For(iter=each) | ast.AsyncFor(iter=each):
             return node in ast.walk(each)
         case ast.With() as holder:  # `with autocast(): loss = ...` has the loss of this round within
-            stored = (at for at in of_kind(ast.Name, ast.walk(holder)) if isinstance(at.ctx, ast.Store))
+            stored = (at for at in inner_nodes(holder, ast.Name) if isinstance(at.ctx, ast.Store))
             return isinstance(node, ast.Name) and all(at.id != node.id for at in stored)
         case ast.While() | ast.Try() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return False
@@ -165,14 +165,14 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     runs = [
         (index, node.func)
         for index, item in enumerate(loop.body[: backward + 1])
-        for node in of_kind(ast.Call, ast.walk(item))
+        for node in inner_nodes(item, ast.Call)
         if bench.models.origin(bench.file, node.func) is not None
     ]
     names = {text_of(bench.file, func) for _, func in runs}
     nodes = loop.body[runs[0][0] : backward + 1] if runs else []
-    counted = {n.id for n in of_kind(ast.Name, ast.walk(step.test))}
+    counted = {n.id for n in inner_nodes(step.test, ast.Name)}
     assigned = {
-        n.id for item in nodes for n in of_kind(ast.Name, ast.walk(item)) if isinstance(n.ctx, ast.Store)
+        n.id for item in nodes for n in inner_nodes(item, ast.Name) if isinstance(n.ctx, ast.Store)
     }
     if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
         bench.left(

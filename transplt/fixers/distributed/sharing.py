@@ -9,7 +9,7 @@ from transplt.program.datasets import stream_of
 from transplt.program.loaders import Shares, shares_out
 from transplt.program.program import Program
 from transplt.program.training import Loader, Training
-from transplt.syntax.asks import last_name, of_kind
+from transplt.syntax.asks import inner_nodes, last_name
 
 _LIVE = re.compile(r"recv|socket|urlopen|requests|subscribe|poll")
 _STREAM = (
@@ -41,5 +41,5 @@ def _may_differ(program: Program, loader: Loader) -> bool:
     if found is None:
         return False
     owner, cls = found
-    calls = list(of_kind(ast.Call, ast.walk(cls)))
+    calls = list(inner_nodes(cls, ast.Call))
     return any(_LIVE.search(owner.names.qualified(call.func) or last_name(call.func)) for call in calls)

@@ -33,6 +33,7 @@ from transplt.syntax.asks import (
     arguments_of,
     attribute_of,
     by_place,
+    inner_nodes,
     keyword_of,
     last_name,
     of_kind,
@@ -393,7 +394,7 @@ def _unused(models: Models, passes: Passes) -> frozenset[Variable]:
         if passes.forwards.get(origin, 0) > 1:
             continue
         for value in models.program.values.get(origin, ()):
-            for call in of_kind(ast.Call, ast.walk(value.node)):
+            for call in inner_nodes(value.node, ast.Call):
                 made = models.program.callee(value.file, call)
                 if isinstance(made, ast.ClassDef) and leaves_layers_out(models.program, made):
                     found.add(origin)

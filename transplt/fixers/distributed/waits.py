@@ -9,7 +9,7 @@ from transplt.fixers.distributed.bench import Bench
 from transplt.program.loops import loops_around
 from transplt.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
 from transplt.program.ways import ENDS
-from transplt.syntax.asks import begins, last_name, of_kind
+from transplt.syntax.asks import begins, inner_nodes, last_name
 from transplt.syntax.scan import parent, statement
 
 _CODE = "NPU343"
@@ -72,7 +72,7 @@ def write_clocks(bench: Bench) -> None:
         if file is bench.file:
             bench.put_around(test, "NPU343", "the clock of rank 0 decides for all ranks", bench.call("of_first"))
             branch = getattr(parent(test), "body", [])
-            for call in [node for item in branch for node in of_kind(ast.Call, ast.walk(item))]:
+            for call in [node for item in branch for node in inner_nodes(item, ast.Call)]:
                 if last_name(call.func) in ENDS and bench.fits(statement(call)):
                     # torchrun stops all when one ends with an error.
                     lines = [f"{bench.waiting}  # rank 0 has written it"]
