@@ -24,6 +24,20 @@ def keyword_of(arg: cst.Arg) -> str | None:
     return None if arg.keyword is None else unicodedata.normalize("NFKC", arg.keyword.value)
 
 
+def stands_at(call: cst.Call, index: int) -> bool:
+    """True where the argument at a place is the one that the function gets there by its position."""
+    given = call.args[: index + 1]
+    return len(given) > index and given[index].keyword is None and not any(arg.star for arg in given)
+
+
+def place_of(call: cst.Call, name: str) -> int:
+    """The place of a keyword argument among all: CannotRewrite."""
+    for at, arg in enumerate(call.args):
+        if keyword_of(arg) == name:
+            return at
+    raise CannotRewrite(f"the call has no argument {name}")
+
+
 def first_of(call: cst.CSTNode) -> cst.BaseExpression:
     """The first argument of a call: CannotRewrite."""
     if not isinstance(call, cst.Call):

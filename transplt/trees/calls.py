@@ -11,6 +11,8 @@ from transplt.trees.arguments import (
     in_place_of,
     keyword_of,
     method_of,
+    place_of,
+    stands_at,
     tight,
     without_comments,
 )
@@ -42,7 +44,7 @@ def with_new_keyword(call: cst.Call, name: str, value: str, column: int | None) 
     if any(keyword_of(arg) == name for arg in call.args):
         return call
     new = cst.ensure_type(with_keyword(name, value)(call), cst.Call)
-    at = next(index for index, arg in enumerate(new.args) if keyword_of(arg) == name)
+    at = place_of(new, name)
     if not at:
         return new
     space: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
@@ -77,10 +79,9 @@ def with_twin(call: cst.Call, text: str, twin: str) -> cst.Call:
 @edit_of("Call")
 def with_named(call: cst.Call, index: int, name: str) -> cst.Call:
     """Give the positional argument at a place its name."""
-    given = call.args[: index + 1]
-    if len(given) <= index or given[index].keyword is not None or any(arg.star for arg in given):
+    if not stands_at(call, index):
         raise CannotRewrite("the argument is not where it is expected")
-    return in_place_of(call, index, given[index].with_changes(keyword=cst.Name(name), equal=tight()))
+    return in_place_of(call, index, call.args[index].with_changes(keyword=cst.Name(name), equal=tight()))
 
 
 @edit_of("Call")
@@ -100,10 +101,8 @@ def renamed_arguments(call: cst.Call, keywords: Mapping[str, str], positional: M
 @edit_of("Call")
 def keyword_replaced(call: cst.Call, old: str, name: str, value: str) -> cst.Call:
     """Give a keyword argument another name and value where it stands."""
-    for at, arg in enumerate(call.args):
-        if keyword_of(arg) == old:
-            return in_place_of(call, at, arg.with_changes(keyword=cst.Name(name), value=expression(value)))
-    raise CannotRewrite(f"the call has no argument {old}")
+    at = place_of(call, old)
+    return in_place_of(call, at, call.args[at].with_changes(keyword=cst.Name(name), value=expression(value)))
 
 
 @edit_of("Call")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from transplt.trees.arguments import before_another, comment_of, in_place_of, keyword_of, space_after
+from transplt.trees.arguments import (
+    before_another,
+    comment_of,
+    in_place_of,
+    keyword_of,
+    place_of,
+    space_after,
+    stands_at,
+)
 from transplt.trees.lazy import cst
 from transplt.trees.names import import_in
 from transplt.trees.transform import CannotRewrite, edit_of, expression
@@ -21,10 +29,7 @@ def without_arguments(call: cst.Call, *names: str, first: bool = False) -> cst.C
     if first:
         call = _without(call, 0)
     for name in names:
-        at = next((index for index, arg in enumerate(call.args) if keyword_of(arg) == name), None)
-        if at is None:
-            raise CannotRewrite(f"the call has no argument {name}")
-        call = _without(call, at)
+        call = _without(call, place_of(call, name))
     return call
 
 
@@ -62,10 +67,11 @@ def without_names(line: cst.SimpleStatementLine, *names: str) -> cst.SimpleState
     found, kept = import_in(line)
     end = kept[-1].comma
     for name in names:
-        at = next((index for index, alias in enumerate(kept) if _local_name(alias) == name), None)
-        if at is None or len(kept) == 1:
+        # `a.b` binds a.
+        called = [alias.evaluated_alias or alias.evaluated_name.partition(".")[0] for alias in kept]
+        if name not in called or len(kept) == 1:
             raise CannotRewrite(f"the import has no {name}")
-        del kept[at]
+        del kept[called.index(name)]
     kept[-1] = kept[-1].with_changes(comma=end)
     return line.with_changes(body=[found.with_changes(names=kept)])
 
@@ -133,17 +139,9 @@ def _merged(
 
 
 def _place(call: cst.Call, index: int, keyword: str) -> int:
-    for at, arg in enumerate(call.args):
-        if arg.star:
-            break
-        if arg.keyword is None and at == index:
-            return at
+    if stands_at(call, index):
+        return index
     for at, arg in enumerate(call.args):
         if keyword_of(arg) == keyword:
             return at
     raise CannotRewrite("the argument is not where the rule expects it")
-
-
-def _local_name(alias: cst.ImportAlias) -> str:
-    """`a` of `a`, of `b as a`, and of `a.b`, which binds a."""
-    return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
