@@ -121,11 +121,9 @@ class LogScan:
             self._last = who, number
         elif number - self._last[1] <= _GOES_ON and GOES_ON.match(text):
             who, self._last = self._last[0], (self._last[0], number)
-        stream = self._streams.get(who)
-        if stream is None:
-            stream = _Stream()
-            if len(self._streams) < _MOST_STREAMS:
-                self._streams[who] = stream
+        stream = self._streams.get(who) or _Stream()
+        if len(self._streams) < _MOST_STREAMS:
+            self._streams[who] = stream
         if FRAME in text and (match := A_FRAME.match(text)):
             source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip()
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)

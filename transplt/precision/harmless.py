@@ -43,14 +43,7 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
     into nothing that does (a norm or a loss that is shown)."""
     if not any(each.one_sided for each in rows):
         return frozenset()
-    kept: set[Print] = set()
-    for row in (*matched.npu.rows, *matched.bench.rows):
-        if row.kind in (GRADIENT, OPTIMIZER) or row.phase == BACKWARD:
-            kept.update(print_of(each) for each in (*row.inputs, *row.outputs) if each.is_tensor)
-        kept.update(print_of(each) for each in row.parameters if each.is_tensor)
-    for each in rows:
-        if writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
-            kept.update(print_of(tensor) for tensor in each.row.outputs if tensor.is_tensor)
+    kept = _kept(rows, matched)
     found = set()
     taken: set[Print] = set()
     for number in range(len(rows) - 1, -1, -1):
@@ -65,6 +58,19 @@ def harmless_behind(rows: Sequence[Match], matched: Matched) -> frozenset[int]:
         for one in (each.npu, each.bench):
             taken.update(print_of(tensor) for tensor in (one.inputs if one is not None else ()) if tensor.is_tensor)
     return frozenset(found)
+
+
+def _kept(rows: Sequence[Match], matched: Matched) -> set[Print]:
+    """Gradients, weights and states, and what is made by writing into them."""
+    kept: set[Print] = set()
+    for row in (*matched.npu.rows, *matched.bench.rows):
+        if row.kind in (GRADIENT, OPTIMIZER) or row.phase == BACKWARD:
+            kept.update(print_of(each) for each in (*row.inputs, *row.outputs) if each.is_tensor)
+        kept.update(print_of(each) for each in row.parameters if each.is_tensor)
+    for each in rows:
+        if writes_in_place(each.row) and any(print_of(tensor) in kept for tensor in each.row.inputs):
+            kept.update(print_of(tensor) for tensor in each.row.outputs if tensor.is_tensor)
+    return kept
 
 
 def writes_in_place(row: Row) -> bool:

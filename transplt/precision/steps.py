@@ -37,15 +37,15 @@ class Step:
             return None
         there = {tensor.name for tensor in bench.inputs}
         for one in npu.inputs:
-            if _is(one, "gradient") and one.name not in there:
-                return self._judged(GRADIENT, f"given a gradient of {_of(one)}, and the bench's is given none")
+            if _is_a(one, "gradient") and one.name not in there:
+                return self._judged(GRADIENT, f"given a gradient of {_param(one)}, and the bench's is given none")
         worst = max(self._apart(npu.inputs, bench.inputs, "gradient"), default=None, key=lambda found: found[0])
         if worst is None:
             ours = {tensor.name for tensor in npu.inputs}
-            lacking = next((each for each in bench.inputs if _is(each, "gradient") and each.name not in ours), None)
-            return lacking and self._judged(GRADIENT, f"given no gradient of {_of(lacking)}, and the bench's is")
+            lacking = next((each for each in bench.inputs if _is_a(each, "gradient") and each.name not in ours), None)
+            return lacking and self._judged(GRADIENT, f"given no gradient of {_param(lacking)}, and the bench's is")
         one, other = worst[1]
-        return self._judged(GRADIENT, f"given gradients that are {how(one, other)} ({_of(one)})", (one, other))
+        return self._judged(GRADIENT, f"given gradients that are {how(one, other)} ({_param(one)})", (one, other))
 
     def settings(self) -> Judgement | None:
         """Whether it is another one, or has other settings."""
@@ -65,17 +65,17 @@ class Step:
             return found
         npu, bench = self.match.npu, self.match.bench
         assert npu is not None and bench is not None
-        noise = {_of(one) for one, other in pairs(npu.inputs, bench.inputs)
-                 if _is(one, "gradient") and by_figures(one, other) > tolerance(one, other, None)}  # fmt: skip
+        noise = {_param(one) for one, other in pairs(npu.inputs, bench.inputs)
+                 if _is_a(one, "gradient") and by_figures(one, other) > tolerance(one, other, None)}  # fmt: skip
         for gap, (one, other) in self._apart(npu.inputs, bench.inputs, "state", _OF_STATES):
-            if gap > 1 and not any(_of(one).startswith(f"{name}.") for name in noise):
-                clause = f"taken with a state that is {how(one, other)} ({_of(one)})"
+            if gap > 1 and not any(_param(one).startswith(f"{name}.") for name in noise):
+                clause = f"taken with a state that is {how(one, other)} ({_param(one)})"
                 return self._judged(OPTIMIZER, clause, (one, other))
-        outputs = ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is(one, "output"))
+        outputs = ((one, other) for one, other in pairs(npu.outputs, bench.outputs) if _is_a(one, "output"))
         for before, after in zip(pairs(npu.parameters, bench.parameters), outputs, strict=False):
             wrong = overflows(after[0]) and not overflows(after[1]) and not overflows(before[0])
-            if _of(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
-                return self._judged(OPTIMIZER, f"given the same and has {_of(after[0])} {clause}", after)
+            if _param(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
+                return self._judged(OPTIMIZER, f"given the same and has {_param(after[0])} {clause}", after)
         return None
 
     def left(self) -> Judgement | None:
@@ -83,13 +83,13 @@ class Step:
         npu, bench = self.match.npu, self.match.bench
         if npu is None or bench is None:
             return None
-        ours, theirs = ({each.name: each for each in row.outputs if _is(each, "left")} for row in (npu, bench))
+        ours, theirs = ({each.name: each for each in row.outputs if _is_a(each, "left")} for row in (npu, bench))
         for name in (*ours, *theirs):
             if name not in ours or name not in theirs:
                 side = "the NPU's" if name in ours else "the bench's"
                 return self._judged(OPTIMIZER, f"followed by a change of {name.partition('.')[2]} on {side} side alone")
             if by_figures(ours[name], theirs[name]) > tolerance(ours[name], theirs[name], None):
-                clause = f"followed by a change of {_of(ours[name])}, which is then {how(ours[name], theirs[name])}"
+                clause = f"followed by a change of {_param(ours[name])}, which is then {how(ours[name], theirs[name])}"
                 return self._judged(OPTIMIZER, clause, (ours[name], theirs[name]))
         return None
 
@@ -99,7 +99,7 @@ class Step:
         """Pairs of tensors of a kind beyond the tolerance, with how far."""
         least = self.least if kind == "gradient" else 0.0
         for one, other in pairs(npu, bench):
-            if _is(one, kind):
+            if _is_a(one, kind):
                 gap = by_figures(one, other, least)
                 allowed = times * tolerance(one, other, None)
                 if gap > allowed:
@@ -116,7 +116,7 @@ class Step:
 def steps_of(matched: Matched) -> Iterator[Step]:
     """Those of a step, in order."""
     taken = [each for match in matched.steps if match.bench is not None for each in match.bench.inputs]
-    least = floor(each for each in taken if _is(each, "gradient"))
+    least = floor(each for each in taken if _is_a(each, "gradient"))
     for each in matched.steps:
         yield Step(_named_alike(each), least)
 
@@ -127,7 +127,7 @@ def _named_alike(match: Match) -> Match:
     npu, bench = match.npu, match.bench
     if npu is None or bench is None:
         return match
-    ours, theirs = ([_of(each) for each in row.parameters] for row in (npu, bench))
+    ours, theirs = ([_param(each) for each in row.parameters] for row in (npu, bench))
     shapes = [[each.shape for each in row.parameters] for row in (npu, bench)]
     if {*ours} == {*theirs} or len(ours) != len(theirs) or shapes[0] != shapes[1]:
         return match
@@ -150,11 +150,11 @@ def _renamed(name: str, names: dict[str, str]) -> str:
     return name if new is None else f"{kind}.{new}{state[1]}{state[2]}"
 
 
-def _is(tensor: Tensor, kind: str) -> bool:
+def _is_a(tensor: Tensor, kind: str) -> bool:
     return tensor.is_tensor and tensor.name.startswith(f"{kind}.")
 
 
-def _of(tensor: Tensor) -> str:
+def _param(tensor: Tensor) -> str:
     """The name of the parameter (and state) of a tensor of a row."""
     return tensor.name.partition(".")[2]
 

@@ -22,6 +22,11 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         [dict(zip(("name", "distribution", "version"), each, strict=False)) for each in every]
         for every in (settings.fixers, settings.codemods)
     )
+    # The level of each program under apex where none was asked for, at its amp.initialize, and why.
+    levels = [
+        {"path": each.path, "line": each.span.line, "level": each.detail("level"), "why": each.message}
+        for each in (result.apex_levels if settings.amp == "apex" else ())
+    ]
     table = {
         "tool": "transplt",
         "format": FORMAT,
@@ -40,7 +45,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "docs": settings.docs,
             **({"amp": settings.amp, "opt_level": settings.opt_level} if settings.amp == "apex" else {}),
         },
-        **({"apex_levels": _levels(result)} if settings.amp == "apex" else {}),
+        **({"apex_levels": levels} if settings.amp == "apex" else {}),
         **({"fixers": fixers} if fixers else {}),
         **({"codemods": codemods} if codemods else {}),
         "files": {
@@ -58,15 +63,6 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         "portable": result.portable,
     }
     return json.dumps(table, indent=1) + "\n"
-
-
-def _levels(result: RunResult) -> list[dict[str, Any]]:
-    """The level of each program under apex where none was asked for, at its amp.initialize, and why."""
-    rows = []
-    for finding in result.apex_levels:
-        level = finding.detail("level")
-        rows.append({"path": finding.path, "line": finding.span.line, "level": level, "why": finding.message})
-    return rows
 
 
 def _actions(result: RunResult) -> list[dict[str, Any]]:

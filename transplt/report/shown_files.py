@@ -70,7 +70,14 @@ def shown_files(result: RunResult, folder: str) -> list[ShownFile]:
         for record in result.files
         if record.findings or record.patch
     ]
-    files = _with_pages(_bounded(files), folder)
+    files = _bounded(files)
+    # A file whose diff is large has a page of its own; all that have a diff, where they are large together.
+    most = 0 if sum(len(file.patch) for file in files) > _MOST_IN_PAGE else _LARGE_DIFF
+    for place, file in enumerate(files):
+        if len(file.patch) > most:
+            # Its name as it can stand in an address and on every disk.
+            name = _UNUSUAL.sub("_", file.path.rpartition("/")[2])[-_MOST_NAME:].lstrip(".") or "file"
+            files[place] = replace(file, page=f"{folder}/{name}-{_mark(file.path)}.html")
     return [*files, *(ShownFile(visible(finding.path), (finding,)) for finding in result.unread)]
 
 
@@ -97,20 +104,6 @@ def _bounded(files: Sequence[ShownFile]) -> list[ShownFile]:
         if lines < 0:
             made[at] = replace(made[at], lines=())
     return made
-
-
-def _with_pages(files: Sequence[ShownFile], folder: str) -> list[ShownFile]:
-    """Files whose diff is large, or all that have one where they are large together, with the name of their page."""
-    most = 0 if sum(len(file.patch) for file in files) > _MOST_IN_PAGE else _LARGE_DIFF
-    return [
-        replace(file, page=f"{folder}/{_slug(file.path)}-{_mark(file.path)}.html") if len(file.patch) > most else file
-        for file in files
-    ]
-
-
-def _slug(path: str) -> str:
-    """The name of a file as it can stand in an address and on every disk."""
-    return _UNUSUAL.sub("_", path.rpartition("/")[2])[-_MOST_NAME:].lstrip(".") or "file"
 
 
 def _mark(path: str) -> str:

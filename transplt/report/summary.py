@@ -141,7 +141,12 @@ def _happened(result: RunResult) -> Iterator[str]:
         yield gettext("the project has NPU code of its own; read it first: {names}", names=_few([*map(shown, places)]))
     for record in result.helpers:
         yield f"{shown(record.path)}: {visible(translated(record.findings[0].message))}"
-    yield from _levels(result)
+    if levels := result.apex_levels:
+        second = sum(finding.detail("level") == "O2" for finding in levels)
+        yield gettext(
+            "mixed precision by apex: O2 in {second}, O1 in {first} (NPU773 says why)",
+            second=second, first=len(levels) - second,
+        )  # fmt: skip
     yield from _failed(result)
     yield from _left_out(result)
     yield from result.planned[: 1 + _MOST_NAMES]
@@ -152,16 +157,6 @@ def _happened(result: RunResult) -> Iterator[str]:
         yield _launch(result)
     if "env_npu.sh" in result.reports:
         yield gettext("host settings to try (all commented out): {file}", file=result.reports["env_npu.sh"])
-
-
-def _levels(result: RunResult) -> Iterator[str]:
-    """How many programs got which level under apex."""
-    if found := result.apex_levels:
-        second = sum(finding.detail("level") == "O2" for finding in found)
-        yield gettext(
-            "mixed precision by apex: O2 in {second}, O1 in {first} (NPU773 says why)",
-            second=second, first=len(found) - second,
-        )  # fmt: skip
 
 
 def _failed(result: RunResult) -> Iterator[str]:

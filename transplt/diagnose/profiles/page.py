@@ -10,7 +10,7 @@ from transplt.diagnose.profiles.op_info import OpInfo
 from transplt.diagnose.profiles.profile import Profile
 from transplt.diagnose.profiles.reading import Reading
 from transplt.diagnose.profiles.report import costs, line_text, lines_by_time, parts_of
-from transplt.diagnose.profiles.units import ms, percent
+from transplt.diagnose.profiles.units import ms, share_of
 from transplt.diagnose.stacks import Project
 from transplt.render.cell import shortened, visible
 from transplt.render.templates import asset, fill
@@ -49,13 +49,13 @@ def _profile(profile: Profile, project: Project | None) -> dict[str, Any]:
         "tiles": [{"name": name, "text": text} for name, text in tiles],
         "parts": _parts(profile),
         "kinds": [
-            {"name": kind, "width": _width(total.us, most), "time": ms(total.us), "share": _share(total.us, card),
+            {"name": kind, "width": _width(total.us, most), "time": ms(total.us), "share": share_of(total.us, card),
              "calls": total.count}
             for kind, total in kinds.items()
         ],
         "operators": [
             {"name": _cut(each.type), "width": _width(each.total.us, operators[0].total.us), "time": ms(each.total.us),
-             "share": _share(each.total.us, card), "calls": each.total.count, "mean": ms(each.total.mean),
+             "share": share_of(each.total.us, card), "calls": each.total.count, "mean": ms(each.total.mean),
              "shapes": len(each.shapes) or "", "kind": each.kind, "core": _cut(each.core)}
             for each in operators[:_MOST_OPERATORS]
         ],
@@ -73,7 +73,7 @@ def _parts(profile: Profile) -> list[dict[str, Any]]:
     for kind, (name, us) in zip(_PARTS, parts_of(profile.steps), strict=True):
         width = _width(us, profile.whole)
         rows.append(
-            {"kind": kind, "name": name, "x": at, "width": width, "text": ms(us), "share": _share(us, profile.whole)}
+            {"kind": kind, "name": name, "x": at, "width": width, "text": ms(us), "share": share_of(us, profile.whole)}
         )
         at = round(at + width, 3)
     return rows if profile.whole else []
@@ -108,10 +108,6 @@ def _logs(logs: OpInfo, project: Project | None) -> dict[str, Any]:
 
 def _width(us: float, whole: float) -> float:
     return round(min(us * 100 / whole, 100.0), 3) if whole else 0.0
-
-
-def _share(us: float, whole: float) -> str:
-    return percent(us / whole) if whole else ""
 
 
 def _cut(text: str) -> str:

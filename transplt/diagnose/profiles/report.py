@@ -9,7 +9,7 @@ from transplt.diagnose.profiles.findings import Found, findings_of, findings_of_
 from transplt.diagnose.profiles.op_info import OpInfo
 from transplt.diagnose.profiles.profile import LineTime, Operator, Profile, ProfiledStep
 from transplt.diagnose.profiles.reading import Reading
-from transplt.diagnose.profiles.units import ms, percent
+from transplt.diagnose.profiles.units import ms, percent, share_of
 from transplt.diagnose.stacks import Project
 from transplt.render.cell import labelled, many, shortened, visible
 from transplt.rules.pages import load
@@ -77,14 +77,14 @@ def _profile(profile: Profile, project: Project | None) -> Iterator[str]:
     if profile.operators:
         yield from ("", "By kind")
         for kind, total in profile.by_kind().items():
-            yield f"   {kind:<34}{ms(total.us):>12}{_share(total.us, profile.card):>9}  {_calls(total.count)}"
+            yield f"   {kind:<34}{ms(total.us):>12}{share_of(total.us, profile.card):>9}  {many(total.count, 'call')}"
         yield from ("", f"By operator ({_of(len(profile.operators), _MOST_OPERATORS)})")
         for each in profile.dearest()[:_MOST_OPERATORS]:
             yield _operator(each, profile.card)
     if profile.host and (not profile.operators or not profile.steps):
         yield from ("", f"On the host ({_of(len(profile.host), _MOST_HOST)})")
         for name, total in sorted(profile.host.items(), key=lambda item: -item[1].us)[:_MOST_HOST]:
-            yield f"   {_cut(name, 33):<34}{ms(total.us):>12}{'':>9}  {_calls(total.count)}"
+            yield f"   {_cut(name, 33):<34}{ms(total.us):>12}{'':>9}  {many(total.count, 'call')}"
     if dear := lines_by_time(profile):
         yield from ("", "By line of your source (time on the card, on the host)")
         for line, device, host, operators in dear[:_MOST_OPERATORS]:
@@ -114,8 +114,8 @@ def _operator(each: Operator, card: float) -> str:
     shapes = f", {many(len(each.shapes), 'shape')}" if each.shapes else ""
     core = f"  {each.core}" if each.core else ""
     return (
-        f"   {_cut(each.type, 33):<34}{ms(each.total.us):>12}{_share(each.total.us, card):>9}  "
-        f"{_calls(each.total.count)}, {ms(each.total.mean)} each{shapes}{visible(core)}"
+        f"   {_cut(each.type, 33):<34}{ms(each.total.us):>12}{share_of(each.total.us, card):>9}  "
+        f"{many(each.total.count, 'call')}, {ms(each.total.mean)} each{shapes}{visible(core)}"
     )
 
 
@@ -146,7 +146,7 @@ def line_text(each: LineTime, project: Project | None) -> str:
     source = frame.source or (project.line(frame.path, frame.line) if project is not None else "")
     time = f"{ms(each.device)} on the card" if each.device else f"{ms(each.host)} on the host"
     shown = f": {source}" if source else ""
-    return f"{frame.path}:{frame.line}{function}{shown} ({each.operator}, {_calls(each.count)}, {time})"
+    return f"{frame.path}:{frame.line}{function}{shown} ({each.operator}, {many(each.count, 'call')}, {time})"
 
 
 def _ranks(profiles: list[Profile]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
     yield from ("", f"By operator ({_of(len(asked), _MOST_OPERATORS)})")
     for each in asked[:_MOST_OPERATORS]:
         compiled = f", compiled {many(each.compiled, 'time')}" if each.compiled else ""
-        yield f"   {_cut(each.type, 33):<34}{_calls(each.times)}, {many(len(each.forms), 'form')}{compiled}"
+        yield f"   {_cut(each.type, 33):<34}{many(each.times, 'call')}, {many(len(each.forms), 'form')}{compiled}"
         for form, count in each.forms.most_common(_MOST_FORMS):
             yield f"      {count:>6}x {_cut(form, 100)}"
     found = findings_of_logs(logs)
@@ -230,14 +230,6 @@ def _logs_table(logs: OpInfo) -> dict[str, Any]:
         "conversions": dict(logs.conversions.most_common()),
         "findings": [_finding_table(each) for each in findings_of_logs(logs)],
     }  # fmt: skip
-
-
-def _share(us: float, whole: float) -> str:
-    return percent(us / whole) if whole else ""
-
-
-def _calls(count: int) -> str:
-    return many(count, "call")
 
 
 def _of(number: int, most: int) -> str:

@@ -13,3 +13,8 @@ def ms(us: float) -> str:
 def percent(share: float) -> str:
     """`12 %`, `0.4 %`."""
     return f"{share * 100:.0f} %" if share >= 0.0995 or not share else f"{share * 100:.1f} %"
+
+
+def share_of(us: float, whole: float) -> str:
+    """What a time is of a whole; empty for none."""
+    return percent(us / whole) if whole else ""

@@ -48,7 +48,7 @@ class _Calls:
         self.program = program
         self.stepping: set[ast.AST] = set()  # calls, and the functions that hold one
         self._by_name: dict[str, list[tuple[File, ast.Call]]] = {}
-        self._given: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
+        self._handed_to: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
         for file in program.files:
             for call in by_place(file.scan.calls):
                 self._by_name.setdefault(last_name(call.func), []).append((file, call))
@@ -56,7 +56,7 @@ class _Calls:
                     if isinstance(argument, ast.Name | ast.Attribute):
                         given = program.definition(file, argument)
                         if isinstance(given, ast.FunctionDef) and given.name == last_name(argument):
-                            self._given.setdefault(given, []).append((file, call))
+                            self._handed_to.setdefault(given, []).append((file, call))
         pending: list[ast.AST] = [step.call for step in program.once(find_steps)]
         pending += [call for file in program.files for call in file.scan.calls if steps_by_itself(file, call)]
         self.stepping.update(pending)
@@ -78,7 +78,7 @@ class _Calls:
 
     def of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[File, ast.Call]]:
         """The calls that run a function: those of it, those it is given to, and of methods those of its name."""
-        found = [*self.program.call_sites.get(function, ()), *self._given.get(function, ())]
+        found = [*self.program.call_sites.get(function, ()), *self._handed_to.get(function, ())]
         return found or [
             (file, call)
             for file, call in self._by_name.get(function.name, ())

@@ -82,10 +82,12 @@ def fix_order(edits: Edits) -> None:
         elif name.startswith(_KERNELS):
             _kernel(edits, call)
     for node in ast.walk(file.scan.tree):
-        if isinstance(node, ast.Assign) and _benchmarks(file, node):
-            edits.rewrite(node.value, "False")
-        elif isinstance(node, ast.Dict) and has_key(node, "num_workers"):
-            _dict(edits, node)
+        match node:
+            case ast.Assign(targets=[ast.Attribute() as target, *_], value=value) if not _is_zero(value):
+                if file.names.qualified(target) == "torch.backends.cudnn.benchmark":
+                    edits.rewrite(value, "False")
+            case ast.Dict() if has_key(node, "num_workers"):
+                _dict(edits, node)
 
 
 def _is_fresh(file: File, call: ast.Call) -> bool:
@@ -156,12 +158,6 @@ def _kernel(edits: Edits, call: ast.Call) -> None:
         none = 1.0 if name == "keep_prob" else 0.0
         if share is not None and not (isinstance(share, ast.Constant) and share.value == none):
             edits.report(share, f"this kernel drops out by itself: give it {name}={none} for the probe")
-
-
-def _benchmarks(file: File, node: ast.Assign) -> bool:
-    target = node.targets[0]
-    named = (file.names.qualified(target) or "") if isinstance(target, ast.Attribute) else ""
-    return named == "torch.backends.cudnn.benchmark" and not _is_zero(node.value)
 
 
 def _is_zero(node: ast.expr) -> bool:

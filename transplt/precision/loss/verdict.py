@@ -104,24 +104,25 @@ def first_fifth(found: Paired, limits: Limits, epochs: int, steps: int) -> First
     pairs = [pair for pair in found.pairs if math.isfinite(pair.a) and math.isfinite(pair.b)]
     if not pairs:
         return None
-    by_epoch = bool(epochs) and all(pair.epoch is not None for pair in pairs)
-    if by_epoch:
-        whole_epochs = all(float(pair.epoch or 0).is_integer() for pair in pairs)
-        from_zero = 1 if whole_epochs and min(pair.epoch or 0 for pair in pairs) == 0 else 0
-        at = [(pair.epoch or 0) + from_zero for pair in pairs]
-        unit, whole = "epoch", float(epochs)
-    elif all(pair.step is not None and pair.epoch is None for pair in pairs):
-        at = [pair.step or 0 for pair in pairs]
-        unit, whole = "step", float(steps or max(at))
-    else:
-        at = [float(pair.number) for pair in pairs]
-        unit, whole = "value", float(len(pairs))
+    unit, at, whole = _numbered(pairs, epochs, steps)
     end = whole * FIFTH
     within = [pair for pair, place in zip(pairs, at, strict=True) if place <= end] or pairs[:1]
     aligned = all(limits.holds(part.mean, part.loss) for part in _parts(within))
     odd = any(not _alike(pair) for pair in found.pairs if pair.number <= within[-1].number)
-    planned = by_epoch or (unit == "step" and steps > 0)
+    planned = unit == "epoch" or (unit == "step" and steps > 0)
     return FirstFifth(unit, whole, end, planned, max(at), aligned and not odd, len(within))
+
+
+def _numbered(pairs: Sequence[Pair], epochs: int, steps: int) -> tuple[str, list[float], float]:
+    """What the pairs are counted by, the place of each, and how many the whole training has."""
+    if epochs and all(pair.epoch is not None for pair in pairs):
+        at = [pair.epoch or 0 for pair in pairs]
+        from_zero = all(float(each).is_integer() for each in at) and min(at) == 0
+        return "epoch", [each + from_zero for each in at], float(epochs)
+    if all(pair.step is not None and pair.epoch is None for pair in pairs):
+        at = [pair.step or 0 for pair in pairs]
+        return "step", at, float(steps or max(at))
+    return "value", [float(pair.number) for pair in pairs], float(len(pairs))
 
 
 def _alike(pair: Pair) -> bool:
