@@ -116,7 +116,7 @@ def _kernels(version: str) -> frozenset[str]:
 
 
 @cache
-def _listed(key: str, api: str) -> bool:
+def _is_in_list(key: str, api: str) -> bool:
     found = frozenset(_api_table()[key])
     if api in found:
         return True
@@ -130,17 +130,17 @@ def _listed(key: str, api: str) -> bool:
 
 def runs_on_host(api: str) -> bool:
     """True for what torch does on the host, and for types: it needs nothing of a device."""
-    return _listed("host", api) or api.startswith(tuple(_api_table()["other_devices"]))
+    return _is_in_list("host", api) or api.startswith(tuple(_api_table()["other_devices"]))
 
 
 def is_operator(api: str) -> bool:
     """False for an API that computes nothing: its documented dtypes are those its page was checked with."""
-    return not _listed("no_operators", api) and not api.startswith("torch.sym_")
+    return not _is_in_list("no_operators", api) and not api.startswith("torch.sym_")
 
 
 def is_low_effort(api: str) -> bool:
     """True for an API without which a program does the same: a switch or a tool."""
-    return _listed("low_effort", api)
+    return _is_in_list("low_effort", api)
 
 
 def called_by(api: str) -> str:

@@ -184,9 +184,7 @@ class Names:
             if len(targets) == 1:
                 target = targets.pop()
                 return self.reexports.get(target, target)
-            # From several places: undecided unless all but one stand in an except clause.
-            main = {b.target for b in bindings if b.kind == "import" and not replaces_failed_import(b)}
-            return main.pop() if len(main) == 1 else None
+            return self._double(bindings)
         if len(bindings) == 1 and bindings[0].kind == "assign" and owner.kind in ("module", "function"):
             value = assigned_value(bindings[0].node)
             if isinstance(value, ast.Call):
@@ -215,6 +213,11 @@ class Names:
                 break
             value = next_value
         return found
+
+    def _double(self, bindings: list[Binding]) -> str | None:
+        """Imports under one name from several places: undecided unless all but one stand in an except clause."""
+        main = {b.target for b in bindings if b.kind == "import" and not replaces_failed_import(b)}
+        return main.pop() if len(main) == 1 else None
 
 
 def assigned_value(store: ast.AST) -> ast.expr | None:
