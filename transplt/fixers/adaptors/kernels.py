@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Collection
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
@@ -70,15 +71,13 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
     gone = work.project.once(given_up)
     if writer is None or not gone or display.elts[0] is not call:
         return
-    built = [built_modules(each, set()) if isinstance(each, ast.Call) else () for each in display.elts]
-    needless = [[name for name in names if name.rpartition(".")[2] in gone] for names in built]
-    places = {index for index, names in enumerate(needless) if names}
-    if not places or not work.take(display):
+    needless = _needless(display, gone)
+    if not needless or not work.take(display):
         return
-    named = ", ".join(dict.fromkeys(name for names in needless for name in names))
-    message = f"nothing needs the extension {named} any more"
-    writer.rewrite(display, fixer.code, message, without_elements(places), api=named)
-    elements = [display.elts[index] for index in sorted(places)]
+    names = ", ".join(dict.fromkeys(itertools.chain(*needless.values())))
+    message = f"nothing needs the extension {names} any more"
+    writer.rewrite(display, fixer.code, message, without_elements(set(needless)), api=names)
+    elements = [display.elts[index] for index in needless]
     for element in elements:
         writer.takes_care(element, _ANSWERED)
         work.taken.update(id(node) for node in ast.walk(element))
@@ -88,6 +87,16 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
             writer.takes_care(node, _ANSWERED)
     drop_unused(writer, makers, fixer.code)
     yield from writer.found
+
+
+def _needless(display: ast.List, gone: Collection[str]) -> dict[int, list[str]]:
+    """The modules that a list of extensions builds and nothing needs, by the index of the extension."""
+    found = {}
+    for index, each in enumerate(display.elts):
+        built = built_modules(each, set()) if isinstance(each, ast.Call) else ()
+        if names := [name for name in built if name.rpartition(".")[2] in gone]:
+            found[index] = names
+    return found
 
 
 def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast.expr]) -> bool:
@@ -108,8 +117,7 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
     alone = (
         not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or held.alias is None or len(held.brought.names) == 1
     )
-    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), work.scan.tree.body)
-    instead = imported_in_place(work) if alone and any(each is gone for each in head) else ""
+    instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
     _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is not needed any more"
     writer.takes_care(gone, _ANSWERED)
@@ -130,6 +138,12 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         writer.take_out((start, end), fixer.code, message, parted=parted)
     if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
         drop_unused(writer, [held.brought.value.func], fixer.code)
+
+
+def _is_at_the_top(tree: ast.Module, node: ast.stmt) -> bool:
+    """True for a statement of the module above its functions and classes."""
+    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), tree.body)
+    return any(each is node for each in head)
 
 
 def _turn_calls(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:

@@ -119,21 +119,14 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     base = import_base(work.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
     taken = [(local, full) for local, full in plan.items() if package.knows(full)]
     message = f"{', '.join(full for _, full in taken) or package.root} from npu_port"
-    helped = [(local, full) for local, full in taken if full in package.names]
+    helped = {local: package.names[full] for local, full in taken if full in package.names}
     inside = in_file(work)  # functions stand below this import: each use is written, as those of a module are
-    lines: list[str] = []
-    if helped and not inside:
-        names = [(package.names[full], local) for local, full in helped]
-        called = taken_from_helper(
-            work, names, group=writer.group, code=code, message=message, at=node, asked=writer.asked
-        )
-        writer.found += called.found
-        if not called.text:
-            return False
-        lines.append(called.text)
+    lines = [] if inside else _helper_import(writer, node, helped, code, message)
+    if lines is None:
+        return False
     lines += _other_imports(package, [each for each in taken if each[1] not in package.names])
     begun = [local for local, full in plan.items() if not package.knows(full)]
-    for local in [*begun, *(dict(helped) if inside else ())]:
+    for local in [*begun, *(helped if inside else ())]:
         if not _write_uses(writer, package, reading, local, code):
             return False
         if local in begun:
@@ -148,6 +141,20 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
     else:
         _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more", reading.gone)
     return True
+
+
+def _helper_import(
+    writer: AdaptorWriter, node: _Import, helped: dict[str, str], code: str, message: str
+) -> list[str] | None:
+    """The statement that takes functions from the helper (name in the file -> name there); None where it cannot be."""
+    if not helped:
+        return []
+    names = [(name, local) for local, name in helped.items()]
+    called = taken_from_helper(
+        writer.work, names, group=writer.group, code=code, message=message, at=node, asked=writer.asked
+    )
+    writer.found += called.found
+    return [called.text] if called.text else None
 
 
 def _write_uses(writer: AdaptorWriter, package: Package, reading: _Reading, local: str, code: str) -> bool:
