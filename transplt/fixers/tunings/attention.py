@@ -74,11 +74,15 @@ def _last_import(body: list[ast.stmt]) -> ast.stmt | None:
     """The last statement of the block of imports at the head of a file."""
     last: ast.stmt | None = None
     for node in body:
-        inside = node.body if isinstance(node, ast.Try) else [node]
-        if any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in inside):
-            last = node
-        elif last is not None and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            break
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                last = node
+            case ast.Try(body=inside) if any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in inside):
+                last = node
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case _ if last is not None:
+                break
     return last
 
 
@@ -101,11 +105,12 @@ def size(work: Work, node: ast.expr, dim: int, rank: int) -> str:
 
 def _is_cast(work: Work, node: ast.Call) -> bool:
     """True for `x.to(dtype)` with a dtype that can be seen; a device would be another than that of x."""
-    if getattr(node.func, "attr", "") not in ("to", "type") or len(node.args) != 1 or node.keywords:
-        return False
-    dtype = node.args[0]
-    named = isinstance(dtype, ast.Attribute) and dtype.attr == "dtype"
-    return named or (work.names.qualified(dtype) or "").rpartition(".")[2] in _DTYPES
+    match node:
+        case ast.Call(func=ast.Attribute(attr="to" | "type"), args=[ast.Attribute(attr="dtype")], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="to" | "type"), args=[dtype], keywords=[]):
+            return (work.names.qualified(dtype) or "").rpartition(".")[2] in _DTYPES
+    return False
 
 
 def device(work: Work, node: ast.expr) -> str:

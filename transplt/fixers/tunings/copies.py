@@ -29,7 +29,7 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
         for node in ast.walk(item):
             match node:
                 case ast.Call(func=ast.Attribute(value=value)) if goes_to_card(file.names, node):
-                    target, here = _given_by(value, targets, loop), _start(node)
+                    target, here = _target_of(value, targets, loop), _start(node)
                     if target is not None and not _hidden(node, loop) and all(at >= here for at in stores[target]):
                         found.append(node)
     return by_place(found)
@@ -54,7 +54,7 @@ def _hidden(node: ast.AST, loop: ast.AST) -> bool:
     return True
 
 
-def _given_by(node: ast.expr, targets: set[str], loop: ast.AST) -> str | None:
+def _target_of(node: ast.expr, targets: set[str], loop: ast.AST) -> str | None:
     """The target of the loop that a value is, is an entry of, or comes from in a comprehension."""
     while isinstance(node, ast.Subscript):
         node = node.value
@@ -63,10 +63,9 @@ def _given_by(node: ast.expr, targets: set[str], loop: ast.AST) -> str | None:
     for above in chain(node):
         if above is loop:
             break
-        if isinstance(above, (ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)):
-            for generator in above.generators:
-                if any(isinstance(each, ast.Name) and each.id == node.id for each in ast.walk(generator.target)):
-                    return _entries_of(generator.iter, targets)
+        for generator in getattr(above, "generators", ()):
+            if any(isinstance(each, ast.Name) and each.id == node.id for each in ast.walk(generator.target)):
+                return _entries_of(generator.iter, targets)
     return node.id if node.id in targets else None
 
 

@@ -56,7 +56,7 @@ def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
     yield from writer.found
 
 
-def given(call: ast.Call, name: str) -> ast.expr | None:
+def argument_of(call: ast.Call, name: str) -> ast.expr | None:
     """The value of an argument of DataLoader, by its keyword or its place."""
     at = PLACES[name]
     return keyword_of(call, name) or (call.args[at] if len(call.args) > at else None)
@@ -72,7 +72,7 @@ def is_constant(node: ast.expr | None, *values: object) -> bool:
 
 def pinned(loader: Loader) -> bool:
     """True for a loader that pins memory for certain."""
-    return is_constant(given(loader.call, "pin_memory"), True)
+    return is_constant(argument_of(loader.call, "pin_memory"), True)
 
 
 def should_pin(found: Reading, loader: Loader) -> bool:
@@ -91,7 +91,7 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
     call, program = loader.call, found.program
     pending: list[tuple[File, ast.AST]] = [
         (loader.file, node)
-        for node in (call.args[0] if call.args else keyword_of(call, "dataset"), given(call, "collate_fn"))
+        for node in (call.args[0] if call.args else keyword_of(call, "dataset"), argument_of(call, "collate_fn"))
         if node is not None
     ]
     seen: set[int] = set()
@@ -125,14 +125,17 @@ def is_cpu(node: ast.expr) -> bool:
 def _workers(found: Reading, loader: Loader) -> str:
     """What to write for `persistent_workers`, empty where workers must not stay or none is sure to be there."""
     call = loader.call
-    workers = given(call, "num_workers")
+    workers = argument_of(call, "num_workers")
     if not lacks(call, "persistent_workers", 99) or workers is None or loader.by_key:
         return ""
-    if isinstance(workers, ast.Constant):
-        text = "True" if isinstance(workers.value, int) and workers.value > 0 else ""
-    else:
-        text = f"{text_of(loader.file, workers)} > 0" if is_dotted(workers) else ""
-    if not text or not _read_again(found, loader) or _changes_dataset(found, loader):
+    match workers:
+        case ast.Constant(value=int() as number) if number > 0:
+            text = "True"
+        case ast.Name() | ast.Attribute() if is_dotted(workers):
+            text = f"{text_of(loader.file, workers)} > 0"
+        case _:
+            return ""
+    if not _read_again(found, loader) or _changes_dataset(found, loader):
         return ""
     return text
 

@@ -10,7 +10,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.tunings.data_loader import API, PLACES, given, is_constant
+from transplt.fixers.tunings.data_loader import API, PLACES, argument_of, is_constant
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, reading
 from transplt.fixers.tunings.writer import writer_for
@@ -55,11 +55,11 @@ def _batches(loader: Loader) -> bool:
     call = loader.call
     if loader.by_key or not lacks(call, "drop_last", PLACES["drop_last"]):
         return False
-    size = given(call, "batch_size")
+    size = argument_of(call, "batch_size")
     if (
         size is None
         or is_constant(size, None, 1)
-        or not (lacks(call, "batch_sampler", 4) or is_constant(given(call, "batch_sampler"), None))
+        or not (lacks(call, "batch_sampler", 4) or is_constant(argument_of(call, "batch_sampler"), None))
     ):
         return False
     dataset = call.args[0] if call.args else keyword_of(call, "dataset")

@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.values import Value, attribute_values, held, is_closed_over, runs_before
+from transplt.fixers.tunings.values import Value, attribute_values, held, is_call_of, is_closed_over, runs_before
 from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
@@ -136,17 +136,17 @@ def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call | None, depth: i
         return False
     if _is_softmax_of(work, above, node):
         return True
-    filled = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
-    in_place = call is not None and getattr(call.func, "attr", "") == "masked_fill_"
+    filled = _filled_in_place(call)
     match above:
         case ast.Attribute(value=value, attr=name) if value is node:
             outer = call_of(above)
             if outer is None or name in _FACTS:
                 return name in _FACTS
             return name == "softmax" or (name in _SAME and _reaches_softmax(work, outer, call, depth + 1))
-        case ast.Expr() if in_place and node is call:
-            own = isinstance(filled, ast.Name) and _is_own(work, filled)
-            return isinstance(filled, ast.Name) and own and _next_uses(work, filled, above, call, depth)
+        case ast.Expr() if filled is not None and node is call:
+            return (
+                isinstance(filled, ast.Name) and _is_own(work, filled) and _next_uses(work, filled, above, call, depth)
+            )
         case ast.BinOp(op=ast.Add()):
             return _reaches_softmax(work, above, call, depth + 1)
         case ast.Call(func=func, args=[first, *_]) if first is node:
@@ -154,8 +154,16 @@ def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call | None, depth: i
             return triangle and _reaches_softmax(work, above, call, depth + 1)
         case ast.Assign(targets=[ast.Name(id=name) as target]):
             own = isinstance(filled, ast.Name) and filled.id == name and _is_own(work, filled)
-            return (not in_place or own) and _next_uses(work, target, above, call, depth)
+            return (filled is None or own) and _next_uses(work, target, above, call, depth)
     return False
+
+
+def _filled_in_place(call: ast.Call | None) -> ast.expr | None:
+    """The tensor that a call of `masked_fill_` writes into."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=filled, attr="masked_fill_")):
+            return filled
+    return None
 
 
 def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call | None, depth: int) -> bool:
@@ -211,6 +219,4 @@ def _is_softmax_of(work: Work, call: ast.AST, node: ast.expr) -> bool:
             made = [func]
         case func:
             made = attribute_values(work, func)
-    return bool(made) and all(
-        isinstance(each, ast.Call) and work.names.qualified(each.func) == "torch.nn.Softmax" for each in made
-    )
+    return bool(made) and all(is_call_of(work, each, "torch.nn.Softmax") for each in made)

@@ -20,7 +20,7 @@ from transplt.fixers.tunings.writer import switched_off
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import by_place, is_dotted, root_name
 from transplt.syntax.modules import modules_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
 
@@ -86,14 +86,15 @@ def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
         name = full.rpartition(".")[2]
         if not full.startswith(_MODULES) or name not in _FUNCTIONS or full in called:
             continue
-        asked = isinstance(above, ast.Call) and (above.func is node or getattr(above.func, "id", "") in _ASKS)
-        if isinstance(getattr(node, "ctx", None), ast.Load) and isinstance(above, places) and not asked:
+        if isinstance(above, ast.Call) and (above.func is node or getattr(above.func, "id", "") in _ASKS):
+            continue
+        if isinstance(above, places) and isinstance(getattr(node, "ctx", None), ast.Load):
             found.append((node, name))
     return found
 
 
 def rewrite_calls(writer: Writer, masks: Masks) -> None:
-    """Rewrite the calls whose arguments can all be read; imports that are left over go."""
+    """Rewrite the calls whose arguments can all be read."""
     work = writer.work
     calls: list[_Call] = []
     for call in by_place(work.scan.calls):
@@ -112,7 +113,12 @@ def rewrite_calls(writer: Writer, masks: Masks) -> None:
             calls.append(_Call(call, name, new, masks.asked > before))
     for node, name in _handed_on(work):
         writer.left(node, f"{name} is called by another name, and what it gets there cannot be read", _HELP, BY_HAND)
-    attempts = _attempts(work, calls)
+    _write(writer, masks, calls)
+
+
+def _write(writer: Writer, masks: Masks, calls: list[_Call]) -> None:
+    """Write what goes in the place of calls, and take out the imports that are left over."""
+    work, attempts = writer.work, _attempts(writer.work, calls)
     done: list[ast.expr] = []
     for item in calls:
         root = root_name(item.node.func)
@@ -167,31 +173,30 @@ def _attempt(work: Work, name: ast.Name) -> ast.Try | None:
     found = work.names.lookup(name.id, work.scan.scope_of(name))
     if found is None or found[0] is not work.scan.root:
         return None
-    nodes = {id(above): above for binding in found[1] if isinstance(above := _attempt_around(binding.node), ast.Try)}
-    if len(nodes) != 1 or any(_attempt_around(binding.node) is None for binding in found[1]):
-        return None
-    node = next(iter(nodes.values()))
-    return node if not node.orelse and not node.finalbody else None
+    attempts = {_attempt_around(binding.node) for binding in found[1]}
+    node = attempts.pop()
+    return node if not attempts and node is not None and not node.orelse and not node.finalbody else None
 
 
 def _attempt_around(node: ast.AST) -> ast.Try | None:
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, ast.Try):
-            return node if isinstance(parent(node), ast.Module) else None
-    return None
+    """The nearest `try` around a node, where that stands at module level."""
+    attempt = next((above for above in chain(node) if isinstance(above, ast.Try)), None)
+    return attempt if attempt is not None and isinstance(parent(attempt), ast.Module) else None
 
 
 def _names_of(node: ast.Try) -> set[str] | None:
     """The names that a `try` imports or sets to None; None when it does anything else."""
     names: set[str] = set()
     for line in [*node.body, *(each for handler in node.handlers for each in handler.body)]:
-        if isinstance(line, ast.ImportFrom):
-            names.update(alias.asname or alias.name for alias in line.names)
-        elif isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant):
-            names.update(target.id for target in line.targets if isinstance(target, ast.Name))
-        elif not isinstance(line, (ast.Pass, ast.Raise)):
-            return None
+        match line:
+            case ast.ImportFrom(names=taken):
+                names.update(alias.asname or alias.name for alias in taken)
+            case ast.Assign(targets=targets, value=ast.Constant()):
+                names.update(target.id for target in targets if isinstance(target, ast.Name))
+            case ast.Pass() | ast.Raise():
+                continue
+            case _:
+                return None
     return names
 
 

@@ -80,13 +80,19 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
     holders = [made for made in found.made if model is not None and made.of.given.whole == model]
     if not holders or any(made not in fused for made in holders):
         return None
-    dropped = [name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given]
+    dropped = tuple(name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given)
+    optimizer = _holder_at(program, file, call, found, set(holders))
+    return Clip(optimizer, dropped) if optimizer else None
+
+
+def _holder_at(program: Program, file: File, call: ast.Call, found: Optimizers, holders: set[Made]) -> str:
+    """A variable of the function around a call that holds some optimizers and no others; empty where none does."""
     function = enclosing_function(call)
     for slot, every in found.by_slot.items():
-        if set(every) != set(holders) or perhaps_missing(program, slot):
+        if set(every) != holders or perhaps_missing(program, slot):
             continue
         nodes: list[ast.expr] = [*file.scan.names.get(slot[2], ()), *file.scan.attributes.get(slot[2], ())]
         for node in by_place(nodes):
             if enclosing_function(node) is function and program.slot(file, node) == slot:
-                return Clip(ast.unparse(node), tuple(dropped))
-    return None
+                return ast.unparse(node)
+    return ""

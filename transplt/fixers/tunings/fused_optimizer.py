@@ -12,7 +12,7 @@ from transplt.edits.writer import Writer
 from transplt.fixers.fused_optimizers import CLASSES, Optimizers, class_of, optimizers_around
 from transplt.fixers.tunings.writer import writer_for
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import parent
 from transplt.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.trees.departures import without_any_argument, without_arguments
@@ -57,18 +57,17 @@ def _references(writer: Writer, found: Optimizers) -> None:
     """Classes that are handed on instead of called: in tables, as a base, by `getattr`."""
     work = writer.work
     for node in _class_names(work):
-        above = parent(node)
-        if isinstance(above, ast.Call) and above.func is node:
+        if call_of(node) is not None:
             continue
         name = class_of(work.names.qualified(node) or "")
-        if isinstance(above, ast.ClassDef):
-            _left(writer, node, f"a class of the project is made from torch.optim.{name}", name)
-        elif isinstance(above, (ast.Dict, ast.Assign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.IfExp)):
-            asked = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
-            tested = asked in names_of("builtins", "asks") or (
-                isinstance(above, ast.Call) and (work.names.qualified(above.func) or "").startswith("inspect.")
-            )
-            if not tested:
+        match parent(node):
+            case ast.ClassDef():
+                _left(writer, node, f"a class of the project is made from torch.optim.{name}", name)
+            case ast.Call(func=func) if getattr(func, "id", "") in names_of("builtins", "asks") or (
+                work.names.qualified(func) or ""
+            ).startswith("inspect."):
+                continue
+            case ast.Dict() | ast.Assign() | ast.Call() | ast.keyword() | ast.List() | ast.Tuple() | ast.IfExp():
                 _left(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
     for call in work.scan.calls:
         of_optim = call.args and work.names.qualified(call.args[0]) == "torch.optim"

@@ -58,6 +58,7 @@ def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
 def _find(program: Program) -> list[Batches]:
     training, taken = program.once(find_training), program.once(find_steps)
     reading, regions = {id(loop) for _, loop, _ in training.loops}, training.regions
+    reads = {id(loop): id(loop) in reading for _, loop in regions}
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     known = {id(loop) for _, loop in regions}
     above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
@@ -68,18 +69,12 @@ def _find(program: Program) -> list[Batches]:
             within.setdefault(id(outer), []).append(loop)
     found = []
     for file, loop in regions:
-        if not steps[id(loop)] and any(steps[id(outer)] for outer in above[id(loop)]):
-            continue  # it gathers the gradients of one step
-        inside = within.get(id(loop), [])
-        if steps[id(loop)]:
-            inside = [inner for inner in inside if steps[id(inner)]]
-        if id(loop) in reading:
-            inside = [inner for inner in inside if id(inner) in reading]
-        elif any(id(outer) in reading for outer in above[id(loop)]):
-            continue
-        if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, taken, file, loop):
-            continue
-        found.append(_batches(program, training, taken, file, loop))
+        inside = [inner for inner in within.get(id(loop), []) if steps[id(inner)] or not steps[id(loop)]]
+        inside = [inner for inner in inside if reads[id(inner)] or not reads[id(loop)]]
+        if inside or any(has[id(outer)] > has[id(loop)] for outer in above[id(loop)] for has in (steps, reads)):
+            continue  # it gathers the gradients of one step, or goes over what a loop over batches read
+        if not _calls_loops(training, file, loop, with_loops) and _makes_steps(program, taken, file, loop):
+            found.append(_batches(program, training, taken, file, loop))
     return found
 
 

@@ -12,7 +12,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.copies import changed_on_host, copies_of
-from transplt.fixers.tunings.data_loader import PLACES, given, is_constant, pinned, should_pin
+from transplt.fixers.tunings.data_loader import PLACES, argument_of, is_constant, pinned, should_pin
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import has_loaders, reading
 from transplt.fixers.tunings.writer import writer_for
@@ -55,5 +55,5 @@ def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
 def _collated(loader: Loader) -> bool:
     """True for a loader whose batches torch makes: tensors in lists, tuples and dicts."""
     call = loader.call
-    collate = lacks(call, "collate_fn", PLACES["collate_fn"]) or is_constant(given(call, "collate_fn"), None)
-    return bool(collate) and not is_constant(given(call, "batch_size"), None)
+    collate = lacks(call, "collate_fn", PLACES["collate_fn"]) or is_constant(argument_of(call, "collate_fn"), None)
+    return bool(collate) and not is_constant(argument_of(call, "batch_size"), None)

@@ -125,10 +125,8 @@ def _is_left_alone(work: Work, tensor: ast.expr, first: ast.stmt, product: ast.e
 
 def _is_contiguous(work: Work, tensor: ast.expr) -> bool:
     """True for the output of a linear layer."""
-    value = held(work, tensor) if isinstance(tensor, ast.Name) else None
-    made = value.node if value is not None and value.index is None else None
-    if not isinstance(made, ast.Call):
-        return False
-    if work.names.qualified(made.func) == "torch.nn.functional.linear":
-        return True
-    return is_linear(work, made.func) or getattr(made.func, "attr", "") == "contiguous"
+    match held(work, tensor) if isinstance(tensor, ast.Name) else None:
+        case Value(ast.Call(func=func), None):
+            linear = work.names.qualified(func) == "torch.nn.functional.linear" or is_linear(work, func)
+            return linear or getattr(func, "attr", "") == "contiguous"
+    return False

@@ -159,27 +159,34 @@ def is_linear(work: Work, func: ast.expr) -> bool:
     """True for `self.x` that the class sets to one `nn.Linear` (a choice between it and None included)."""
     values = attribute_values(work, func)
     made = [value for value in values if not (isinstance(value, ast.Constant) and value.value is None)]
-    return bool(made) and all(
-        isinstance(value, ast.Call) and work.names.qualified(value.func) == "torch.nn.Linear" for value in made
-    )
+    return bool(made) and all(is_call_of(work, value, "torch.nn.Linear") for value in made)
+
+
+def is_call_of(work: Work, node: ast.expr, full: str) -> bool:
+    """True for a call of a function or class with a full name."""
+    return isinstance(node, ast.Call) and work.names.qualified(node.func) == full
 
 
 def attribute_values(work: Work, node: ast.expr) -> list[ast.expr]:
     """What the class around `self.x` assigns to it; empty when that is not all plain assignments."""
-    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"):
-        return []
-    cls = class_around(node)
-    if cls is None:
-        return []
-    values: list[ast.expr] = []
-    for store in work.scan.stores:
-        if store.attr != node.attr or class_around(store) is not cls:
-            continue
-        above = parent(store)
-        value = above.value if isinstance(above, (ast.Assign, ast.AnnAssign)) else None
-        if value is None:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            cls = class_around(node)
+        case _:
             return []
-        values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    stores = (store for store in work.scan.stores if store.attr == name and class_around(store) is cls is not None)
+    values: list[ast.expr] = []
+    for store in stores:
+        match parent(store):
+            case (
+                ast.Assign(value=ast.IfExp(body=body, orelse=other))
+                | ast.AnnAssign(value=ast.IfExp(body=body, orelse=other))
+            ):
+                values += [body, other]
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                values.append(value)
+            case _:
+                return []
     return values
 
 
@@ -190,10 +197,13 @@ def class_around(node: ast.AST) -> ast.ClassDef | None:
 
 def _count(args: list[ast.expr]) -> int | None:
     """How many sizes or dimensions a call of `view` or `permute` is given."""
-    if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
-        args = args[0].elts
-    elif len(args) == 1 and not isinstance(args[0], (ast.Constant, ast.UnaryOp)):
-        return None
+    match args:
+        case [ast.Tuple(elts=sizes) | ast.List(elts=sizes)]:
+            args = sizes
+        case [ast.Constant() | ast.UnaryOp()]:
+            pass
+        case [_]:
+            return None
     count = 0
     for arg in args:
         match arg:

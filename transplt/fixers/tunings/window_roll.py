@@ -18,7 +18,7 @@ from transplt.program.program import enclosing_function
 from transplt.program.shapes import is_window_roll
 from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.asks import keyword_of
-from transplt.syntax.scan import FUNCTIONS
+from transplt.syntax.scopes import Binding
 
 fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")
 
@@ -44,21 +44,17 @@ def _has_four(work: Work, node: ast.expr, depth: int) -> bool:
     """True for a tensor that was last given four dimensions by `view(a, b, c, d)` and its like."""
     if depth > 4:
         return False
-    if isinstance(node, ast.Name):
-        given = last_value(work.scan, node)
-        return given is not None and _has_four(work, given, depth + 1)
-    if not isinstance(node, ast.Call):
-        return False
-    func = node.func
-    if isinstance(func, ast.Attribute):
-        if func.attr in names_of(TENSOR, "same_tensor"):
-            return _has_four(work, func.value, depth + 1)
-        sizes = node.args
-        if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
-            sizes = sizes[0].elts
-        return func.attr in _SHAPED and len(sizes) == 4 and not any(isinstance(size, ast.Starred) for size in sizes)
-    bindings = work.scan.root.bindings.get(func.id, []) if isinstance(func, ast.Name) else []
-    if len(bindings) != 1 or not isinstance(bindings[0].node, FUNCTIONS):
-        return False
-    made = [line.value for line in work.scan.returns if enclosing_function(line) is bindings[0].node]
-    return bool(made) and all(value is not None and _has_four(work, value, depth + 1) for value in made)
+    match node:
+        case ast.Name():
+            given = last_value(work.scan, node)
+            return given is not None and _has_four(work, given, depth + 1)
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in names_of(TENSOR, "same_tensor"):
+            return _has_four(work, value, depth + 1)
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Tuple(elts=sizes) | ast.List(elts=sizes)] | sizes):
+            return method in _SHAPED and len(sizes) == 4 and not any(isinstance(size, ast.Starred) for size in sizes)
+        case ast.Call(func=ast.Name(id=name)):
+            match work.scan.root.bindings.get(name, []):
+                case [Binding(node=ast.FunctionDef() | ast.AsyncFunctionDef() as function)]:
+                    made = [line.value for line in work.scan.returns if enclosing_function(line) is function]
+                    return bool(made) and all(value is not None and _has_four(work, value, depth + 1) for value in made)
+    return False
