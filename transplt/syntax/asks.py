@@ -258,6 +258,11 @@ def following(node: ast.stmt) -> list[ast.stmt]:
     return block[index + 1 :]
 
 
+def nodes_in(block: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of some statements, and all that they hold."""
+    return (node for each in block for node in ast.walk(each))
+
+
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """A node and what it holds, without functions, classes and lambdas that it defines."""
     pending = [node]

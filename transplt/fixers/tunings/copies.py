@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from transplt.program.cards import MOVES, goes_to_card
 from transplt.program.program import File
-from transplt.syntax.asks import begins, by_place
+from transplt.syntax.asks import begins, by_place, nodes_in
 from transplt.syntax.scan import chain, parent, statement
 
 _COPIES = MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}
@@ -21,17 +21,15 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
     """
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     stores: dict[str, list[tuple[int, int]]] = defaultdict(list)  # where a name is given another value in the loop
-    for item in loop.body:
-        for name in filter(_is_stored, ast.walk(item)):
-            stores[name.id].append(_start(name))
+    for name in filter(_is_stored, nodes_in(loop.body)):
+        stores[name.id].append(_start(name))
     found = []
-    for item in loop.body:
-        for node in ast.walk(item):
-            match node:
-                case ast.Call(func=ast.Attribute(value=value)) if goes_to_card(file.names, node):
-                    target, here = _target_of(value, targets, loop), _start(node)
-                    if target is not None and not _hidden(node, loop) and all(at >= here for at in stores[target]):
-                        found.append(node)
+    for node in nodes_in(loop.body):
+        match node:
+            case ast.Call(func=ast.Attribute(value=value)) if goes_to_card(file.names, node):
+                target, here = _target_of(value, targets, loop), _start(node)
+                if target is not None and not _hidden(node, loop) and all(at >= here for at in stores[target]):
+                    found.append(node)
     return by_place(found)
 
 
@@ -89,17 +87,16 @@ def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
     if any(each.id == name for each in filter(_is_stored, ast.walk(moved))):
         return False  # the name stands for the copy from here on
     start, names = _start(call), _views_of(name, loop)
-    for item in loop.body:
-        for inner in ast.walk(item):
-            if not isinstance(inner, ast.Name) or inner.id not in names or _start(inner) <= start:
-                continue
-            match parent(inner):
-                case ast.AugAssign(target=target) if target is inner:
-                    return True
-                case ast.Subscript(ctx=ast.Store() | ast.Del()):
-                    return True
-                case ast.Attribute(attr=method) if method.endswith("_") and not method.endswith("__"):
-                    return True
+    for inner in nodes_in(loop.body):
+        if not isinstance(inner, ast.Name) or inner.id not in names or _start(inner) <= start:
+            continue
+        match parent(inner):
+            case ast.AugAssign(target=target) if target is inner:
+                return True
+            case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                return True
+            case ast.Attribute(attr=method) if method.endswith("_") and not method.endswith("__"):
+                return True
     return False
 
 
@@ -108,10 +105,10 @@ def _views_of(name: str, loop: ast.For | ast.AsyncFor) -> set[str]:
     found, count = {name}, 0
     while len(found) > count:
         count = len(found)
-        for item in loop.body:
-            for node in ast.walk(item):
-                if isinstance(node, ast.Assign) and _root(node.value) in found:
-                    found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        for node in nodes_in(loop.body):
+            match node:
+                case ast.Assign(targets=targets, value=value) if _root(value) in found:
+                    found |= {target.id for target in targets if isinstance(target, ast.Name)}
     return found
 
 

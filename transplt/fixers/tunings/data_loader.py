@@ -22,7 +22,7 @@ from transplt.program.training import Loader
 from transplt.program.values import uses
 from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
-from transplt.syntax.asks import call_of, is_dotted, keyword_of, lacks, last_name
+from transplt.syntax.asks import call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
@@ -162,8 +162,7 @@ def _reads_alone(found: Reading, file: File, loop: Loop, loader: Loader) -> bool
         return False
     if any(above is reader.loop for above in chain(loop) for reader in readers):
         return False
-    inside = (node for item in loop.body for node in ast.walk(item))
-    callees = [found.program.callee(file, node) for node in inside if isinstance(node, ast.Call)]
+    callees = [found.program.callee(file, node) for node in nodes_in(loop.body) if isinstance(node, ast.Call)]
     return not any(
         callee in chain(each.node) for callee in callees if isinstance(callee, FUNCTIONS) for each in readers
     )
@@ -218,9 +217,10 @@ def _keeps_state(found: Reading, file: File, dataset: ast.expr) -> bool:
                 continue
             name = class_name(program.owner[cls], cls)
             methods = [program.method(name, each) for each in ("__getitem__", "__iter__", "__next__")]
-            for node in (node for method in methods if method is not None for node in ast.walk(method)):
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    return True
+            for node in nodes_in(method for method in methods if method is not None):
+                match node:
+                    case ast.Attribute(ctx=ast.Store()):
+                        return True
     return False
 
 

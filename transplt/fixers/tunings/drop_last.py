@@ -18,7 +18,7 @@ from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.program.training import Loader
 from transplt.program.values import uses
-from transplt.syntax.asks import keyword_of, lacks, last_name
+from transplt.syntax.asks import keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
@@ -83,7 +83,7 @@ def _trains(found: Reading, reader: Reader) -> bool:
     """True for a loop with a backward pass in it, or in a function that it calls and that is in sight."""
     if reader.loop is None or not reader.trains:
         return False
-    calls = (node for item in reader.loop.body for node in ast.walk(item) if isinstance(node, ast.Call))
+    calls = (node for node in nodes_in(reader.loop.body) if isinstance(node, ast.Call))
     functions = found.training.functions
     return any(is_backward_pass(call) or found.program.callee(reader.file, call) in functions for call in calls)
 

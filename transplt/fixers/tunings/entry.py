@@ -17,7 +17,7 @@ from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
 from transplt.program.program import Program
 from transplt.program.steps import goes_back
-from transplt.syntax.asks import is_main_guard
+from transplt.syntax.asks import is_main_guard, nodes_in
 from transplt.syntax.scan import FUNCTIONS
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -62,12 +62,8 @@ def is_entry(work: Work) -> bool:
 
 
 def _reads_arguments(work: Work) -> bool:
-    guards = [node for node in work.scan.tree.body if is_main_guard(node)]
-    return any(
-        isinstance(inner, ast.Attribute) and inner.attr in ("parse_args", "parse_known_args")
-        for guard in guards
-        for inner in ast.walk(guard)
-    )
+    guards = (node for node in work.scan.tree.body if is_main_guard(node))
+    return any(getattr(inner, "attr", "") in ("parse_args", "parse_known_args") for inner in nodes_in(guards))
 
 
 def _uses_torch(work: Work, program: Program) -> bool:

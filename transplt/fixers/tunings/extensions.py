@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tunings.writer import switched_off, writer_for
-from transplt.syntax.asks import keyword_of, string_of
+from transplt.syntax.asks import keyword_of, nodes_in, string_of
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))
@@ -109,4 +109,4 @@ def _goes_on_without(handler: ast.ExceptHandler) -> bool:
     """True for a handler that takes an import which fails, and raises nothing itself."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     caught = handler.type is None or any(getattr(kind, "id", "") in _MISSING for kind in kinds)
-    return caught and not any(isinstance(each, ast.Raise) for item in handler.body for each in ast.walk(item))
+    return caught and not any(isinstance(each, ast.Raise) for each in nodes_in(handler.body))
