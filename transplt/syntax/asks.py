@@ -169,6 +169,11 @@ def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
+def argument_at(call: ast.Call, index: int, name: str) -> ast.expr | None:
+    """What a call is given at a place, or else by the name of the parameter there."""
+    return call.args[index] if len(call.args) > index else keyword_of(call, name)
+
+
 def shape(call: ast.Call) -> tuple[int, set[str], bool]:
     """How many positional arguments stand before any star, which keywords, and whether there is a star."""
     positional = 0

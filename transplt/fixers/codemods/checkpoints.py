@@ -17,7 +17,7 @@ from transplt.flow.entries import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import called_name, keyword_of, last_name, of_kind, string_of
+from transplt.syntax.asks import argument_at, called_name, hides_arguments, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
@@ -40,7 +40,10 @@ _FROM_ELSEWHERE = "torch.load without map_location: a file from elsewhere may ha
 @fixer.on(ast.Call, name="torch.load")
 def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
-    if b".load(" not in work.source.utf8 or _gives_a_place(work, call) or not call.args:
+    if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
+        return
+    place = argument_at(call, 1, "map_location")
+    if place is not None and not _is_none_on_a_device(work, place):
         return
     saved = (*work.project.saved, *saved_files(work.source.utf8))
     path = call.args[0]
@@ -92,15 +95,6 @@ def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
         return False
     callers = (enclosing_function(each) for each in work.scan.calls_by_last_name((function.name,)))
     return any(each is not None and _LOADER.search(each.name) for each in (function, *callers))
-
-
-def _gives_a_place(work: Work, call: ast.Call) -> bool:
-    """True for a load with a `map_location` that is not None where a device is there."""
-    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
-    if starred or any(word.arg is None for word in call.keywords):
-        return True
-    place = call.args[1] if len(call.args) > 1 else keyword_of(call, "map_location")
-    return place is not None and not _is_none_on_a_device(work, place)
 
 
 def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:

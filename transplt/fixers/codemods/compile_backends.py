@@ -21,7 +21,12 @@ fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), w
 
 @fixer.on(ast.Constant)
 def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
-    if node.value != "cudagraphs" or (full := _compiler(work, node)) is None or not work.take(node):
+    if node.value != "cudagraphs":
+        return
+    above = parent(node)
+    call = parent(above) if isinstance(above, ast.keyword) and above.arg == "backend" else above
+    full = work.names.qualified(call.func) if isinstance(call, ast.Call) else None
+    if full is None or full not in full_names("compiles") or not work.take(node):
         return
     if work.settings.torch_version in versions_of(">=2.6"):
         new = words_in_literal({"cudagraphs": "npugraphs"})
@@ -34,16 +39,6 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
             api=full,
             help="remove the backend, or use torch_npu for torch 2.6 or newer, which has 'npugraphs'",
         )
-
-
-def _compiler(work: Work, node: ast.Constant) -> str | None:
-    above = parent(node)
-    if isinstance(above, ast.keyword) and above.arg == "backend":
-        above = parent(above)
-    if not isinstance(above, ast.Call):
-        return None
-    full = work.names.qualified(above.func)
-    return full if full in full_names("compiles") else None
 
 
 @fixer.on(ast.Call, name=("torch.compile",))

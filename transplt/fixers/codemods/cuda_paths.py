@@ -130,7 +130,11 @@ def _question(edit: Edit) -> tuple[ast.expr, bool] | None:
         match parent(call):
             case ast.Compare(left=left, ops=[op, *_]) as compare if left is call:
                 return compare, not isinstance(op, (ast.Lt, ast.LtE, ast.Eq))
-        return (call, True) if _is_truth(call) else None
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if test is call:
+                return call, True
+            case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return call, True
+        return None
     if edit.api == "torch.Tensor.is_cuda":
         return node, True
     if not edit.api.startswith("device string"):
@@ -143,12 +147,3 @@ def _question(edit: Edit) -> tuple[ast.expr, bool] | None:
     if not isinstance(above, ast.Compare):
         return None
     return above, not any(isinstance(op, (ast.NotEq, ast.NotIn, ast.IsNot)) for op in above.ops)
-
-
-def _is_truth(node: ast.expr) -> bool:
-    match parent(node):
-        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-            return test is node
-        case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-            return True
-    return False

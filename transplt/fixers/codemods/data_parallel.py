@@ -129,7 +129,10 @@ def _reason_to_stay(work: Work, call: ast.Call) -> str:
     """Why the class cannot take its place, and what to do then; empty where it can."""
     if _gives_elsewhere(work, call):
         return "output_device is another card than the first: put what meets the output on the first card, and drop it"
-    saved = _saved_whole(work, call)
+    # the wrapper may be pickled as an object: its class would be looked for where it is loaded
+    saved_here = work.once(_names_saved)
+    names = _names_of(work, call) if saved_here else set[str]()
+    saved = next((saved for saved, parts in saved_here if not names.isdisjoint(parts)), None)
     if saved is None:
         return ""
     return (
@@ -162,15 +165,6 @@ def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
         case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
             return (ast.unparse(first),)
     return (f"{ast.unparse(cards)}[0]",)
-
-
-def _saved_whole(work: Work, call: ast.Call) -> ast.expr | None:
-    """Where the wrapper may be pickled as an object: its class would be looked for where it is loaded."""
-    saved_here = work.once(_names_saved)
-    if not saved_here:
-        return None
-    names = _names_of(work, call)
-    return next((saved for saved, parts in saved_here if not names.isdisjoint(parts)), None)
 
 
 def _names_saved(work: Work) -> list[tuple[ast.expr, set[str]]]:

@@ -72,8 +72,10 @@ def scaler_of_transformers(work: Work, tree: ast.Module) -> Finds:
         half = keyword_of(call, "fp16")
         if half is None or (isinstance(half, ast.Constant) and not half.value):
             continue
-        name = _arguments_of_a_trainer(work, call)
-        if name and _steps_fused(work, call):
+        package, name = (work.names.qualified(call.func) or "").partition(".")[0], last_name(call.func)
+        ending = {"transformers": "TrainingArguments", "trl": "Config"}.get(package)
+        of_a_trainer = ending and name.endswith(ending) and not work.defines_package(package)
+        if of_a_trainer and _steps_fused(work, call):
             certain = isinstance(half, ast.Constant)
             when = "" if certain else ", where fp16 is on"
             yield work.note(
@@ -84,13 +86,6 @@ def scaler_of_transformers(work: Work, tree: ast.Module) -> Finds:
                 api=name,
                 help='write optim="adamw_torch", or train with bf16=True, which scales nothing',
             )
-
-
-def _arguments_of_a_trainer(work: Work, call: ast.Call) -> str:
-    """The name of the arguments of a Trainer of transformers or trl that a call makes; empty for any other call."""
-    package, last = (work.names.qualified(call.func) or "").partition(".")[0], last_name(call.func)
-    ending = {"transformers": "TrainingArguments", "trl": "Config"}.get(package)
-    return last if ending and last.endswith(ending) and not work.defines_package(package) else ""
 
 
 def _steps_fused(work: Work, call: ast.Call) -> bool:

@@ -47,7 +47,11 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
                 yield from note_of(work, node, word, place.name.lstrip("."))
     strings = _strings(work, tree, imported)
     yield from _comparisons(work, strings)
-    yield from _keys(work, strings, imported)
+    for key, word in gpu_words().keys if strings else ():
+        if not key.imports or not imported.isdisjoint(key.imports):
+            for node in strings:
+                if node.value == key.key and _is_key(work, key, node):
+                    yield from note_of(work, node, word, key.key)
     yield from _commands(work, tree)
     for target in work.scan.stores:
         for store, word in gpu_words().stores:
@@ -55,9 +59,6 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
                 above = parent(target)
                 if isinstance(above, ast.Assign) and is_value(store.value, above.value):
                     yield from note_of(work, above, word, store.store)
-
-
-# --- names -----------------------------------------------------------------------------------------------------------
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -89,15 +90,6 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
             if not has_its_own(work.project, place.value, place.becomes) and work.take(node):
                 new = words_in_literal({place.value: place.becomes})
                 yield Edit(node, word.code, word.message, new, api=place.value, becomes=place.becomes)
-
-
-def _keys(work: Work, strings: list[ast.Constant], imported: set[str]) -> Finds:
-    for place, word in gpu_words().keys if strings else ():
-        if place.imports and imported.isdisjoint(place.imports):
-            continue
-        for node in strings:
-            if node.value == place.key and _is_key(work, place, node):
-                yield from note_of(work, node, word, place.key)
 
 
 def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:

@@ -18,7 +18,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import defaults_of, inner_nodes, keyword_of, last_name
+from transplt.syntax.asks import argument_at, defaults_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
@@ -35,7 +35,7 @@ _SAME_TYPE = names_of(TENSOR, "keeps_type")
 @fixer.on(ast.Call, name=(f"torch.distributed.{name}" for name in sorted(_REDUCTIONS)))
 def reduced(work: Work, call: ast.Call) -> Finds:
     """Report a float64 tensor on the device that goes into a reduction."""
-    given = call.args[0] if call.args else keyword_of(call, "tensor")
+    given = argument_at(call, 0, "tensor")
     value = _value(work, given)
     typed = _double(work, value) if value is not None else None
     last, limit = last_name(call.func), limit_text(_LIMIT)

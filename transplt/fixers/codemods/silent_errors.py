@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
-from transplt.syntax.asks import by_place, ends, hides_arguments, inner_nodes, keyword_of, of_kind, string_of
+from transplt.syntax.asks import (
+    argument_at,
+    by_place,
+    ends,
+    hides_arguments,
+    inner_nodes,
+    keyword_of,
+    of_kind,
+    string_of,
+)
 from transplt.syntax.scan import chain, parent
 
 #: A text of each operator that is told of: of those of Triton the name of the package.
@@ -89,7 +99,7 @@ def _result_used(work: Work, call: ast.Call) -> bool:
 
 def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     """The tile is read behind `tl.dot`, or in the next round of a loop, before it is set anew."""
-    tile = call.args[0] if call.args else keyword_of(call, "input")
+    tile = argument_at(call, 0, "input")
     function = _kernel(call)
     if not isinstance(tile, ast.Name) or function is None:
         return False
@@ -98,10 +108,9 @@ def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     later = [node for node in uses if (node.lineno, node.col_offset) >= ends(call)]
     if later and not stored and isinstance(later[0].ctx, ast.Load):
         return True
-    loop = _loop(call, function)
-    if loop is None:
-        return False
-    return not any(isinstance(node.ctx, ast.Store) and loop in chain(node) for node in uses)
+    inside = takewhile(lambda each: each is not function, chain(call))
+    loop = next((each for each in inside if isinstance(each, (ast.For, ast.While))), None)
+    return loop is not None and not any(isinstance(node.ctx, ast.Store) and loop in chain(node) for node in uses)
 
 
 def _load_after_store(work: Work, call: ast.Call) -> bool:
@@ -185,15 +194,6 @@ def _text(_work: Work, node: ast.expr) -> str:
     return ast.dump(node)
 
 
-def _loop(node: ast.AST, function: ast.FunctionDef) -> ast.For | ast.While | None:
-    """The innermost loop of the function around a node."""
-    while node is not function:
-        node = parent(node)
-        if isinstance(node, (ast.For, ast.While)):
-            return node
-    return None
-
-
 def _calls(work: Work, function: ast.FunctionDef, name: str) -> list[ast.Call]:
     return work.once(_by_kernel, frozenset({name})).get(function, [])
 
@@ -206,7 +206,7 @@ def _by_kernel(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None
 
 
 def _address(call: ast.Call) -> ast.expr | None:
-    return call.args[0] if call.args else keyword_of(call, "pointer")
+    return argument_at(call, 0, "pointer")
 
 
 def _target(call: ast.Call) -> str:

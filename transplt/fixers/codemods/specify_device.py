@@ -19,7 +19,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.marks import DEVICE
 from transplt.flow.reached import places
-from transplt.syntax.asks import is_main_guard, keyword_of, of_kind
+from transplt.syntax.asks import argument_at, is_main_guard, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.transform import New, refusing
 
@@ -119,7 +119,7 @@ def _fixed(work: Work, call: ast.Call) -> list[ast.Constant]:
         return []
     position = 0
     if full == "torch.device":
-        kind = call.args[0] if call.args else keyword_of(call, "type")
+        kind = argument_at(call, 0, "type")
         if not isinstance(kind, ast.Constant) or kind.value != "cuda":
             return []
         position = 1

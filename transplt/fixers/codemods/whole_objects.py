@@ -24,7 +24,7 @@ from transplt.flow.saved_files import may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import by_place, call_of, called_name, keyword_of, last_name, of_kind, plain_name
+from transplt.syntax.asks import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
@@ -50,7 +50,7 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         numpy = NumpyValues(program_of([work.file], work.project))
     said: set[int] = set()
     for call in calls.values():
-        saved = call.args[0] if call.args else keyword_of(call, "obj")
+        saved = argument_at(call, 0, "obj")
         if saved is not None and _may_be_loaded(work, call):
             yield from _refused_parts(work, list(parts_saved(work, saved)), numpy, said)
 
@@ -88,7 +88,7 @@ def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
 
 def _may_be_loaded(work: Work, call: ast.Call) -> bool:
     """False for a file of which all that the project loads has another name."""
-    path = call.args[1] if len(call.args) > 1 else keyword_of(call, "f")
+    path = argument_at(call, 1, "f")
     if path is None or work.names.qualified(call.func) != "torch.save":
         return True
     text = work.source.utf8
@@ -102,7 +102,7 @@ def _is_random_state(work: Work, value: ast.expr) -> bool:
 def saved_objects(work: Work) -> Iterator[ast.expr]:
     """What a file pickles: the first argument of torch.save and its wrappers, of pickle.dump and its relatives."""
     for call in (*_saves(work), *work.calls_by_name(_PICKLES)):
-        saved = call.args[0] if call.args else keyword_of(call, "obj")
+        saved = argument_at(call, 0, "obj")
         if saved is not None:
             yield saved
 
