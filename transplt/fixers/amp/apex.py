@@ -162,7 +162,7 @@ def _amp(writer: Writer) -> str:
 
 def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     place, settings = apex.place, writer.work.settings
-    optimizers = _listed(place.optimizers)
+    optimizers = _list_text(place.optimizers)
     given = [_models(writer, place), optimizers]
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
     level = f'"{apex.level}"'
@@ -185,7 +185,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         given.append(f"combine_ddp={combined_when(writer, place)}")
     if apex.losses > 1:
         given.append(f"num_losses={apex.losses}")
-    targets, end = (optimizers, ")[1]") if place.alone else (f"{_listed(place.models)}, {optimizers}", ")")
+    targets, end = (optimizers, ")[1]") if place.alone else (f"{_list_text(place.models)}, {optimizers}", ")")
     lines = [f"{targets} = {amp}.initialize({', '.join(given)}{end}"]
     if len(indent_of(place.file.source, place.after)) + len(lines[0]) > 119:
         lines = [f"{targets} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
@@ -259,10 +259,10 @@ def _models(writer: Writer, place: Initialization) -> str:
         texts.append(inner if text in place.inside else text)
     if place.perhaps:
         return f"[each for each in ({', '.join(texts)}{',' * (len(texts) == 1)}) if each is not None]"
-    return _listed(texts)
+    return _list_text(texts)
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _list_text(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

@@ -75,40 +75,37 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             _check_call(program, file, call, place)
             _check_whole(program, file, call, place)
     if level == "O1":
-        bodies = [file.scan.tree.body, *(function.body for function in file.scan.functions)]
-        product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
-        if product is not None:
-            raise Refused(file, product, GRAM, "leave this training in float32")
+        for body in (file.scan.tree.body, *(function.body for function in file.scan.functions)):
+            if (product := gram_matrix(file, body)) is not None:
+                raise Refused(file, product, GRAM, "leave this training in float32")
     if (hook := limiting_hook(file)) is not None:
         raise Refused(
             file, hook, "a hook limits gradients while they are scaled",
             "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
         )  # fmt: skip
-    for node in by_place(file.scan.attributes.get("grad", ())) if level == "O1" else ():
-        if isinstance(node.ctx, ast.Load) and _of_no_optimizer(file, node) and not zeroes(node):
-            raise Refused(
-                file, node, f"gradients of {text_of(file, node.value)} stay scaled, since no optimizer has them",
-                "divide them by the loss scale before they are used, or leave this training in float32",
-            )  # fmt: skip
-    if level == "O2":
-        for node in by_place(file.scan.attributes.get("grad", ())):
-            above = parent(node)
-            asked = (
-                isinstance(above, ast.Compare)
-                or zeroes(node)
-                or any(defines_optimizer(program, at) for at in of_kind(ast.ClassDef, chain(node)))
-            )
-            if isinstance(node.ctx, ast.Load) and not asked:
-                raise Refused(
-                    file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
-                    "read those of amp.master_params(optimizer)",
-                )  # fmt: skip
+    for node in by_place(file.scan.attributes.get("grad", ())):
+        if isinstance(node.ctx, ast.Load) and not zeroes(node):
+            _check_gradient(program, file, node, level)
+
+
+def _check_gradient(program: Program, file: File, node: ast.Attribute, level: str) -> None:
+    """What reads a gradient reads it as the optimizer gets it."""
+    if level == "O1" and _of_no_optimizer(file, node):
+        raise Refused(
+            file, node, f"gradients of {text_of(file, node.value)} stay scaled, since no optimizer has them",
+            "divide them by the loss scale before they are used, or leave this training in float32",
+        )  # fmt: skip
+    in_optimizer = any(defines_optimizer(program, at) for at in of_kind(ast.ClassDef, chain(node)))
+    if level == "O2" and not isinstance(parent(node), ast.Compare) and not in_optimizer:
+        raise Refused(
+            file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
+            "read those of amp.master_params(optimizer)",
+        )  # fmt: skip
 
 
 def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
     """True for `x.grad` of a variable of which the function asks for gradients, but for its sign and for its being."""
-    name = node.value.id if isinstance(node.value, ast.Name) else ""
-    above = parent(node)
+    name, above = plain_name(node.value), parent(node)
     while isinstance(above, ast.Attribute):
         if above.attr in ("sign", "sign_"):
             return False
@@ -203,11 +200,10 @@ def early(program: Program, file: File, node: ast.expr, place: Initialization, d
 
 def _check_call(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
     """O2 casts what goes into the model itself: its methods and parts get float32 and hold float16."""
-    func = call.func
+    func, inside = call.func, False
     if not isinstance(func, ast.Attribute) or func.attr in _HOUSEKEEPING:
         return
     base: ast.expr = func.value
-    inside = False
     if any(attribute_of(node) in ("grad", "data") for node in ast.walk(func)):
         return
     while isinstance(base, ast.Attribute) and program.slot(file, base) not in place.held:

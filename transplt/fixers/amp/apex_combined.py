@@ -32,7 +32,12 @@ _LEFT_OUT = "apex combines the gradients of the ranks: no DistributedDataParalle
 def combine_refused(apex: Apex, settings: Settings) -> Problem | None:
     """Why apex cannot combine the gradients of this program; None when it can."""
     place = apex.place
-    wrappers = _wrappers(apex)
+    wrappers = [
+        (file, call)
+        for file in apex.program.files
+        for call in by_place(file.scan.calls)
+        if (file.names.qualified(call.func) or "").endswith((".DistributedDataParallel", ".DataParallel"))
+    ]
     if (problem := _not_left_out(apex, wrappers)) is not None:
         return problem
     if wrappers and (problem := _not_alike(apex, wrappers, settings)) is not None:
@@ -48,16 +53,6 @@ def combine_refused(apex: Apex, settings: Settings) -> Problem | None:
             "make it distributed first, or leave --combine-ddp out",
         )  # fmt: skip
     return None
-
-
-def _wrappers(apex: Apex) -> list[tuple[File, ast.Call]]:
-    """DistributedDataParallel and DataParallel in the whole program."""
-    return [
-        (file, call)
-        for file in apex.program.files
-        for call in by_place(file.scan.calls)
-        if (file.names.qualified(call.func) or "").endswith((".DistributedDataParallel", ".DataParallel"))
-    ]
 
 
 def _not_left_out(apex: Apex, wrappers: list[tuple[File, ast.Call]]) -> Problem | None:

@@ -30,6 +30,13 @@ def float_of_its_own(program: Program, models: Iterable[Variable]) -> tuple[File
     return None
 
 
+def _gives_a_type(name: str, call: ast.Call) -> bool:
+    """True for `.to(x)`, `.to(x.dtype)`, `.to(device, dtype)` and `.type(x.dtype)`, not for `.to(device)`."""
+    texts = [ast.unparse(item) for item in arguments_of(call)]
+    to_type = len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts)
+    return name == "type" or (name == "to" and to_type)
+
+
 def _makes_float(file: File, call: ast.Call) -> bool:
     full = file.names.qualified(call.func) or ""
     if full not in _TYPES and (full not in _MADE or any(keyword.arg == "dtype" for keyword in call.keywords)):
@@ -43,12 +50,7 @@ def _makes_float(file: File, call: ast.Call) -> bool:
             return False
         if isinstance(above, ast.Attribute):
             used = parent(above)
-            texts = [ast.unparse(item) for item in arguments_of(used)] if isinstance(used, ast.Call) else []
-            # `.to(x)`, `.to(x.dtype)` and `.to(device, dtype)`, not `.to(device)`
-            typed = len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts)
-            if above.attr in _RETYPES or (isinstance(used, ast.Call) and above.attr == "type"):
-                return False
-            if above.attr == "to" and typed:
+            if above.attr in _RETYPES or (isinstance(used, ast.Call) and _gives_a_type(above.attr, used)):
                 return False
             at = used
         elif called_name(above) == "Variable":

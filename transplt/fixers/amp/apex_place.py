@@ -341,13 +341,14 @@ def _spread(program: Program, held: dict[Variable, Variable], origin: Variable) 
                 continue
             for value in values:
                 node: ast.expr = value.node
-                while isinstance(node, ast.Call):  # model.to(device), DistributedDataParallel(model)
-                    if isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
-                        node = node.func.value
-                    elif node.args and value.file.names.qualified(node.func) in WRAPPERS:
-                        node = node.args[0]
-                    else:
-                        break
+                while True:
+                    match node:
+                        case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in MOVES:
+                            node = inner  # model.to(device)
+                        case ast.Call(func=func, args=[inner, *_]) if value.file.names.qualified(func) in WRAPPERS:
+                            node = inner  # DistributedDataParallel(model)
+                        case _:
+                            break
                 if value.index is not None or not isinstance(node, (ast.Name, ast.Attribute)):
                     continue
                 if held.get(program.slot(value.file, node) or ("", "", "")) == origin:

@@ -25,7 +25,7 @@ from transplt.program.program import File, Function, Program, Variable, enclosin
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes, is_backward_pass
 from transplt.program.thawed import made_late, thawed_late
-from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
+from transplt.syntax.asks import argument_at, begins, class_of_method, ends
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 CLIPS = frozenset(
@@ -116,25 +116,8 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
             at, made, "the forward pass makes a float32 tensor here, which meets weights of float16 with O2",
             "give it the dtype of what comes in (dtype=x.dtype)",
         )  # fmt: skip
-    for file, call in passes:
-        check_lines(file, statement(call))
-    for node in (place.after, *place.moved):
-        check_lines(place.file, node)
-    written = [*passes, (place.file, place.after)]
-    for each in program.files:  # none reads an amp of its own, without an import, where something is written
-        scopes = [enclosing_function(node) or each.scan.tree for at, node in written if at is each]
-        if (read := unbound_for(each, scopes)) is not None:
-            raise Refused(each, read, *said_of(read))
-    for at, freed in thawed_late(program):
-        if not early(program, at, freed, place):
-            why = "parameters are freed here while the program trains, and apex unscales those that it began with"
-            do = "free them before amp.initialize, or start a training of its own with them"
-            raise Refused(at, freed, why, do)
-    for at, part in made_late(program):
-        if not early(program, at, part, place):
-            why = "a part of the model is made here while the program trains, and apex knows those that it began with"
-            do = "make it before amp.initialize, or start a training of its own with it"
-            raise Refused(at, part, why, do)
+    _check_written(program, passes, place)
+    _check_late(program, place)
     apex.floats = read_float32(program, level)
     for file in program.files:
         check_file(program, file, place, level)
@@ -145,6 +128,33 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
     _clips(apex, passes, level)
     return apex
+
+
+def _check_written(program: Program, passes: list[tuple[File, ast.Call]], place: Initialization) -> None:
+    """Something can be written where it has to stand, and no file reads an amp of its own there, without an import."""
+    for file, call in passes:
+        check_lines(file, statement(call))
+    for node in (place.after, *place.moved):
+        check_lines(place.file, node)
+    written = [*passes, (place.file, place.after)]
+    for each in program.files:
+        scopes = [enclosing_function(node) or each.scan.tree for at, node in written if at is each]
+        if (read := unbound_for(each, scopes)) is not None:
+            raise Refused(each, read, *said_of(read))
+
+
+def _check_late(program: Program, place: Initialization) -> None:
+    """The model that trains is the one that amp.initialize is given."""
+    for at, freed in thawed_late(program):
+        if not early(program, at, freed, place):
+            why = "parameters are freed here while the program trains, and apex unscales those that it began with"
+            do = "free them before amp.initialize, or start a training of its own with them"
+            raise Refused(at, freed, why, do)
+    for at, part in made_late(program):
+        if not early(program, at, part, place):
+            why = "a part of the model is made here while the program trains, and apex knows those that it began with"
+            do = "make it before amp.initialize, or start a training of its own with it"
+            raise Refused(at, part, why, do)
 
 
 def _shared(program: Program, place: Initialization, optimizers: list[Variable]) -> ast.Call | None:
@@ -285,7 +295,7 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
         for call in file.scan.calls:
             if (file.names.qualified(call.func) or "") not in CLIPS:
                 continue
-            given = call.args[0] if call.args else keyword_of(call, "parameters")
+            given = argument_at(call, 0, "parameters")
             optimizer = _optimizer_of(program, file, given, call, place, level)
             if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
                 apex.clips.append(Clip(file, call, given, optimizer))
@@ -315,11 +325,13 @@ def _optimizer_of(
 
     With `behind` that of one that has taken its step above it.
     """
-    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
-        return ""
-    base: ast.expr = given.func.value
-    if isinstance(base, ast.Attribute) and base.attr == "module":
-        base = base.value
+    match given:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=base, attr="module"), attr="parameters")):
+            pass
+        case ast.Call(func=ast.Attribute(value=base, attr="parameters")):
+            pass
+        case _:
+            return ""
     slot = program.slot(file, base)
     model = place.held.get(slot) if slot is not None else None
     owner = [origin for origin, models in place.updates.items() if model is not None and models == {model}]
@@ -333,6 +345,9 @@ def _optimizer_of(
 
 def _trains_all(program: Program, optimizer: Variable) -> bool:
     """True for `SGD(model.parameters(), ...)`: an optimizer that may have a part of them clips fewer gradients."""
-    made = [value.node for value in program.values.get(optimizer, ()) if not isinstance(value.node, ast.Constant)]
-    first = [node.args[0] if isinstance(node, ast.Call) and node.args else None for node in made]
-    return all(isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parameters" for node in first)
+    for value in program.values.get(optimizer, ()):
+        match value.node:
+            case ast.Constant() | ast.Call(args=[ast.Call(func=ast.Attribute(attr="parameters")), *_]):
+                continue
+        return False
+    return True

@@ -7,6 +7,7 @@ apex.normalization.FusedLayerNorm by torch.nn.LayerNorm. NpuFused optimizers ste
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from transplt.edits.unused import drop_unused
 from transplt.edits.writer import Writer
@@ -63,6 +64,11 @@ def _withdraw_replaced(writer: Writer, done: list[ast.expr]) -> None:
     work.withdraw_notes(lambda note: note.code == "NPU510" and note.api in names - kept)
 
 
+def _is_neutral(keyword: str | None, constants: Mapping[str | None, object]) -> bool:
+    """True for an option that changes nothing with the value that it is given."""
+    return keyword in _NEUTRAL and keyword in constants and constants[keyword] is _NEUTRAL[keyword]
+
+
 def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) -> None:
     if name in _DIFFERENT:
         do = "take NpuFusedAdamW or NpuFusedLamb of apex.optimizers, and look at the learning curve"
@@ -72,16 +78,10 @@ def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) 
         return
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     starred = None in given or any(isinstance(item, ast.Starred) for item in call.args)
-    mode = given.get("adam_w_mode")
-    plain = isinstance(mode, ast.Constant) and mode.value is False
-    neutral = [
-        keyword
-        for keyword, value in given.items()
-        if keyword in _NEUTRAL and isinstance(value, ast.Constant) and value.value is _NEUTRAL[keyword]
-    ]
-    dropped = [keyword for keyword in given if keyword == "set_grad_none" or keyword in neutral]
-    if mode is not None and isinstance(mode, ast.Constant):
-        dropped.append("adam_w_mode")
+    constants = {keyword: value.value for keyword, value in given.items() if isinstance(value, ast.Constant)}
+    plain = constants.get("adam_w_mode") is False
+    dropped = [keyword for keyword in given if keyword == "set_grad_none" or _is_neutral(keyword, constants)]
+    dropped += ["adam_w_mode"] if "adam_w_mode" in constants else []
     others = sorted(str(keyword) for keyword in set(given) - _SHARED[name] - set(dropped))
     if starred or others or len(call.args) > (2 if name == "FusedAdam" else 6):
         why = f"has no {', '.join(others)}" if others and not starred else "may not take the same arguments"

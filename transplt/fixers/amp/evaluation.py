@@ -51,17 +51,17 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
         taken |= {id(at) for item in region for at in ast.walk(item)}
         if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
-        run = (each for item in region for each in in_functions(unit.program, unit.file, item))
-        if (
-            spelling.enabled(stmt) is None
-            or any(is_float_only(unit.program, *each) for each in run)
-            or not _harmless(unit, call, region)
-        ):
+        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, call, region):
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
         written.append(region)
     return written
+
+
+def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
+    run = (each for item in region for each in in_functions(unit.program, unit.file, item))
+    return any(is_float_only(unit.program, *each) for each in run)
 
 
 def _region(stmt: ast.stmt) -> list[ast.stmt]:
@@ -93,17 +93,9 @@ def _harmless(unit: Unit, call: ast.Call, region: list[ast.stmt]) -> bool:
     inside = {id(at) for item in region for at in ast.walk(item)}
     function = enclosing_function(first)
     scope: ast.AST = function if function is not None else unit.file.scan.tree
-    for at in own_nodes(scope):
-        if (
-            isinstance(at, ast.Name)
-            and isinstance(at.ctx, ast.Load)
-            and at.id in outputs
-            and id(at) not in inside
-            and begins(at) >= ends(first)
-            and not _harmless_use(at)
-        ):
-            return False
-    return all(not name.startswith("self.") for name in outputs)
+    outside = (at for at in of_kind(ast.Name, own_nodes(scope)) if at.id in outputs and id(at) not in inside)
+    later = (at for at in outside if isinstance(at.ctx, ast.Load) and begins(at) >= ends(first))
+    return all(map(_harmless_use, later)) and all(not name.startswith("self.") for name in outputs)
 
 
 def _compared(call: ast.Call, stmt: ast.stmt) -> bool:

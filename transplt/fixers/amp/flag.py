@@ -15,7 +15,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached import reached_functions
-from transplt.syntax.asks import begins, block_of, last_name, of_kind
+from transplt.syntax.asks import attribute_of, begins, block_of, last_name, of_kind
 from transplt.syntax.scan import statement
 
 #: The option that goes into the script, and the attribute that holds its value.
@@ -48,29 +48,23 @@ def find_flag(program: Program) -> Flag | NoFlag:
     made = [(file, call) for file, call in calls if file.names.qualified(call.func) in PARSERS]
     if not made:
         return NoFlag("the script has no argparse.ArgumentParser")
-    for file in program.files:
-        for call in file.scan.calls:
-            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            if attribute == "add_argument" and (taken := _taken(call)):
-                return NoFlag(f"the script has an option {taken} already", file, call)
-            if attribute == "add_subparsers":
-                return NoFlag("the script's parser has subcommands", file, call)
+    for file, call in calls:
+        method = attribute_of(call.func)
+        if method == "add_argument" and (taken := _option_in_the_way(call)):
+            return NoFlag(f"the script has an option {taken} already", file, call)
+        if method == "add_subparsers":
+            return NoFlag("the script's parser has subcommands", file, call)
     if len(made) > 1:
         return NoFlag("the script has several parsers", *made[1])
-    parses = [
-        (file, call)
-        for file in program.files
-        for call in file.scan.calls
-        if isinstance(call.func, ast.Attribute) and reads_options(program, file, call)
-    ]
+    parses = [(file, call) for file, call in calls if attribute_of(call.func) and reads_options(program, file, call)]
     if len(parses) != 1:
         why = "nothing parses its options" if not parses else "its options are parsed in several places"
         return NoFlag(f"the script has a parser, but {why}", *made[0])
     file, call = parses[0]
-    assert isinstance(call.func, ast.Attribute)
-    if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
-        return NoFlag("the parser has no name", file, call)
-    return _place(program, file, call, call.func.value)
+    match call.func:
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as parser):
+            return _place(program, file, call, parser)
+    return NoFlag("the parser has no name", file, call)
 
 
 def level_is_an_option(project: ProjectFacts, file: File) -> bool:
@@ -130,7 +124,7 @@ def _options_in(
     ]
 
 
-def _taken(call: ast.Call) -> str:
+def _option_in_the_way(call: ast.Call) -> str:
     """The option of an `add_argument` that stands in the way of `--amp`: its own, or one that it may shorten."""
     for argument in call.args:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):

@@ -112,11 +112,11 @@ def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
 
 
 def _number(node: ast.expr | None) -> float | None:
-    sign = 1
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        sign, node = -1, node.operand
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-        return sign * float(node.value)
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return None if isinstance(value, bool) else -float(value)
+        case ast.Constant(value=int() | float() as value):
+            return None if isinstance(value, bool) else float(value)
     return None
 
 

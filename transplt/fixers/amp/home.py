@@ -16,7 +16,9 @@ from transplt.syntax.asks import (
     by_place,
     call_of,
     class_of_method,
+    hides_arguments,
     inner_nodes,
+    last_name,
     plain_name,
     variable,
 )
@@ -54,7 +56,7 @@ def find_home(program: Program, file: File, optimizers: list[ast.expr], uses: Se
         not isinstance(_source(node), (ast.Name, ast.Subscript)) for node in optimizers
     ):
         return "what holds the optimizer cannot be seen"
-    found = _beside(program, file, [_source(node) for node in optimizers], [*optimizers, *uses], 0)
+    found = _home_beside(program, file, [_source(node) for node in optimizers], [*optimizers, *uses], 0)
     if found is None or (found.takes and _passed_around(program, file, found)):
         return _in_module(file, function)
     return found
@@ -117,7 +119,7 @@ def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set
     return False
 
 
-def _beside(
+def _home_beside(
     program: Program, file: File, optimizers: list[ast.expr], uses: Sequence[ast.AST], depth: int
 ) -> Home | None:
     """The home in the scope that binds the optimizers, through the callers when they are parameters."""
@@ -140,10 +142,10 @@ def _beside(
         return _through_callers(program, file, function, parameters, depth) if isinstance(function, FUNCTIONS) else None
     if kinds != {"assign"}:
         return None
-    return _behind(file, found[0][0].node, [every for _, every in found], uses)
+    return _home_behind(file, found[0][0].node, [every for _, every in found], uses)
 
 
-def _behind(file: File, scope: ast.AST, bindings: list[list[Binding]], uses: Sequence[ast.AST]) -> Home | None:
+def _home_behind(file: File, scope: ast.AST, bindings: list[list[Binding]], uses: Sequence[ast.AST]) -> Home | None:
     made = [[binding.node for binding in every] for every in bindings]
     nodes = [node for every in made for node in every]
     if any(isinstance(parent(node), (ast.For, ast.AsyncFor, ast.comprehension)) for node in nodes):
@@ -159,6 +161,17 @@ def _behind(file: File, scope: ast.AST, bindings: list[list[Binding]], uses: Seq
         if enclosing_function(use) is function and around and loops_around(use) and around[0] is loops_around(use)[0]:
             return None  # a new optimizer for each step
     return Home("local", (last,))
+
+
+def _takes_another(program: Program, file: File, function: Function, last: ast.arg) -> bool:
+    """True where a parameter can be put behind another one, and the file alone calls the function."""
+    if function.decorator_list or not isinstance(parent(function), ast.Module):
+        return False
+    if f"{file.module}.{function.name}" in program.project.used_names or last in function.args.kwonlyargs:
+        return False
+    every = [*function.args.posonlyargs, *function.args.args]
+    # what follows a parameter with a default has to have one
+    return every.index(last) < len(every) - len(function.args.defaults)
 
 
 def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) -> ast.stmt | None:
@@ -200,7 +213,7 @@ def _may_train(file: File, statements: list[ast.stmt], elsewhere: bool) -> bool:
     """True for statements that may run code `elsewhere`: a function of the file."""
     names = {function.name for function in file.scan.functions} if elsewhere else set()
     return any(
-        isinstance(at, (ast.Name, ast.Attribute)) and (at.id if isinstance(at, ast.Name) else at.attr) in names
+        last_name(at) in names
         for item in statements
         if not isinstance(item, (*FUNCTIONS, ast.ClassDef))
         for at in ast.walk(item)
@@ -212,13 +225,8 @@ def _through_callers(
 ) -> Home | None:
     """The homes in all callers of a function of the file; None when others may call it."""
     last = max(parameters, key=lambda arg: (arg.lineno, arg.col_offset))
-    if depth > 2 or function.decorator_list or not isinstance(parent(function), ast.Module):
+    if depth > 2 or not _takes_another(program, file, function, last):
         return None
-    if f"{file.module}.{function.name}" in program.project.used_names or last in function.args.kwonlyargs:
-        return None
-    every = [*function.args.posonlyargs, *function.args.args]
-    if every.index(last) >= len(every) - len(function.args.defaults):
-        return None  # what follows a parameter with a default has to have one
     uses = [node for node in file.scan.names.get(function.name, ()) if program.named(file, node) is function]
     homes: list[Home] = []
     hands: list[tuple[ast.Call, ast.expr]] = []
@@ -226,14 +234,14 @@ def _through_callers(
         call = call_of(use)
         if call is None:
             return None
-        if any(isinstance(item, ast.Starred) for item in call.args) or any(not item.arg for item in call.keywords):
+        if hides_arguments(call):
             return None
         given = dict(program.arguments(call, function))
         arguments = [given.get(arg.arg) for arg in parameters]
         if not all(isinstance(item, ast.Name) for item in arguments):
             return None
         handed = [item for item in arguments if item is not None]
-        home = _beside(program, file, handed, [call], depth + 1)
+        home = _home_beside(program, file, handed, [call], depth + 1)
         if home is None:
             return None
         homes.append(home)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.edits.edit import Finds
@@ -140,16 +140,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
                 "binary_cross_entropy_with_logits, then run transplt again",
             )
         )
-    lines = [item for region in unit.regions for item in (region[0], region[-1])]
-    lines += [statement(item.call) for item in unit.backwards]
-    if spelling.scales:
-        lines += [
-            *(item for part in unit.parts for item in (*part.updates, *part.exits)),
-            *(read.before for read in unit.reads),
-            *(item for part in unit.parts if part.home for item in part.home.after),
-        ]
-        lines += [statement(step.call) for step in unit.steps]
-    crowded = next((item for item in lines if not writer.fits(item)), None)
+    crowded = next((item for item in _statements_touched(spelling, unit) if not writer.fits(item)), None)
     if crowded is not None:
         do = "put each statement on its own line and run transplt again"
         found.append(Problem(crowded, "the statements of this line cannot be split", do))
@@ -164,6 +155,17 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
     return found
+
+
+def _statements_touched(spelling: Spelling, unit: Unit) -> Iterator[ast.stmt]:
+    """The statements around and beside which something is written."""
+    yield from (item for region in unit.regions for item in (region[0], region[-1]))
+    yield from (statement(item.call) for item in unit.backwards)
+    if spelling.scales:
+        yield from (item for part in unit.parts for item in (*part.updates, *part.exits))
+        yield from (read.before for read in unit.reads)
+        yield from (item for part in unit.parts if part.home for item in part.home.after)
+        yield from (statement(step.call) for step in unit.steps)
 
 
 def _fused(spelling: Spelling, unit: Unit) -> list[tuple[File, ast.Call]]:

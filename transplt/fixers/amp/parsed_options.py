@@ -142,19 +142,18 @@ def _holds(program: Program, slot: Variable, seen: set[Variable]) -> bool:
 def _options(program: Program, value: ProgramValue, seen: set[Variable]) -> bool:
     """True when a value is the parsed options."""
     file, node = value.file, value.node
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and reads_options(program, file, node):
-            return value.index == (None if node.func.attr == "parse_args" else 0)
-        callee = program.callee(file, node)
-        if not isinstance(callee, FUNCTIONS):
-            return False
-        returned = list(program.returns(callee))
-        return bool(returned) and all(
-            _returned(program, ProgramValue(program.owner[callee], item, value.index), seen) for item in returned
-        )
-    if isinstance(node, (ast.Name, ast.Attribute)) and value.index is None:
-        slot = program.slot(file, node)
-        return slot is not None and _holds(program, slot, seen)
+    match node:
+        case ast.Call(func=ast.Attribute(attr=method)) if reads_options(program, file, node):
+            return value.index == (None if method == "parse_args" else 0)
+        case ast.Call():
+            callee = program.callee(file, node)
+            if not isinstance(callee, FUNCTIONS):
+                return False
+            returned = [ProgramValue(program.owner[callee], item, value.index) for item in program.returns(callee)]
+            return bool(returned) and all(_returned(program, each, seen) for each in returned)
+        case ast.Name() | ast.Attribute() if value.index is None:
+            slot = program.slot(file, node)
+            return slot is not None and _holds(program, slot, seen)
     return False
 
 

@@ -63,7 +63,7 @@ def parts_of(
         return whole
     index = 0
     while index < len(groups) and len(groups) > 1:
-        met = _met(program, file, groups, index)
+        met = _groups_met(program, file, groups, index)
         if met:
             # Gradients of these meet: one scale for all of them.
             runs = [run for at, every in enumerate(groups) if at == index or at in met for run in every]
@@ -79,15 +79,19 @@ def parts_of(
         for runs in groups
     ]  # fmt: skip
     parts.sort(key=lambda part: begins(part.first))
+    _mark(parts)
+    return parts
+
+
+def _mark(parts: list[Part]) -> None:
+    """`g` of `optimizer_G` and of `self.g_opt`: what sets an optimizer apart from others; `0` for a plain one."""
     for part in parts:
-        # `g` of `optimizer_G` and of `self.g_opt`: what sets an optimizer apart from others; `0` for a plain one
         texts = sorted(part.texts)
         rest = _OPTIMIZER.sub("", texts[0].rpartition(".")[2]).strip("_").lower() if len(texts) == 1 else ""
         part.mark = rest if rest.isidentifier() and rest.isascii() else "0"
     if len({part.mark for part in parts}) < len(parts):
         for index, part in enumerate(parts, 1):
             part.mark = str(index)
-    return parts
 
 
 _Run = tuple[list[ast.Call], list[OptimizerStep]]
@@ -129,7 +133,7 @@ def _texts(file: File, steps: Sequence[OptimizerStep]) -> set[str]:
     return {text_of(file, step.optimizer) for step in steps}
 
 
-def _met(program: Program, file: File, groups: list[list[_Run]], index: int) -> set[int]:
+def _groups_met(program: Program, file: File, groups: list[list[_Run]], index: int) -> set[int]:
     """The other groups whose gradients may be left in a parameter of one when its backward passes begin."""
     steps = [step for _, taken in groups[index] for step in taken]
     found: set[int] = set()

@@ -140,11 +140,14 @@ def _factors(file: File, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 def _transposed(node: ast.expr) -> str:
     """The text of `f` in `f.t()`, `f.transpose(1, 2)`, `f.T`."""
-    if isinstance(node, ast.Call) and last_name(node.func) in ("t", "transpose", "permute", "contiguous"):
-        func = node.func
-        inner = func.value if isinstance(func, ast.Attribute) else None
-        return (_transposed(inner) if last_name(func) == "contiguous" else ast.unparse(inner)) if inner else ""
-    return ast.unparse(node.value) if isinstance(node, ast.Attribute) and node.attr in ("T", "mT") else ""
+    match node:
+        case ast.Attribute(value=inner, attr="T" | "mT"):
+            return ast.unparse(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="t" | "transpose" | "permute")):
+            return ast.unparse(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="contiguous")):
+            return _transposed(inner)
+    return ""
 
 
 def _over_places(node: ast.expr) -> bool:
@@ -188,8 +191,5 @@ def _near_zero(call: ast.Call) -> bool:
 
 
 def _squares(node: ast.expr) -> bool:
-    return any(
-        (isinstance(at, ast.BinOp) and isinstance(at.op, ast.Pow))
-        or called_name(at) in ("pow", "square")
-        for at in ast.walk(node)
-    )
+    called = any(called_name(at) in ("pow", "square") for at in ast.walk(node))
+    return called or any(isinstance(at, ast.Pow) for at in ast.walk(node))

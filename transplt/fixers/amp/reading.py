@@ -99,23 +99,28 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
         return False
     if isinstance(func, (ast.Name, ast.Attribute)) and _is_tensor_type(program, file, func):
         return False
-    if isinstance(func, ast.Name):
-        found = file.names.lookup(func.id, file.scan.scope_of(func))
-        kinds = {item.kind for item in found[1]} if found is not None else set()
-        return bool(kinds & {"assign", "param"}) or ("import" in kinds and func.id in known)
-    if isinstance(func, ast.Attribute):
-        if plain_name(func.value) in known and last not in _HOUSEKEEPING:
-            return True
-        if file.names.qualified(func) is not None:
-            return False
-        if plain_name(func.value) == "self":
-            return last not in _HOUSEKEEPING
-        # what a method of a class with a `forward` is called on cannot be followed
-        networks_ = (cls for cls in program.classes if f"{cls}.forward" in program.functions)
-        return last not in _HOUSEKEEPING and (
-            variable(func.value) in known or any(f"{cls}.{last}" in program.functions for cls in networks_)
-        )
-    return isinstance(func, ast.Subscript) and variable(func) != ""
+    match func:
+        case ast.Name(id=name):
+            found = file.names.lookup(name, file.scan.scope_of(func))
+            kinds = {item.kind for item in found[1]} if found is not None else set()
+            return bool(kinds & {"assign", "param"}) or ("import" in kinds and name in known)
+        case ast.Attribute(value=value):
+            return last not in _HOUSEKEEPING and _is_method_of_network(program, file, func, value, known)
+        case ast.Subscript():
+            return variable(func) != ""
+    return False
+
+
+def _is_method_of_network(program: Program, file: File, func: ast.Attribute, value: ast.expr, known: set[str]) -> bool:
+    if plain_name(value) in known:
+        return True
+    if file.names.qualified(func) is not None:
+        return False
+    if plain_name(value) == "self" or variable(value) in known:
+        return True
+    # what a method of a class with a `forward` is called on cannot be followed
+    networks_ = (cls for cls in program.classes if f"{cls}.forward" in program.functions)
+    return any(f"{cls}.{func.attr}" in program.functions for cls in networks_)
 
 
 def _is_tensor_type(program: Program, file: File, func: ast.expr) -> bool:
@@ -186,9 +191,10 @@ def makes_models(program: Program) -> bool:
     for file in program.files:
         for node in file.scan.attributes.get("parameters", ()):
             for at, value in values_of(program, file, node.value):
-                made = program.callee(at, value) if isinstance(value, ast.Call) else None
-                full = (at.names.qualified(value.func) or "") if isinstance(value, ast.Call) else ""
-                if isinstance(made, ast.ClassDef) or full.startswith("torch.nn."):
+                if not isinstance(value, ast.Call):
+                    continue
+                full = at.names.qualified(value.func) or ""
+                if full.startswith("torch.nn.") or isinstance(program.callee(at, value), ast.ClassDef):
                     return True
     return False
 

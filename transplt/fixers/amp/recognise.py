@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from transplt.edits.work import Work
 from transplt.program.frameworks import PRECISION, taken_over
 from transplt.program.imports import imports_of
-from transplt.syntax.asks import arguments_of
+from transplt.syntax.asks import arguments_of, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
@@ -81,11 +81,8 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
         low = any(f"torch.{getattr(item, 'attr', '')}" in _LOW for item in call.args)
         if brought and not _float32(call) and (full != "torch.set_default_dtype" or low):
             found += brought
-        elif isinstance(call.func, ast.Attribute):
-            given, method = arguments_of(call), call.func.attr
-            to_half = method == "to" and any(names.qualified(item) in _LOW for item in given)
-            if to_half or (method in ("half", "bfloat16") and not given):
-                found.append(Precision(seen.path, call, f"`.{method}()`", "the casts in the code"))
+        elif _casts(call, names):
+            found.append(Precision(seen.path, call, f"`.{last_name(call.func)}()`", "the casts in the code"))
     for node in seen.classes:
         for base in (*node.bases, *node.decorator_list):
             found += _of(seen.path, base, names.qualified(base))
@@ -105,6 +102,16 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
 def _of(path: str, node: ast.expr, full: str | None) -> list[Precision]:
     framework = taken_over(PRECISION, full or "")
     return [] if framework is None else [Precision(path, node, framework.called, framework.precision_set_by)]
+
+
+def _casts(call: ast.Call, names: Names) -> bool:
+    """True for `.half()`, `.bfloat16()` and `.to(torch.float16)`."""
+    match call.func:
+        case ast.Attribute(attr="half" | "bfloat16"):
+            return not call.args and not call.keywords
+        case ast.Attribute(attr="to"):
+            return any(names.qualified(item) in _LOW for item in arguments_of(call))
+    return False
 
 
 def _float32(call: ast.Call) -> bool:

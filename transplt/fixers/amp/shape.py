@@ -178,21 +178,35 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     unit.penalties = penalties(program, file, unit.regions, known)
     _check_scaling(unit)
     _check_gradients(unit)
+    if _fits_half_precision(unit, known):
+        _find_reads(unit)
+        for part in unit.parts:
+            _complete(unit, part)
+    return unit
+
+
+def _fits_half_precision(unit: Unit, known: set[str]) -> bool:
+    """False where a forward pass needs more digits than half precision has; losses on the host are a problem too."""
+    losses = [item.loss for item in unit.backwards]
     for region in unit.regions:
-        losses = [item.loss for item in unit.backwards]
-        if (moved := moved_to_host(program, file, region, losses, known)) is not None:
+        if (moved := moved_to_host(unit.program, unit.file, region, losses, known)) is not None:
             _problem(
                 unit, moved, "the loss is computed on the CPU, but the scaler needs losses on the card",
                 "compute the loss on the card, or use --amp-dtype bfloat16, which needs no scaler",
                 scaling=True,
             )  # fmt: skip
-        if (digits := needs_digits(program, file, region)) is not None:
+        if (digits := needs_digits(unit.program, unit.file, region)) is not None:
             _problem(unit, digits[0] or unit.first, digits[1], digits[2])
-            return unit
+            return False
+    return True
+
+
+def _find_reads(unit: Unit) -> None:
+    """Where gradients are read outside of the forward passes, each in front of a step."""
     inside = {id(at) for region in unit.regions for item in region for at in ast.walk(item)}
     for one in unit.scopes:
-        own = [step for step in unit.steps if (enclosing_function(step.call) or file.scan.tree) is one]
-        reads, lost = gradient_reads(program, file, one, own, [item.call for item in unit.backwards])
+        own = [step for step in unit.steps if (enclosing_function(step.call) or unit.file.scan.tree) is one]
+        reads, lost = gradient_reads(unit.program, unit.file, one, own, [item.call for item in unit.backwards])
         unit.reads += [read for read in reads if id(read.node) not in inside]
         for node in lost:
             assert isinstance(node, (ast.expr, ast.stmt))
@@ -202,9 +216,6 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
                 "gradients that no optimizer has by scaler.get_scale()",
                 scaling=True,
             )  # fmt: skip
-    for part in unit.parts:
-        _complete(unit, part)
-    return unit
 
 
 def _complete(unit: Unit, part: Part) -> None:

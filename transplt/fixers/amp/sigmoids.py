@@ -135,9 +135,9 @@ class _Trace:
         if cls:
             forward = self.program.method(cls, "forward")
             return forward is not None and self.returned(forward, index)
-        func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in SAME and isinstance(func.value, (ast.Name, ast.Attribute)):
-            return self.runs(file, func.value, index)
+        match node.func:
+            case ast.Attribute(value=ast.Name() | ast.Attribute() as network, attr=method) if method in SAME:
+                return self.runs(file, network, index)
         return index is None and self.layer(file, node)
 
     def layer(self, file: File, node: ast.expr) -> bool:
@@ -169,9 +169,10 @@ def _last_value(file: File, name: ast.Name) -> ast.expr | None:
     stores = [binding.node for binding in found[1] if isinstance(binding.node, ast.Name)] if found is not None else []
     above = [node for node in stores if begins(statement(node)) < begins(statement(name))]
     last = statement(max(above, key=begins)) if above else None
-    if not isinstance(last, ast.Assign) or not isinstance(last.targets[0], ast.Name):
-        return None
-    return last.value if lifted(name, block_of(last)) is not None else None
+    match last:
+        case ast.Assign(targets=[ast.Name(), *_], value=value):
+            return value if lifted(name, block_of(last)) is not None else None
+    return None
 
 
 def write_float32(writer: Writer, every: list[Float32]) -> None:

@@ -12,7 +12,7 @@ from transplt.program.loops import LOOPS, excludes, lifted, loops_around
 from transplt.program.optimizers import NO_OPTIMIZER, OptimizerStep, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import is_backward_pass
-from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, inner_nodes, last_name, of_kind
+from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.
@@ -223,8 +223,8 @@ def _repeats(node: ast.AST, top: ast.stmt) -> bool:
 
 
 def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute) and node.attr == "grad":
-        return isinstance(node.ctx, ast.Load) and not _unread(node)
+    if _reads_gradient(node):
+        return True
     if not isinstance(node, ast.Call):
         return False
     if _clips(node):
@@ -239,10 +239,14 @@ def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
     for at, call in in_functions(program, owner, callee):
         if _clips(call) and at is owner:
             return True
-    return any(
-        at.attr == "grad" and isinstance(at.ctx, ast.Load) and not _unread(at)
-        for at in of_kind(ast.Attribute, own_nodes(callee))
-    )
+    return any(map(_reads_gradient, own_nodes(callee)))
+
+
+def _reads_gradient(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr="grad", ctx=ast.Load()):
+            return not _unread(node)
+    return False
 
 
 def _clips(node: ast.AST) -> bool:
