@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.program.loops import Loop
 from transplt.program.models import Models
-from transplt.syntax.asks import begins, by_place, inner_nodes, is_none, last_name, own_nodes
+from transplt.syntax.asks import begins, by_place, callee_of, inner_nodes, is_none, last_name, own_nodes
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 
@@ -92,10 +92,10 @@ def _is_turned(node: ast.expr) -> bool:
     """True for `x.T`, `x.t()` and `x.transpose(0, 1)`, but not of a weight."""
     while isinstance(node, ast.Call) and last_name(node.func) == "contiguous" and isinstance(node.func, ast.Attribute):
         node = node.func.value
-    func = node.func if isinstance(node, ast.Call) else node
+    func = callee_of(node)
     if not isinstance(func, ast.Attribute) or "weight" in last_name(func.value).lower():
         return False
-    axes = [each.value for each in node.args if isinstance(each, ast.Constant)] if isinstance(node, ast.Call) else []
+    axes = [each.value for each in getattr(node, "args", ()) if isinstance(each, ast.Constant)]
     return func.attr in _TURNS or (func.attr == "transpose" and sorted(map(str, axes)) == ["0", "1"])
 
 

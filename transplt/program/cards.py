@@ -59,19 +59,20 @@ def is_cpu_device(names: Names, node: ast.expr) -> bool:
 
 def goes_to_card(names: Names, call: ast.Call) -> bool:
     """True for `x.cuda()` and `x.to(device)`, where the device is not the CPU for certain; `x.to(dtype)` is no move."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in MOVES or hides_arguments(call):
-        return False
-    given = call.args[0] if call.args else keyword_of(call, "device")
-    return func.attr != "to" or (given is not None and is_device(names, given))
+    match call.func:
+        case ast.Attribute(attr=name) if name in MOVES and not hides_arguments(call):
+            given = call.args[0] if call.args else keyword_of(call, "device")
+            return name != "to" or (given is not None and is_device(names, given))
+    return False
 
 
 def is_device(names: Names, given: ast.expr) -> bool:
     """True for an expression that is a device, and not the CPU as far as it shows."""
-    if isinstance(given, ast.Constant):
-        return isinstance(given.value, str) and given.value.partition(":")[0] in ("cuda", "npu")
-    if isinstance(given, ast.Call):
-        return names.qualified(given.func) == "torch.device" and not is_cpu_device(names, given)
+    match given:
+        case ast.Constant():
+            return (string_of(given) or "").partition(":")[0] in ("cuda", "npu")
+        case ast.Call():
+            return names.qualified(given.func) == "torch.device" and not is_cpu_device(names, given)
     last = last_name(given).lower()
     return any(word in last for word in _DEVICE_WORDS)
 
@@ -169,12 +170,12 @@ def _is_number(node: ast.expr | None) -> bool:
 
 def text_with_number(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
     """The text of `f"cuda:{n}"`, `"cuda:" + str(n)`, `"cuda:%d" % n` and `"cuda:{}".format(n)`."""
-    text: ast.expr | None = None
-    if isinstance(node, ast.JoinedStr):
-        text = node.values[0] if len(node.values) == 2 else None
-    elif isinstance(node, ast.BinOp):
-        text = node.left if isinstance(node.op, (ast.Add, ast.Mod)) else None
-    elif isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        text = node.func.value
-    known = ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}")
-    return text if isinstance(text, ast.Constant) and text.value in known else None
+    match node:
+        case (
+            ast.JoinedStr(values=[text, _])
+            | ast.BinOp(left=text, op=ast.Add() | ast.Mod())
+            | ast.Call(func=ast.Attribute(value=text, attr="format"))
+        ):
+            known = ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}")
+            return text if string_of(text) in known else None
+    return None

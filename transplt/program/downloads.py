@@ -24,8 +24,8 @@ def fetching_functions(training: Training, but: Function | None) -> set[ast.AST]
         for file in training.program.files
         for function in file.scan.functions
         if function is not but and function not in training.functions
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call) and fetches(file, call)
+        for call in inner_nodes(function, ast.Call)
+        if fetches(file, call)
     }
 
 

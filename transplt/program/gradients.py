@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import callee_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain
 
 _OFF = frozenset({"no_grad", "inference_mode"})
@@ -23,7 +23,7 @@ def without_gradients(node: ast.AST) -> bool:
 
 def stops_gradients(node: ast.expr) -> bool:
     """True for `torch.no_grad()`, `inference_mode`, `set_grad_enabled(False)`, as a context or a decorator."""
-    func = node.func if isinstance(node, ast.Call) else node
+    func = callee_of(node)
     return last_name(func) in _OFF or _enabled(node) is False
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import READS_OPTIMIZER
-from transplt.program.program import File, Function, Program, Variable, class_name, enclosing_function
+from transplt.program.program import File, Function, Program, ProgramValue, Variable, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.rules.torch_callables import names_of
 from transplt.syntax.asks import is_none, last_name
@@ -147,12 +147,13 @@ def _called_object(program: Program, file: File, node: ast.expr, seen: set[Varia
     seen.add(slot)
     found: set[ast.AST | None] = set()
     for value in program.values.get(slot, ()):
-        if isinstance(value.node, ast.Call) and value.index is None:
-            made = program.named(value.file, value.node.func)
-            known = class_name(program.owner[made], made) if isinstance(made, ast.ClassDef) else ""
-            found.add(program.method(known, "__call__"))
-        elif isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None:
-            found.add(_called_object(program, value.file, value.node, seen))
-        elif not is_none(value.node):
-            found.add(None)
+        match value:
+            case ProgramValue(node=ast.Call(func=func), index=None):
+                made = program.named(value.file, func)
+                known = class_name(program.owner[made], made) if isinstance(made, ast.ClassDef) else ""
+                found.add(program.method(known, "__call__"))
+            case ProgramValue(node=ast.Name() | ast.Attribute(), index=None):
+                found.add(_called_object(program, value.file, value.node, seen))
+            case _ if not is_none(value.node):
+                found.add(None)
     return found.pop() if len(found) == 1 else None

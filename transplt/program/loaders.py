@@ -284,23 +284,25 @@ def is_loader(program: Program, file: File, node: ast.expr, seen: tuple[ast.expr
     if node in seen or len(seen) > _DEEPEST:
         return False
     seen = (*seen, node)
-    if isinstance(node, ast.Call):
-        if file.names.qualified(node.func) in LOADERS:
+    match node:
+        case ast.Call() if file.names.qualified(node.func) in LOADERS:
             return True
-        callee = program.callee(file, node)
-        if not isinstance(callee, FUNCTIONS) or _yields(callee):
-            return False
-        returned = list(program.returns(callee))
-        return bool(returned) and all(is_loader(program, program.owner[callee], each, seen) for each in returned)
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        slot = program.slot(file, node)
-        values = program.values.get(slot, ()) if slot else ()
-        return bool(values) and all(
-            is_loader(program, value.file, value.node, seen) if value.index is None else _is_item(program, value, seen)
-            for value in values
-        )
-    if isinstance(node, ast.IfExp):
-        return all(is_loader(program, file, each, seen) for each in (node.body, node.orelse))
+        case ast.Call():
+            callee = program.callee(file, node)
+            if not isinstance(callee, FUNCTIONS) or _yields(callee):
+                return False
+            returned = list(program.returns(callee))
+            return bool(returned) and all(is_loader(program, program.owner[callee], each, seen) for each in returned)
+        case ast.Name() | ast.Attribute():
+            slot = program.slot(file, node)
+            values = program.values.get(slot, ()) if slot else ()
+            return bool(values) and all(
+                _is_item(program, each, seen) if each.index is not None
+                else is_loader(program, each.file, each.node, seen)
+                for each in values
+            )  # fmt: skip
+        case ast.IfExp():
+            return all(is_loader(program, file, each, seen) for each in (node.body, node.orelse))
     return False
 
 

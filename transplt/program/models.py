@@ -161,23 +161,22 @@ def _classes(file: File, node: ast.expr | None, depth: int) -> set[str]:
     """The classes of optimizers that `{"adam": optim.Adam}[name]`, `getattr(optim, name)` or a variable may be."""
     if node is None or depth == 0:
         return set()
-    if isinstance(node, ast.IfExp):
-        return _classes(file, node.body, depth) | _classes(file, node.orelse, depth)
     inside: list[ast.expr] = []
-    if isinstance(node, ast.Subscript):
-        inside = _entries(file, node.value)
-    elif isinstance(node, ast.Call):
-        last, first = last_name(node.func), node.args[0] if node.args else None
-        if last == "get" and isinstance(node.func, ast.Attribute):
-            inside = _entries(file, node.func.value)
-        elif first is not None and last in ("getattr", "partial") and file.names.qualified(first) == "torch.optim":
-            return {"torch.optim"}
-        elif first is not None and last == "partial":
-            inside = [first]
-    elif (known := file.names.qualified(node)) is not None:
-        return {kind} if (kind := optimizer_class(known)) else set()
-    else:
-        inside, depth = _values(file, node), depth - 1
+    match node:
+        case ast.IfExp():
+            inside = [node.body, node.orelse]
+        case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get")):
+            inside = _entries(file, table)
+        case ast.Call(func=func, args=[first, *_]) if last_name(func) in ("getattr", "partial"):
+            if file.names.qualified(first) == "torch.optim":
+                return {"torch.optim"}
+            inside = [first] if last_name(func) == "partial" else []
+        case ast.Call():
+            pass
+        case _ if (known := file.names.qualified(node)) is not None:
+            return {kind} if (kind := optimizer_class(known)) else set()
+        case _:
+            inside, depth = _values(file, node), depth - 1
     return {kind for each in inside for kind in _classes(file, each, depth)}
 
 

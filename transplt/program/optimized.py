@@ -10,7 +10,7 @@ from transplt.program.models import base_of, made_in
 from transplt.program.program import File, Program, ProgramValue, Variable
 from transplt.program.trained import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.asks import inner_nodes, keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
@@ -130,7 +130,7 @@ def added(program: Program, file: File, slot: Variable) -> list[ProgramValue]:
             above = parent(node)
             if program.slot(file, node.value) == slot and isinstance(above, ast.Call) and above.args:
                 found.append(ProgramValue(file, above.args[-1]))
-    for inner in ast.walk(file.scan.tree):
-        if isinstance(inner, ast.AugAssign) and program.slot(file, inner.target) == slot:
+    for inner in inner_nodes(file.scan.tree, ast.AugAssign):
+        if program.slot(file, inner.target) == slot:
             found.append(ProgramValue(file, inner.value))
     return found

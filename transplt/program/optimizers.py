@@ -149,10 +149,10 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
 
 def optimizer_stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | None:
     """The step of an optimizer that a call is, None for any other call."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "step" or not is_optimizer_object(program, file, func.value):
-        return None
-    return OptimizerStep(file, call, func.value, _closure(program, file, call))
+    match call.func:
+        case ast.Attribute(value=optimizer, attr="step") if is_optimizer_object(program, file, optimizer):
+            return OptimizerStep(file, call, optimizer, _closure(program, file, call))
+    return None
 
 
 def is_closure(program: Program, file: File, function: Function) -> bool:
@@ -167,21 +167,27 @@ def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:
     """True when every way through a statement that goes on below it passes one of some statements."""
     if node in stores:
         return True
-    if isinstance(node, ast.If):
-        branches = [node.body, node.orelse]
-        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in branches)
-    if isinstance(node, ast.Match):
-        return all(any(binds(item, stores) for item in case.body) or _leaves(case.body) for case in node.cases)
-    if isinstance(node, (ast.With, ast.AsyncWith, ast.Try)):
-        return any(binds(item, stores) for item in node.body)
-    return False
+    branches: list[list[ast.stmt]] = []
+    match node:
+        case ast.If():
+            branches = [node.body, node.orelse]
+        case ast.Match():
+            branches = [case.body for case in node.cases]
+        case ast.With() | ast.AsyncWith() | ast.Try():
+            return any(binds(item, stores) for item in node.body)
+        case _:
+            return False
+    return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in branches)
 
 
 def _leaves(branch: list[ast.stmt]) -> bool:
     """True for statements that end in `raise`, `return` or `sys.exit()`."""
-    last = branch[-1] if branch else None
-    ends_all = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and last_name(last.value.func) == "exit"
-    return ends_all or isinstance(last, (ast.Raise, ast.Return))
+    match branch:
+        case [*_, ast.Raise() | ast.Return()]:
+            return True
+        case [*_, ast.Expr(value=ast.Call(func=func))]:
+            return last_name(func) == "exit"
+    return False
 
 
 def perhaps_missing(program: Program, slot: Variable) -> bool:

@@ -104,7 +104,7 @@ def written_to(program: Program) -> Iterator[Variable]:
             if isinstance(callee, FUNCTIONS) and callee not in entered:
                 entered.add(callee)
                 pending += [(program.owner[callee], each) for each in program.returns(callee)]
-            slot = program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+            slot = program.slot(file, node)
             if slot is not None and slot not in seen:
                 seen.add(slot)
                 yield slot

@@ -22,14 +22,14 @@ def step_by_hooks(cls: ast.ClassDef) -> ast.FunctionDef | ast.AsyncFunctionDef |
 
 def has_groups(program: Program, cls: ast.ClassDef) -> bool:
     """True for a class with parameter groups: its own, or those of the optimizer that it derives from."""
-    own = any(isinstance(node, ast.Attribute) and node.attr == "param_groups" for node in ast.walk(cls))
+    own = any(node.attr == "param_groups" for node in inner_nodes(cls, ast.Attribute))
     return own or defines_optimizer(program, cls)
 
 
 def _writes_gradients(step: ast.AST) -> bool:
     """True for `p.grad.data.copy_(v)` and `p.grad = v`."""
-    for node in ast.walk(step):
-        if isinstance(node, ast.Attribute) and node.attr == "grad":
+    for node in inner_nodes(step, ast.Attribute):
+        if node.attr == "grad":
             above = parent(node)
             above = parent(above) if isinstance(above, ast.Attribute) and above.attr == "data" else above
             if isinstance(node.ctx, ast.Store) or (isinstance(above, ast.Attribute) and above.attr == "copy_"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from transplt.program.program import File, Function, Program
 from transplt.program.ranks import collective, helper_call, own_calls
 from transplt.rules.torch_callables import last_names
-from transplt.syntax.asks import is_main_guard, last_name
+from transplt.syntax.asks import inner_nodes, is_main_guard, last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS
 
@@ -130,7 +130,7 @@ class Walk:
         there = self._calls(file, node.test, there)
         leaves = bool(node.body) and _leaves(node.body[-1])
         if _asks_whether(node.test):
-            if any(isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Not) for inner in ast.walk(node.test)):
+            if any(isinstance(inner.op, ast.Not) for inner in inner_nodes(node.test, ast.UnaryOp)):
                 end = self._block(file, node.body, False)
                 self._block(file, node.orelse, True)
                 return there or leaves or end
@@ -154,18 +154,19 @@ class Walk:
 
     def _calls(self, file: File, node: ast.AST, there: bool) -> bool:
         """Walk an expression from the inside out."""
-        if isinstance(node, (ast.Lambda, *FUNCTIONS)):
-            return there
-        if isinstance(node, ast.IfExp) and _asks_whether(node.test):
-            for part in (node.test, node.body, node.orelse):
-                self._calls(file, part, True)
-            return there
-        if isinstance(node, ast.BoolOp):
-            asked = False
-            for value in node.values:
-                self._calls(file, value, there or asked)
-                asked = asked or _asks_whether(value)
-            return there
+        match node:
+            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                return there
+            case ast.IfExp() if _asks_whether(node.test):
+                for part in (node.test, node.body, node.orelse):
+                    self._calls(file, part, True)
+                return there
+            case ast.BoolOp():
+                asked = False
+                for value in node.values:
+                    self._calls(file, value, there or asked)
+                    asked = asked or _asks_whether(value)
+                return there
         for inner in ast.iter_child_nodes(node):
             there = self._calls(file, inner, there)
         return self._call(file, node, there) if isinstance(node, ast.Call) else there
@@ -208,6 +209,9 @@ def _asks_whether(node: ast.expr) -> bool:
 
 
 def _leaves(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-        return True
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) in _EXITS
+    match node:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return True
+        case ast.Expr(value=ast.Call(func=func)):
+            return last_name(func) in _EXITS
+    return False

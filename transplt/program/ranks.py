@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Function, Program
 from transplt.program.steps import is_backward_pass
-from transplt.syntax.asks import begins, last_name, string_of
+from transplt.syntax.asks import begins, callee_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS
 
 #: Functions of torch.distributed in which every process waits for the others. A `group` may be one of those that call.
@@ -65,32 +65,37 @@ def divides(test: ast.expr) -> bool:
 
     `local_rank != -1` and the like ask whether there are several processes at all.
     """
-    if isinstance(test, ast.BoolOp):
-        return any(divides(each) for each in test.values)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return divides(test.operand)
-    if isinstance(test, ast.Compare):
-        sides = (test.left, *test.comparators)
-        return any(_is_rank(side) or _is_variable(side) for side in sides) and not _alike(test)
-    return _is_rank(test) or last_name(test.func if isinstance(test, ast.Call) else test) in _FIRST
+    match test:
+        case ast.BoolOp():
+            return any(divides(each) for each in test.values)
+        case ast.UnaryOp(op=ast.Not()):
+            return divides(test.operand)
+        case ast.Compare():
+            sides = (test.left, *test.comparators)
+            return any(_is_rank(side) or _is_variable(side) for side in sides) and not _is_uniform(test)
+    return _is_rank(test) or last_name(callee_of(test)) in _FIRST
 
 
 def _is_rank(node: ast.expr) -> bool:
-    if isinstance(node, ast.BinOp):
-        return _is_rank(node.left)
-    if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args:
-        return _is_rank(node.args[0]) or _is_variable(node.args[0])
-    return last_name(node.func if isinstance(node, ast.Call) else node) in _RANKS
+    match node:
+        case ast.BinOp():
+            return _is_rank(node.left)
+        case ast.Call(func=func, args=[given, *_]) if last_name(func) == "int":
+            return _is_rank(given) or _is_variable(given)
+    return last_name(callee_of(node)) in _RANKS
 
 
 def _is_variable(node: ast.expr) -> bool:
     """True for `os.environ["RANK"]`, `os.environ.get("RANK", "0")` and the like: a text, which is never false."""
-    if isinstance(node, ast.Call):
-        return last_name(node.func) in ("get", "getenv") and bool(node.args) and string_of(node.args[0]) in _VARIABLES
-    return isinstance(node, ast.Subscript) and string_of(node.slice) in _VARIABLES
+    match node:
+        case ast.Call(func=func, args=[name, *_]):
+            return last_name(func) in ("get", "getenv") and string_of(name) in _VARIABLES
+        case ast.Subscript():
+            return string_of(node.slice) in _VARIABLES
+    return False
 
 
-def _alike(test: ast.Compare) -> bool:
+def _is_uniform(test: ast.Compare) -> bool:
     op, other = test.ops[0], test.comparators[0]
     if isinstance(op, (ast.Is, ast.IsNot)):
         return True
@@ -125,19 +130,23 @@ class _Search:
 
     def block(self, nodes: list[ast.stmt], test: ast.expr | None) -> None:
         for node in nodes:
-            if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-                if isinstance(node, ast.ClassDef):
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    continue
+                case ast.ClassDef():
                     self.block([item for item in node.body if not isinstance(item, FUNCTIONS)], test)
-                continue
-            if isinstance(node, ast.If):
-                test = self._branch(node, nodes, test)
-                continue
+                    continue
+                case ast.If():
+                    test = self._branch(node, nodes, test)
+                    continue
             for inner in ast.iter_child_nodes(node):
                 if isinstance(inner, ast.expr):
                     self.expression(inner, test)
                 elif isinstance(inner, ast.withitem):
                     self.expression(inner.context_expr, test)
-            for inner_block in _blocks(node):
+            blocks = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
+            blocks += [part.body for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+            for inner_block in blocks:
                 self.block(inner_block, test)
 
     def _branch(self, node: ast.If, nodes: list[ast.stmt], test: ast.expr | None) -> ast.expr | None:
@@ -170,20 +179,21 @@ class _Search:
         return len(found) == 1 and found[0] in _BARRIERS
 
     def expression(self, node: ast.AST, test: ast.expr | None) -> None:
-        if isinstance(node, (ast.Lambda, *FUNCTIONS)):
-            return
-        if isinstance(node, ast.IfExp) and test is None and divides(node.test):
-            self.expression(node.test, None)
-            self.expression(node.body, node.test)
-            self.expression(node.orelse, node.test)
-            return
-        if isinstance(node, ast.BoolOp):
-            for value in node.values:
-                self.expression(value, test)
-                test = value if test is None and divides(value) else test
-            return
-        if isinstance(node, ast.Call) and test is not None and (what := self.what(self.file, node)):
-            self.found.append(Divided(self.file, node, what, test))
+        match node:
+            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                return
+            case ast.IfExp() if test is None and divides(node.test):
+                self.expression(node.test, None)
+                self.expression(node.body, node.test)
+                self.expression(node.orelse, node.test)
+                return
+            case ast.BoolOp():
+                for value in node.values:
+                    self.expression(value, test)
+                    test = value if test is None and divides(value) else test
+                return
+            case ast.Call() if test is not None and (what := self.what(self.file, node)):
+                self.found.append(Divided(self.file, node, what, test))
         for inner in ast.iter_child_nodes(node):
             self.expression(inner, test)
 
@@ -225,11 +235,3 @@ def own_calls(node: ast.AST) -> list[ast.Call]:
             found.append(at)
         pending.extend(ast.iter_child_nodes(at))
     return sorted(found, key=begins)
-
-
-def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        if block := getattr(node, name, None):
-            yield block
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield part.body

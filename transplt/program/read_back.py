@@ -31,8 +31,8 @@ def read_back(training: Training) -> Iterator[tuple[File, ast.stmt, ast.Call]]:
 def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
     """The conditions that load a file where it is there and write it where it is not, each with the branch that writes.
     """
-    for node in ast.walk(file.scan.tree):
-        if isinstance(node, ast.If) and asks_for_file(node.test):
+    for node in inner_nodes(file.scan.tree, ast.If):
+        if asks_for_file(node.test):
             for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
                 reads = any("load" in last_name(call.func) for item in other for call in inner_nodes(item, ast.Call))
                 if reads and any(_writes(program, file, item, 0) for item in branch):
@@ -149,7 +149,7 @@ def _first_to_ask(training: Training, file: File, node: ast.stmt, path: str, sav
 
 def asks_for_file(test: ast.expr) -> bool:
     """True for a condition that asks whether there is a file."""
-    return any(isinstance(node, ast.Call) and last_name(node.func) in ASKS for node in ast.walk(test))
+    return any(last_name(node.func) in ASKS for node in inner_nodes(test, ast.Call))
 
 
 def _writes(program: Program, file: File, node: ast.AST, depth: int) -> bool:

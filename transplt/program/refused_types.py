@@ -117,12 +117,14 @@ def _near(file: File, card: str) -> list[ast.expr]:
 
 def _name_of(node: ast.Subscript | ast.Call | ast.BinOp) -> str:
     """The last name of what runs, as `_refusing` has it."""
-    if isinstance(node, ast.Call):
-        return last_name(node.func)
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS.get(type(node.op), "").removeprefix("torch.")
-    plain = isinstance(node.slice, (ast.Slice, ast.Constant)) or not isinstance(node.ctx, ast.Load)
-    return "" if plain else _INDEX
+    match node:
+        case ast.Call():
+            return last_name(node.func)
+        case ast.BinOp():
+            return _OPERATORS.get(type(node.op), "").removeprefix("torch.")
+        case ast.Subscript(slice=ast.Slice() | ast.Constant()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return ""
+    return _INDEX
 
 
 @cache

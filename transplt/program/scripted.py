@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Program
-from transplt.syntax.asks import inner_nodes
+from transplt.syntax.asks import callee_of, inner_nodes
 from transplt.syntax.scan import FUNCTIONS
 
 _COMPILERS = ("torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing", "torch.jit.export")
@@ -21,7 +21,7 @@ def scripted_in(program: Program) -> set[tuple[str, int]]:
             continue
         for node in (*file.scan.functions, *file.scan.classes):
             for decorator in node.decorator_list:
-                func = decorator.func if isinstance(decorator, ast.Call) else decorator
+                func = callee_of(decorator)
                 if file.names.qualified(func) in _COMPILERS:
                     pending.append(node)
         for call in file.scan.calls:

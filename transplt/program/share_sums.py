@@ -137,14 +137,12 @@ def _alike(own: SharedFile, loader: Loader) -> set[Variable]:
     found = {slot} if slot is not None else set[Variable]()
     for file, call in made if len(made) == 1 else ():
         if isinstance(call, ast.Call) and file.names.qualified(call.func) in _TENSORS:
-            found |= {given for each in call.args if (given := _lasting(own, file, each)) is not None}
+            for each in call.args:  # names that get their values in one place
+                bound = file.names.lookup(each.id, file.scan.scope_of(each)) if isinstance(each, ast.Name) else None
+                given = own.program.slot(file, each)
+                if bound is not None and len(bound[1]) == 1 and given is not None:
+                    found.add(given)
     return found
-
-
-def _lasting(own: SharedFile, file: File, node: ast.expr) -> Variable | None:
-    """The variable that a name is, where it gets its value in one place."""
-    found = file.names.lookup(node.id, file.scan.scope_of(node)) if isinstance(node, ast.Name) else None
-    return own.program.slot(file, node) if found is not None and len(found[1]) == 1 else None
 
 
 def _loader_name(own: SharedFile, loop: Loop) -> str | None:
@@ -206,17 +204,18 @@ def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str
 
 def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: set[Variable]) -> bool:
     """True for a number, and for the length of what is no loader and is the same on all ranks; through variables."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float)) and node.value > 1 and node.value not in _OF_TIME
-    if isinstance(node, ast.BinOp):
-        return _is_fixed(own, sums, node.left, seen) and _is_fixed(own, sums, node.right, seen)
-    if isinstance(node, ast.Name):
-        slot = own.slot(node)
-        if slot is None or slot in seen or _last_sum(own, sums, {slot}, node) is not None:
-            return False
-        values = assigned(own.program, own.file, node)
-        here = all(file is own.file for file, _ in values)
-        return bool(values) and here and all(_is_fixed(own, sums, value, seen | {slot}) for _, value in values)
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, (int, float)) and value > 1 and value not in _OF_TIME
+        case ast.BinOp():
+            return _is_fixed(own, sums, node.left, seen) and _is_fixed(own, sums, node.right, seen)
+        case ast.Name():
+            slot = own.slot(node)
+            if slot is None or slot in seen or _last_sum(own, sums, {slot}, node) is not None:
+                return False
+            values = assigned(own.program, own.file, node)
+            here = all(file is own.file for file, _ in values)
+            return bool(values) and here and all(_is_fixed(own, sums, each, seen | {slot}) for _, each in values)
     counted = _counted(node)
     if counted is None or last_name(counted) in ("sampler", "batch_sampler"):
         return False
@@ -268,7 +267,7 @@ def filled(own: SharedFile) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
 def read_whole(own: SharedFile, value: ast.expr) -> Iterator[Variable]:
     """The variables that an expression reads, but for those of which it takes a ratio or a mean."""
     for node in ast.walk(value):
-        slot = own.slot(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        slot = own.slot(node)
         if slot is not None and not _is_ratio(node, value):
             yield slot
 

@@ -11,7 +11,7 @@ from transplt.program.outputs import happens_once, opens_to_write
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import inner_nodes, is_main_guard, keyword_of, last_name
+from transplt.syntax.asks import callee_of, inner_nodes, is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _TOUCHING = names_of(MODULE, "to_card") | {"parameters", "backward", "load_state_dict", "DataParallel"}
@@ -90,7 +90,7 @@ def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:
     if isinstance(callee, FUNCTIONS):
         return callee if callee.decorator_list and program.owner[callee] is file else None
     for argument in call.args:
-        inner = argument.func if isinstance(argument, ast.Call) else argument
+        inner = callee_of(argument)
         if isinstance(inner, (ast.Name, ast.Attribute)):
             found = program.definition(file, inner)
             if isinstance(found, FUNCTIONS) and program.owner[found] is file:

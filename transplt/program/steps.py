@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import by_place, call_of, class_of_method, last_name, root_name
+from transplt.syntax.asks import by_place, call_of, class_of_method, inner_nodes, last_name, root_name
 from transplt.syntax.files import File
 from transplt.syntax.scan import Scan
 
@@ -18,7 +18,7 @@ def backward_passes(scan: Scan) -> list[ast.Call]:
 
 def goes_back(node: ast.AST) -> bool:
     """True for code with a backward pass in it."""
-    return any(isinstance(inner, ast.Call) and is_backward_pass(inner) for inner in ast.walk(node))
+    return any(is_backward_pass(inner) for inner in inner_nodes(node, ast.Call))
 
 
 def is_backward_pass(call: ast.Call) -> bool:

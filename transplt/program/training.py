@@ -10,7 +10,7 @@ from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have too: a call of one says nothing about a function of the same name.
@@ -65,7 +65,7 @@ class Training:
 
     def is_in(self, file: File, node: ast.AST) -> bool:
         """True for code with a call that trains."""
-        return any(isinstance(each, ast.Call) and self.runs(file, each) for each in ast.walk(node))
+        return any(self.runs(file, each) for each in inner_nodes(node, ast.Call))
 
     def _runs_training(self, file: File, call: ast.Call, callee: ast.AST | None) -> bool:
         if callee is not None:

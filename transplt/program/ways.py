@@ -197,24 +197,25 @@ class Divergence:
                 return any(self.varying.varies(file, argument) for argument in node.args)
             inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
             return any(self._counts_diverge(file, argument) for argument in inner)
-        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        slot = self.program.slot(file, node)
         sources = self.varying.slots.get(slot, ()) if slot else ()
         return any(self.varying.is_under(file, source) for source in sources)
 
     def divergences(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
         """The conditions, loops and handlers that diverge around what the ranks have to do together."""
         for file, node in self.varying.nodes:
-            if isinstance(node, (ast.If, ast.While)) and self.varying.varies(file, node.test):
-                if self._matters(file, node):
-                    yield file, node.test
-            elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.varying.sharded:
-                if self._counts_diverge(file, node.iter) and self._together(file, node.body):
-                    yield file, node.iter
-            elif isinstance(node, ast.Try):
-                handlers = [handler for handler in node.handlers if _goes_on_divergently(handler)]
-                trains = self._together(file, node.body) and self._goes_on(node, set())
-                if any(trains or self._matters(file, handler) for handler in handlers):
-                    yield file, node
+            match node:
+                case ast.If() | ast.While():
+                    if self.varying.varies(file, node.test) and self._matters(file, node):
+                        yield file, node.test
+                case ast.For() | ast.AsyncFor() if id(node) not in self.varying.sharded:
+                    if self._counts_diverge(file, node.iter) and self._together(file, node.body):
+                        yield file, node.iter
+                case ast.Try():
+                    handlers = [handler for handler in node.handlers if _goes_on_divergently(handler)]
+                    trains = self._together(file, node.body) and self._goes_on(node, set())
+                    if any(trains or self._matters(file, handler) for handler in handlers):
+                        yield file, node
 
     @property
     def has_clocks(self) -> bool:

@@ -97,7 +97,7 @@ def _other_names(program: Program, origin: Variable) -> Iterator[Variable]:
         node = value.node
         if isinstance(node, ast.Call) and value.file.names.qualified(node.func) in DATA_PARALLEL and node.args:
             node = node.args[0]
-        slot = program.slot(value.file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        slot = program.slot(value.file, node)
         if slot is not None:
             yield slot
 
@@ -115,7 +115,7 @@ def _asks_for_cards(test: ast.expr) -> bool:
 def _sets_up(file: File, node: ast.expr) -> bool:
     """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
     above = parent(node)
-    if isinstance(above, ast.Attribute) and above.value is node:
+    if isinstance(above, ast.Attribute):
         part = above
         while isinstance(outer := parent(part), ast.Attribute):  # a part of it: model.head.apply(init)
             part = outer

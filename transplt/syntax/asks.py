@@ -154,6 +154,11 @@ def call_of(node: ast.AST) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
+def callee_of(node: ast.expr) -> ast.expr:
+    """`f` of `f(x)`; any other expression itself: decorators come with and without arguments."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """What a call is given, by place and by keyword."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from transplt.program.triton.kernels import Kernel, operation
 from transplt.program.triton.launches import Launch
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import inner_nodes, keyword_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
 
@@ -131,7 +131,7 @@ def _through(access: Access) -> ast.expr:
         values = _values(access.kernel, node.id)
         if len(values) != 1 or values[0] is None or node.id in {each.name for each in access.kernel.parameters}:
             break
-        if any(isinstance(inner, ast.Name) and inner.id == node.id for inner in ast.walk(values[0])):
+        if any(inner.id == node.id for inner in inner_nodes(values[0], ast.Name)):
             break
         node = values[0]
     return node

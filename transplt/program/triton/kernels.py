@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.syntax.asks import keyword_of, string_of
+from transplt.syntax.asks import callee_of, inner_nodes, keyword_of, string_of
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import statement
@@ -190,7 +190,7 @@ def _kernels_in(file: File) -> list[Kernel]:
     for node in file.scan.functions:
         if not isinstance(node, ast.FunctionDef):
             continue
-        full = [file.names.qualified(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list]
+        full = [file.names.qualified(callee_of(each)) for each in node.decorator_list]
         if any(each in JIT for each in full) or node.name in wrapped:
             found.append(_kernel(file, node))
     return sorted(found, key=lambda kernel: kernel.node.lineno)
@@ -199,7 +199,7 @@ def _kernels_in(file: File) -> list[Kernel]:
 def _kernel(file: File, node: ast.FunctionDef) -> Kernel:
     kernel = Kernel(file, node, _parameters(file, node))
     for each in node.decorator_list:
-        full = file.names.qualified(each.func if isinstance(each, ast.Call) else each)
+        full = file.names.qualified(callee_of(each))
         if not isinstance(each, ast.Call):
             continue
         given = keyword_of(each, "configs")
@@ -243,8 +243,8 @@ def _configs(file: File, given: ast.expr | None) -> Iterator[Config]:
         found = file.names.lookup(value.id, file.scan.scope_of(value))
         holders = [statement(binding.node) for binding in (found[1] if found is not None else ())]
     for holder in holders:
-        for call in ast.walk(holder):
-            if isinstance(call, ast.Call) and file.names.qualified(call.func) in CONFIG:
+        for call in inner_nodes(holder, ast.Call):
+            if file.names.qualified(call.func) in CONFIG:
                 values = call.args[0] if call.args else keyword_of(call, "kwargs")
                 known = dict(_items_by_name(values)) if isinstance(values, ast.Dict) else {}
                 options = {each.arg: each for each in call.keywords if each.arg not in (None, "kwargs")}

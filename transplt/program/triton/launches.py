@@ -84,12 +84,11 @@ def _launches_in(file: File, asked: Asked) -> list[Launch]:
 
 def _launched(file: File, call: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
     """What a call launches, and its grid: `kernel[grid](...)`, `held = kernel[grid]`, `kernel.run(grid=grid)`."""
-    func = behind(file, call.func)
-    if isinstance(func, ast.Subscript):
-        return func.value, func.slice
-    if isinstance(func, ast.Attribute) and func.attr in ("run", "warmup"):
-        grid = keyword_of(call, "grid")
-        return None if grid is None else (func.value, grid)
+    match behind(file, call.func):
+        case ast.Subscript(value=kernel, slice=grid):
+            return kernel, grid
+        case ast.Attribute(value=kernel, attr="run" | "warmup") if (given := keyword_of(call, "grid")) is not None:
+            return kernel, given
     return None
 
 
@@ -189,12 +188,13 @@ def _nearest(file: File, name: ast.Name) -> ast.expr | ast.FunctionDef | None:
 
 
 def _dimensions(file: File, node: ast.expr) -> tuple[ast.expr, ...] | None:
-    value = behind(file, node)
-    if isinstance(value, (ast.Tuple, ast.List)):
-        starred = any(isinstance(each, ast.Starred) for each in value.elts)
-        return None if starred else tuple(value.elts)
-    if isinstance(value, ast.Call):  # of another function it may be a tuple
-        return (value,) if last_name(value.func) in _NUMBERS else None
-    if isinstance(value, (ast.BinOp, ast.Constant)) or value is not node:
-        return None if isinstance(value, (ast.Name, ast.IfExp)) else (value,)
-    return None
+    match value := behind(file, node):
+        case ast.Tuple(elts=sizes) | ast.List(elts=sizes):
+            return None if any(isinstance(each, ast.Starred) for each in sizes) else tuple(sizes)
+        case ast.Call():  # of another function it may be a tuple
+            return (value,) if last_name(value.func) in _NUMBERS else None
+        case ast.Name() | ast.IfExp():
+            return None
+        case ast.BinOp() | ast.Constant():
+            return (value,)
+    return (value,) if value is not node else None

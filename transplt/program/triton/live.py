@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from transplt.program.triton.kernels import below, nodes_in
 from transplt.program.triton.tiles import Model
 from transplt.program.triton.values import WIDTHS, Size
-from transplt.syntax.asks import inner_nodes, last_name
+from transplt.syntax.asks import arguments_of, inner_nodes, last_name
 from transplt.syntax.scan import statement
 
 
@@ -127,13 +127,12 @@ class Lives:
         found = {}
         after = self._after.get(id(node), 0)
         alive = after | self._reads(node)
+        match node:
+            case ast.Assign(value=ast.Call(func=func)):
+                twice = depth > 0 and last_name(func) == "load"
+            case _:
+                twice = False
         for target in _targets(node):
-            twice = (
-                depth > 0
-                and isinstance(node, ast.Assign)
-                and isinstance(node.value, ast.Call)
-                and last_name(node.value.func) == "load"
-            )
             kind = _NONE if target.id in self._outside else self._kind(target)
             variable = self._variable(target.id)
             self._stores |= 1 << variable if kind else 0
@@ -164,7 +163,11 @@ class Lives:
         mine = self._kind(node)
         if name == "load":
             return _LiveTile(mine) if mine else None
-        parts = tuple(found for each in _parts(node) if (found := self._tree(each)) is not None)
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        if isinstance(node, ast.Call):
+            receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            inner = [*receiver, *arguments_of(node)]
+        parts = tuple(found for each in inner if (found := self._tree(each)) is not None)
         return _LiveTile(mine, parts) if mine or parts else None
 
     def peak(self, sizes: Mapping[str, int], *, single: bool = False) -> Peak:
@@ -219,20 +222,22 @@ class Lives:
 
     def _before(self, node: ast.stmt, after: int) -> int:
         self._after[id(node)] = self._after.get(id(node), 0) | after
-        if isinstance(node, ast.If):
-            return self._back(node.body, after) | self._back(node.orelse, after) | self._reads(node)
-        if isinstance(node, (ast.For, ast.While)):
-            around = after | self._reads(node)
-            for _turn in range(2):
-                before, around = around, around | self._back(node.body, around)
-                if around == before:
-                    break
-            self._after[id(node)] |= around
-            return around
-        if isinstance(node, ast.With):
-            return self._back(node.body, after) | self._reads(node)
-        whole = 0 if isinstance(node, ast.AugAssign) else self._set_of(each.id for each in _targets(node))
-        return after & ~whole | self._reads(node)
+        match node:
+            case ast.If():
+                return self._back(node.body, after) | self._back(node.orelse, after) | self._reads(node)
+            case ast.For() | ast.While():
+                around = after | self._reads(node)
+                for _turn in range(2):
+                    before, around = around, around | self._back(node.body, around)
+                    if around == before:
+                        break
+                self._after[id(node)] |= around
+                return around
+            case ast.With():
+                return self._back(node.body, after) | self._reads(node)
+            case ast.AugAssign():
+                return after | self._reads(node)
+        return after & ~self._set_of(each.id for each in _targets(node)) | self._reads(node)
 
     def _set_of(self, names: Iterable[str]) -> int:
         found = 0
@@ -269,33 +274,23 @@ def _in_order(body: list[ast.stmt], depth: int) -> Iterator[tuple[ast.stmt, int]
 
 
 def _targets(node: ast.stmt) -> list[ast.Name]:
-    if isinstance(node, ast.Assign):
-        every: Iterable[ast.expr] = node.targets
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-        every = [node.target]
-    else:
-        return []
-    found: list[ast.Name] = []
-    for each in every:
-        found += [part for part in below(each) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-    return found
+    every: list[ast.expr] = []
+    match node:
+        case ast.Assign():
+            every = node.targets
+        case ast.AugAssign() | ast.AnnAssign():
+            every = [node.target]
+    names = (part for each in every for part in below(each) if isinstance(part, ast.Name))
+    return [name for name in names if isinstance(name.ctx, ast.Store)]
 
 
 def _expressions(node: ast.stmt) -> list[ast.expr]:
     """What a statement itself evaluates."""
-    if isinstance(node, (ast.If, ast.While)):
-        return [node.test]
-    if isinstance(node, ast.For):
-        return [node.iter]
+    match node:
+        case ast.If(test=head) | ast.While(test=head) | ast.For(iter=head):
+            return [head]
     value = getattr(node, "value", None)
     return [value] if isinstance(value, ast.expr) else []
-
-
-def _parts(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Call):
-        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return [*receiver, *node.args, *(each.value for each in node.keywords)]
-    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
 
 
 def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
@@ -324,11 +319,8 @@ def _outside(model: Model) -> set[str]:
     if not dots:
         return set()
     fed = {id(part) for each in dots for node in each.nodes.values() for part in ast.walk(node)}
-    loads = [
-        node
-        for node in nodes_in(model.kernel)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    ]
+    names = (node for node in nodes_in(model.kernel) if isinstance(node, ast.Name))
+    loads = [name for name in names if isinstance(name.ctx, ast.Load)]
     found = {node.id for node in loads} - {node.id for node in loads if id(node) not in fed}
     for each in dots:
         found |= {target.id for target in _targets(statement(each.node))}

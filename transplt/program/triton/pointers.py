@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.triton.kernels import Kernel, nodes_in, operation
 from transplt.program.triton.operations import ATOMICS
-from transplt.syntax.asks import inner_nodes, keyword_of
+from transplt.syntax.asks import arguments_of, inner_nodes, keyword_of
 
 #: Operations that take a pointer first, and the name of that parameter.
 _THROUGH = {
@@ -28,9 +28,9 @@ def pointer_parameters(kernel: Kernel) -> set[str]:
         call.args[0] if call.args else keyword_of(call, _THROUGH[name]) for call, name in calls if name in _THROUGH
     ]
     for each in nodes_in(kernel):
-        # A pointer says of which type its elements are: `x.dtype.element_ty`.
-        if isinstance(each, ast.Attribute) and each.attr == "element_ty" and isinstance(each.value, ast.Attribute):
-            starts.append(each.value.value)
+        match each:  # a pointer says of which type its elements are: `x.dtype.element_ty`
+            case ast.Attribute(value=ast.Attribute(value=pointer), attr="element_ty"):
+                starts.append(pointer)
     while starts:
         node = starts.pop()
         name = "" if node is None else _first(kernel, node)
@@ -61,13 +61,12 @@ def whole_constexprs(kernel: Kernel) -> set[str]:
     found |= {name for name, value in given if isinstance(value, ast.Constant) and type(value.value) is int}
     for node in nodes_in(kernel):
         holders: list[ast.expr] = []
-        if isinstance(node, ast.Call):
-            name = operation(kernel.file, node.func)
-            plain = node.func.id if isinstance(node.func, ast.Name) else ""
-            if name in _COUNTING or plain == "range":
-                holders = [*node.args, *(each.value for each in node.keywords)]
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
-            holders = [node.left, node.right]
+        match node:
+            case ast.Call():
+                if operation(kernel.file, node.func) in _COUNTING or getattr(node.func, "id", "") == "range":
+                    holders = arguments_of(node)
+            case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
+                holders = [node.left, node.right]
         for holder in holders:
             found |= {each.id for each in inner_nodes(holder, ast.Name)}
     return found & names
@@ -76,30 +75,26 @@ def whole_constexprs(kernel: Kernel) -> set[str]:
 def _first(kernel: Kernel, node: ast.expr) -> str:
     """The variable that a sum starts with: pointers are written first in all of Triton's own texts."""
     while True:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            node = node.left
-        elif isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call) and operation(kernel.file, node.func) in _HAND_ON and node.args:
-            node = node.args[0]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_ON:
-            node = node.func.value
-        elif isinstance(node, ast.IfExp):
-            node = node.body
-        else:
-            return node.id if isinstance(node, ast.Name) else ""
+        match node:
+            case ast.BinOp(left=first, op=ast.Add() | ast.Sub()) | ast.Subscript(value=first) | ast.IfExp(body=first):
+                node = first
+            case ast.Call(func=func, args=[first, *_]) if operation(kernel.file, func) in _HAND_ON:
+                node = first
+            case ast.Call(func=ast.Attribute(value=first, attr=name)) if name in _HAND_ON:
+                node = first
+            case _:
+                return node.id if isinstance(node, ast.Name) else ""
 
 
 def _stores(kernel: Kernel) -> dict[str, list[ast.expr]]:
     """What variables are given, by their names."""
     found: dict[str, list[ast.expr]] = {}
-    for node in nodes_in(kernel):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, []).append(node.value)
-                elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                    for name, value in zip(target.elts, node.value.elts, strict=False):
-                        if isinstance(name, ast.Name):
-                            found.setdefault(name.id, []).append(value)
+    assigns = (node for node in nodes_in(kernel) if isinstance(node, ast.Assign))
+    for whole, given in ((target, node.value) for node in assigns for target in node.targets):
+        pairs = [(whole, given)]
+        if isinstance(whole, ast.Tuple) and isinstance(given, ast.Tuple):
+            pairs = list(zip(whole.elts, given.elts, strict=False))
+        for target, value in pairs:
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append(value)
     return found

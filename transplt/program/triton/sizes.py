@@ -136,14 +136,11 @@ def _of_config(file: File, config: Config) -> Iterator[dict[str, Range]]:
         if isinstance(above, (ast.ListComp, ast.GeneratorExp)):
             for each in above.generators:
                 values = behind(file, each.iter)
-                listed = isinstance(values, (ast.List, ast.Tuple)) and not each.ifs
-                names = [each.target] if isinstance(each.target, ast.Name) else []
-                if isinstance(each.target, ast.Tuple):
-                    names = [name for name in each.target.elts if isinstance(name, ast.Name)]
-                if not listed or not isinstance(values, (ast.List, ast.Tuple)):
-                    turns.append([{name.id: ANY for name in names}])
-                    continue
-                turns.append([dict(_turn(file, each.target, value)) for value in values.elts])
+                if isinstance(values, (ast.List, ast.Tuple)) and not each.ifs:
+                    turns.append([dict(_turn(file, each.target, value)) for value in values.elts])
+                else:
+                    names = each.target.elts if isinstance(each.target, ast.Tuple) else [each.target]
+                    turns.append([{name.id: ANY for name in names if isinstance(name, ast.Name)}])
         above = above._parent  # type: ignore[attr-defined]
     count = prod(map(len, turns))
     for combined in product(*turns) if count <= _MOST else ():
@@ -198,7 +195,7 @@ def _variable(file: File, node: ast.Name, depth: int) -> Range:
         value: ast.expr | None = stored.value
         if index is not None:
             value = _part(file, stored.value, index)
-        if value is None or any(isinstance(each, ast.Name) and each.id == node.id for each in ast.walk(value)):
+        if value is None or any(each.id == node.id for each in inner_nodes(value, ast.Name)):
             return ANY
         ranges.append(range_of(file, value, depth + 1))
     result = ranges[0] if ranges else ANY

@@ -349,10 +349,7 @@ class _Reading:
         named = {each.arg: self.value(each.value) for each in node.keywords}
         short = node.func.id if isinstance(node.func, ast.Name) else ""
         if short in ("min", "max") and len(given) > 1:
-            found = given[0]
-            for each in given[1:]:
-                found = binary(found, each)
-            return found
+            return together(given)
         if short in ("float", "int"):
             return number(0.0 if short == "float" else 0) if not given or given[0].kind is Kind.CONSTEXPR else UNKNOWN
         if short == "abs" and given:
@@ -365,9 +362,6 @@ class _Reading:
         if not starred:
             values |= dict(zip(values, given, strict=False))
             values |= {name: value for name, value in named.items() if name in values}
-        return self._returned(called, values)
-
-    def _returned(self, called: Kernel, values: dict[str, KernelValue]) -> KernelValue:
         key = (id(called), tuple(values.items()))
         return self.file.once(_returned, _Key(key, called, self.project, self._called + 1))
 
