@@ -79,14 +79,20 @@ def _variable(value: ast.expr) -> ast.Name | None:
     above: ast.AST = parent(value)
     if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
         value, above = above, parent(above)
-    target: ast.expr | None = None
-    if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and above.value is value:
-        target = above.targets[0] if isinstance(above, ast.Assign) else above.target
-    elif isinstance(above, (ast.For, ast.AsyncFor, ast.comprehension)) and above.iter is value:
-        target = above.target
-    elif isinstance(above, ast.Compare):
-        target = next((each for each in (above.left, *above.comparators) if isinstance(each, ast.Name)), None)
-    return target if isinstance(target, ast.Name) else None
+    match above:
+        case ast.Assign(targets=[ast.Name() as target, *_], value=given) if given is value:
+            return target
+        case ast.AnnAssign(target=ast.Name() as target, value=given) if given is value:
+            return target
+        case ast.NamedExpr(target=target, value=given) if given is value:
+            return target
+        case ast.For(target=ast.Name() as target, iter=over) | ast.AsyncFor(target=ast.Name() as target, iter=over):
+            return target if over is value else None
+        case ast.comprehension(target=ast.Name() as target, iter=over):
+            return target if over is value else None
+        case ast.Compare():
+            return next((each for each in (above.left, *above.comparators) if isinstance(each, ast.Name)), None)
+    return None
 
 
 # --- keys below which a library has names of its own -----------------------------------------------------------------
@@ -96,34 +102,36 @@ def _keys_around(node: ast.expr) -> Iterator[str]:
     """The names of what holds a value: keys, arguments, options, and what it is stored in or compared with."""
     current: ast.AST = node
     while True:
-        above = parent(current)
-        if isinstance(above, ast.Dict):
-            at = index_in(above, "values", current)
-            yield (string_of(above.keys[at]) or "") if at >= 0 else ""
-        elif isinstance(above, ast.keyword):
-            yield above.arg or ""
-        elif isinstance(above, ast.Call):
-            if last_name(above.func) in PARSER_CALLS:
+        match above := parent(current):
+            case ast.Dict():
+                at = index_in(above, "values", current)
+                yield (string_of(above.keys[at]) or "") if at >= 0 else ""
+            case ast.keyword():
+                yield above.arg or ""
+            case ast.Call() if last_name(above.func) in PARSER_CALLS:
                 yield destination(above)
                 return
-            yield from _option_before(above.args, index_in(above, "args", current))
-            if last_name(above.func) not in _HOLDS:
+            case ast.Call():
+                yield from _option_before(above.args, index_in(above, "args", current))
+                if last_name(above.func) not in _HOLDS:
+                    return
+            case ast.List() | ast.Tuple():
+                yield from _option_before(above.elts, index_in(above, "elts", current))
+            case ast.arguments():
+                yield from (argument.arg for argument, default in defaults_of(above) if default is current)
                 return
-        elif isinstance(above, (ast.List, ast.Tuple)):
-            yield from _option_before(above.elts, index_in(above, "elts", current))
-        elif isinstance(above, ast.arguments):
-            yield from (argument.arg for argument, default in defaults_of(above) if default is current)
-            return
-        elif isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-            for target in above.targets if isinstance(above, ast.Assign) else [above.target]:
-                yield from _names_in(target)
-            return
-        elif isinstance(above, ast.Compare):
-            for other in (above.left, *above.comparators[:1]):
-                yield from _names_in(other)
-            return
-        elif not isinstance(above, (ast.IfExp, ast.BoolOp, ast.Starred, ast.Lambda)):
-            return
+            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+                for target in above.targets if isinstance(above, ast.Assign) else [above.target]:
+                    yield from _names_in(target)
+                return
+            case ast.Compare():
+                for other in (above.left, *above.comparators[:1]):
+                    yield from _names_in(other)
+                return
+            case ast.IfExp() | ast.BoolOp() | ast.Starred() | ast.Lambda():
+                pass
+            case _:
+                return
         current = above
 
 
@@ -136,20 +144,19 @@ def _option_before(items: list[ast.expr], at: int) -> Iterator[str]:
 def _names_in(node: ast.expr) -> Iterator[str]:
     """The names in a chain of attributes, entries and calls of `get`."""
     while True:
-        if isinstance(node, ast.Name):
-            yield node.id
-            return
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-            node = node.value
-        elif isinstance(node, ast.Subscript):
-            yield string_of(node.slice) or ""
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            yield (string_of(node.args[0]) or "") if node.args else ""
-            node = node.func.value
-        else:
-            return
+        match node:
+            case ast.Name():
+                yield node.id
+                return
+            case ast.Attribute(value=inner):
+                yield node.attr
+            case ast.Subscript(value=inner):
+                yield string_of(node.slice) or ""
+            case ast.Call(func=ast.Attribute(value=inner)):
+                yield (string_of(node.args[0]) or "") if node.args else ""
+            case _:
+                return
+        node = inner
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -201,10 +208,11 @@ def _callee(call: ast.Call) -> ast.expr:
     func = call.func
     if call.args and last_name(func) in _CALLS_IT:
         return call.args[0]
-    if isinstance(func, ast.Attribute) and func.attr == "remote":
-        func = func.value
-        if isinstance(func, ast.Call) and last_name(func.func) == "options" and isinstance(func.func, ast.Attribute):
-            func = func.func.value
+    match func:
+        case ast.Attribute(value=ast.Call(func=ast.Attribute(value=actor, attr="options")), attr="remote"):
+            func = actor
+        case ast.Attribute(value=actor, attr="remote"):
+            func = actor
     while isinstance(func, ast.Call) and func.args:
         func = func.args[0]
     return func

@@ -55,16 +55,18 @@ def _are_properties(slots: Slots, node: ast.expr) -> bool:
 
 def _is_taken_apart(node: ast.Attribute) -> bool:
     """True for a version that something is done with which fails where there is none."""
-    above = parent(node)
-    if isinstance(above, ast.Attribute):
-        return isinstance(parent(above), ast.Call)
-    if isinstance(above, ast.Compare):
-        return any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
-    if isinstance(above, ast.Call):
-        return last_name(above.func) in ("parse", "Version", "LooseVersion", "StrictVersion", "int", "float")
-    if isinstance(above, (ast.BinOp, ast.AugAssign)):
-        return isinstance(above.op, ast.Add)
-    return isinstance(above, ast.Subscript) and above.value is node
+    match above := parent(node):
+        case ast.Attribute():
+            return isinstance(parent(above), ast.Call)
+        case ast.Compare():
+            return any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
+        case ast.Call():
+            return last_name(above.func) in ("parse", "Version", "LooseVersion", "StrictVersion", "int", "float")
+        case ast.BinOp(op=ast.Add()) | ast.AugAssign(op=ast.Add()):
+            return True
+        case ast.Subscript():
+            return above.value is node
+    return False
 
 
 def _is_asked_before(slots: Slots, node: ast.Attribute) -> bool:
@@ -91,12 +93,12 @@ def _says_there_is(slots: Slots, test: ast.expr, truth: bool, version: ast.Attri
 
 def says_there_is(slots: Slots, node: ast.expr, truth: bool = True) -> str:
     """The version of CUDA or ROCm that is there where a part of a condition has a truth value; empty for others."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant):
-        wanted = (ast.IsNot, ast.NotEq) if truth else (ast.Is, ast.Eq)
-        if node.comparators[0].value is not None or not isinstance(node.ops[0], wanted):
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=value)]):
+            if value is not None or not isinstance(op, (ast.IsNot, ast.NotEq) if truth else (ast.Is, ast.Eq)):
+                return ""
+            node = left
+        case _ if not truth:
             return ""
-        node = node.left
-    elif not truth:
-        return ""
     full = slots.names.qualified(node) if isinstance(node, (ast.Attribute, ast.Name)) else None
     return full if full in VERSIONS else ""

@@ -32,7 +32,7 @@ from transplt.flow.reached import places
 from transplt.flow.slots import Slots
 from transplt.flow.stores import store_slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import is_property, last_name
+from transplt.syntax.asks import callee_of, is_property, last_name
 from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent
@@ -76,7 +76,7 @@ class FileCode:
         for node in scan.functions:
             name = own.full_name(scan.scopes[node])
             made._walk(name, node.body)
-            made_by = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+            made_by = map(callee_of, node.decorator_list)
             is_kernel = any((slots.names.qualified(each) or last_name(each)) in KERNEL_DECORATORS for each in made_by)
             called_so = _NAMED_KERNEL.search(node.name) is not None and node.name not in ("cuda", "is_cuda", "_cuda")
             if not is_kernel and called_so:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import inner_nodes, keyword_of, last_name
 
 #: A CUDA source among files that are built, and CUDA code in a string.
 _CUDA_SOURCE = re.compile(r"\.cuh?$")
@@ -33,10 +33,9 @@ def builds_for_cuda(call: ast.Call, text: bytes) -> bool:
     if keywords == {"extra_cuda_cflags"} and names_cpp_alone(text):
         keywords = set()
     return bool(keywords) or any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
+        isinstance(node.value, str)
         and (_CUDA_SOURCE.search(node.value) or KERNEL_TEXT.search(node.value))
-        for node in ast.walk(call)
+        for node in inner_nodes(call, ast.Constant)
     )
 
 

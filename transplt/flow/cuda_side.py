@@ -231,14 +231,14 @@ def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef]:
     """What stands beside a function in calls and tables that are given it, where a value is what it returns."""
-    above = parent(value)
     uses: list[ast.expr] = []
-    if isinstance(above, ast.Lambda) and above.body is value:
-        uses = [above]
-    elif isinstance(above, ast.Return) and (function := function_around(value)) is not None:
-        scope = slots.scan.scopes[function].parent
-        named = slots.scan.names.get(function.name, ()) if scope is not None and scope.kind == "module" else ()
-        uses = [node for node in named if isinstance(node.ctx, ast.Load)]
+    match above := parent(value):
+        case ast.Lambda(body=body) if body is value:
+            uses = [above]
+        case ast.Return() if (function := function_around(value)) is not None:
+            scope = slots.scan.scopes[function].parent
+            named = slots.scan.names.get(function.name, ()) if scope is not None and scope.kind == "module" else ()
+            uses = [node for node in named if isinstance(node.ctx, ast.Load)]
     for use in uses:
         holder = parent(use)
         holder = parent(holder) if isinstance(holder, ast.keyword) else holder

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from transplt.flow.marks import DEVICE_NAME
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import is_none, last_name, own_nodes, string_of
+from transplt.syntax.asks import callee_of, is_none, last_name, own_nodes, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import chain
 
@@ -85,7 +85,7 @@ def speaks_of_cuda(node: ast.expr) -> bool:
     """True for a flag that says by its name that it stands for CUDA: `use_cuda`, `args.gpu`."""
     if isinstance(node, ast.Compare):
         return any(speaks_of_cuda(side) for side in (node.left, *node.comparators))
-    return _has_cuda_word(last_name(node.func if isinstance(node, ast.Call) else node))
+    return _has_cuda_word(last_name(callee_of(node)))
 
 
 @lru_cache(maxsize=10_000)

@@ -18,7 +18,7 @@ from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.flow.own_names import class_fields
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import defaults_of, last_name, string_of
+from transplt.syntax.asks import callee_of, defaults_of, last_name, string_of
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -251,8 +251,7 @@ def _step(node: ast.AST) -> tuple[ast.expr, str] | None:
 
 
 def _holds_settings(node: ast.ClassDef) -> bool:
-    decorators = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
-    if any(last_name(each) in _DATACLASS for each in decorators) or _SETTINGS.search(node.name):
+    if any(last_name(callee_of(each)) in _DATACLASS for each in node.decorator_list) or _SETTINGS.search(node.name):
         return True
     return any(_SETTINGS.search(name) or _SETTINGS_BASES.search(name) for name in map(last_name, node.bases))
 

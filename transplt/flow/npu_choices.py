@@ -8,7 +8,7 @@ from bisect import bisect_right
 
 from transplt.base.text.lexer import lex
 from transplt.base.text.source import Source
-from transplt.syntax.asks import following, place_in_block
+from transplt.syntax.asks import following, inner_nodes, place_in_block
 from transplt.syntax.inside import Inside
 from transplt.syntax.scan import Scan
 
@@ -128,8 +128,8 @@ def _names_another(source: Source, node: ast.expr) -> bool:
     """Whether an expression names another accelerator outside of its tables, and not as a key that it asks for."""
     start, end = source.extent(node)
     text = bytearray(source.utf8[start:end])
-    for table in ast.walk(node):
-        if isinstance(table, ast.Dict) and table is not node:
+    for table in inner_nodes(node, ast.Dict):
+        if table is not node:
             first, last = source.extent(table)
             text[first - start : last - start] = b" " * (last - first)
     return _OTHER.search(_KEY_ASKED.sub(b"", bytes(text))) is not None
@@ -206,7 +206,7 @@ def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
 def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
     """The conditions of an if chain, without what is asked for as a key; the patterns of a match."""
     if isinstance(node, ast.Match):
-        constants = [item for case in node.cases for item in ast.walk(case.pattern) if isinstance(item, ast.MatchValue)]
+        constants = [item for case in node.cases for item in inner_nodes(case.pattern, ast.MatchValue)]
         return b" ".join(_text(source, item.value) for item in constants)
     tests = []
     here: ast.stmt = node

@@ -14,7 +14,7 @@ from transplt.flow.gates import is_gate
 from transplt.flow.marks import DEVICE
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import inner_nodes, last_name
 from transplt.syntax.conditions import implied, leaves, sides_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -78,8 +78,8 @@ def steers(slots: Slots, rules: RuleSet, project: ProjectFacts, node: ast.AST) -
     if function is None:
         return _of_the_file(slots)
     found = ""
-    for inner in ast.walk(function):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+    for inner in inner_nodes(function, ast.Name):
+        if isinstance(inner.ctx, ast.Load):
             root = (slots.names.qualified(inner) or "").partition(".")[0]
             if root == "torch":
                 return ""

@@ -75,12 +75,10 @@ def target_of(slots: Slots, value: ast.expr) -> Taken | None:
 
 def _limits(holder: ast.AST) -> bool:
     """True for a collection in which a value is looked for."""
-    test = parent(holder)
-    return (
-        isinstance(holder, (ast.Tuple, ast.List, ast.Set))
-        and isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], (ast.In, ast.NotIn))
-    )
+    match holder, parent(holder):
+        case ast.Tuple() | ast.List() | ast.Set(), ast.Compare(ops=[ast.In() | ast.NotIn(), *_]):
+            return True
+    return False
 
 
 def library_given(slots: Slots, call: ast.Call, argument: ast.AST) -> str:
@@ -113,12 +111,11 @@ def _uses(slots: Slots, node: ast.AST) -> list[ast.Name]:
     if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
         node, above = above, parent(above)
     target: ast.AST | None = None
-    if isinstance(above, ast.Compare) and len(above.ops) == 1:
-        target = above.comparators[0] if node is above.left else above.left
-    elif isinstance(above, ast.Assign) and len(above.targets) == 1:
-        target = above.targets[0]
-    elif isinstance(above, ast.AnnAssign):
-        target = above.target
+    match above:
+        case ast.Compare(left=left, comparators=[right]):
+            target = right if node is left else left
+        case ast.Assign(targets=[stored]) | ast.AnnAssign(target=stored):
+            target = stored
     if not isinstance(target, ast.Name) or target is node:
         return []
     return [use for use in slots.names.uses(target) if isinstance(use.ctx, ast.Load)]
@@ -138,10 +135,9 @@ def _uses_of_parameter(slots: Slots, arguments: ast.arguments, default: ast.AST)
 def _kept(slots: Slots, use: ast.Name) -> Iterator[ast.expr]:
     """Where a variable is read, and the attribute of an object in which it is kept there."""
     yield use
-    above = parent(use)
-    kept = above.targets[0] if isinstance(above, ast.Assign) and above.value is use else None
-    if isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Name) and kept.value.id in SELF:
-        yield from (each for each in slots.scan.attributes.get(kept.attr, ()) if isinstance(each.ctx, ast.Load))
+    match parent(use):
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=kept), *_]) if owner in SELF:
+            yield from (each for each in slots.scan.attributes.get(kept, ()) if isinstance(each.ctx, ast.Load))
 
 
 def _taken_as_target(slots: Slots, use: ast.expr) -> str:

@@ -29,33 +29,31 @@ def sources(value: ast.expr) -> Iterator[ast.expr]:
     """The expressions whose value an expression may take, or that a device string built by it begins with."""
     stack = [value]
     while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            yield node
-        elif isinstance(node, ast.IfExp):
-            stack += [node.body, node.orelse]
-        elif isinstance(node, ast.BoolOp):
-            stack += node.values
-        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-            stack += node.elts
-        elif isinstance(node, ast.NamedExpr):
-            stack.append(node.value)
-            yield node
-        elif isinstance(node, ast.Starred):
-            stack.append(node.value)
-        elif isinstance(node, ast.JoinedStr):
-            if node.values and isinstance(node.values[0], ast.FormattedValue):
-                stack.append(node.values[0].value)
-        elif isinstance(node, ast.BinOp):
-            if isinstance(node.op, ast.Add):
-                stack.append(node.left)
-            elif isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
-                _formatted(node.left, node.right.elts if isinstance(node.right, ast.Tuple) else [node.right], stack)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-            _formatted(node.func.value, node.args, stack)
-            yield node
-        else:
-            yield node
+        match node := stack.pop():
+            case ast.Name() | ast.Attribute():  # most are
+                yield node
+            case ast.IfExp():
+                stack += [node.body, node.orelse]
+            case ast.BoolOp():
+                stack += node.values
+            case ast.Tuple() | ast.List() | ast.Set():
+                stack += node.elts
+            case ast.Starred():
+                stack.append(node.value)
+            case ast.JoinedStr(values=[ast.FormattedValue(value=first), *_]) | ast.BinOp(left=first, op=ast.Add()):
+                stack.append(first)
+            case ast.BinOp(left=ast.Constant() as pattern, op=ast.Mod(), right=right):
+                _formatted(pattern, right.elts if isinstance(right, ast.Tuple) else [right], stack)
+            case ast.JoinedStr() | ast.BinOp():
+                pass
+            case ast.NamedExpr():
+                stack.append(node.value)
+                yield node
+            case ast.Call(func=ast.Attribute(value=pattern, attr="format")):
+                _formatted(pattern, node.args, stack)
+                yield node
+            case _:
+                yield node
 
 
 def _formatted(pattern: ast.expr, values: list[ast.expr], stack: list[ast.expr]) -> None:

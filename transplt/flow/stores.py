@@ -68,9 +68,9 @@ def inside(slot: str, path: Path, named: str = "") -> str:
 
 def is_map_location(node: ast.AST) -> bool:
     """True for the dict that `map_location=` gets: which device of a checkpoint goes where."""
-    above = parent(node)
-    if isinstance(above, ast.keyword):
-        return above.arg == "map_location"
-    if isinstance(above, ast.Assign):
-        return any(isinstance(t, ast.Name) and "map_location" in t.id for t in above.targets)
+    match parent(node):
+        case ast.keyword(arg="map_location"):
+            return True
+        case ast.Assign(targets=targets):
+            return any(isinstance(each, ast.Name) and "map_location" in each.id for each in targets)
     return False

@@ -36,11 +36,10 @@ def reads(package: Package, names: Names) -> dict[int, tuple[ast.expr, str]]:
 
 def is_question(name: ast.Name) -> bool:
     """True for a name that is compared with None: `xops is not None`."""
-    above = parent(name)
-    if not isinstance(above, ast.Compare) or above.left is not name or len(above.ops) != 1:
-        return False
-    other = above.comparators[0]
-    return isinstance(above.ops[0], (ast.Is, ast.IsNot)) and isinstance(other, ast.Constant) and other.value is None
+    match parent(name):
+        case ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return asked is name
+    return False
 
 
 def is_taken_over(package: Package, project: ProjectFacts, *, but: str = "", needed: bool = False) -> bool:
