@@ -147,40 +147,11 @@ class ProjectFacts(Memoized):
         for item in every:
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = unique_suffixes(joined.modules)
-        joined.sources = {item.path: item.text for item in every if item.text}
-        for item in every:
-            if item.imported:
-                paths = dict.fromkeys(map(joined.path_of, item.imported))
-                own = (path for path in paths if path in joined.sources and path != item.path)
-                joined.imports[item.path] = tuple(own)
-        joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
-        joined.guarded = frozenset(item.path for item in every if item.guarded)
-        joined.placing = {item.path: item.placing for item in every if item.placing is not None}
         joined.packages = _packages(joined.modules)
-        entries = {item.path: item.entry for item in every if item.entry is not None}
-        joined.aside = aside_of(entries, joined.path_of)
-        joined.tabled = _tabled(every)
-        joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
-        joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
-        joined.copies = tuple(item.copy for item in every if item.copy is not None)
-        joined.saved = tuple(sorted({each for item in every for each in item.saved}))
-        joined.loads = any(item.loads for item in every)
+        joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
+        _join_files(joined, every)
         _join_names(joined, every)
-
-        def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:
-            return frozenset(name for item in every for name in field_of(item))
-
-        joined.loaded = of_any(lambda item: item.loaded)
-        joined.own_cuda = of_any(lambda item: item.own_cuda)
-        joined.cuda_data = of_any(lambda item: item.cuda_data)
-        joined.flags = of_any(lambda item: item.flags)
-        joined.matched = of_any(lambda item: item.matched)
-        joined.default_is_double = any(item.sets_double for item in every)
-        joined.scales = any(item.scales for item in every)
-        joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
-        joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         codes = [item.code for item in every]
-        joined.bound = _bound(joined, every, entries)
         graph = Graph.join(codes, joined.canonical, frozenset(joined.modules))
         joined.instances = {name: graph.settled(cls) for item in every for name, cls in item.instances}
         _join_slots(joined, every, graph)
@@ -314,14 +285,44 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(found - whole)
 
 
+def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+    """What each file says of itself, by its path or for all of them."""
+    joined.sources = {item.path: item.text for item in every if item.text}
+    for item in every:
+        if item.imported:
+            paths = dict.fromkeys(map(joined.path_of, item.imported))
+            joined.imports[item.path] = tuple(path for path in paths if path in joined.sources and path != item.path)
+    joined.guarded = frozenset(item.path for item in every if item.guarded)
+    joined.placing = {item.path: item.placing for item in every if item.placing is not None}
+    entries = {item.path: item.entry for item in every if item.entry is not None}
+    joined.aside = aside_of(entries, joined.path_of)
+    joined.bound = _bound(joined, every, entries)
+    joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
+    joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
+    joined.tabled = _tabled(every)
+    joined.copies = tuple(item.copy for item in every if item.copy is not None)
+    joined.saved = tuple(sorted({each for item in every for each in item.saved}))
+    joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
+    joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
+    joined.loads, joined.scales = any(item.loads for item in every), any(item.scales for item in every)
+    joined.default_is_double = any(item.sets_double for item in every)
+
+    def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:
+        return frozenset(name for item in every for name in field_of(item))
+
+    joined.loaded = of_any(lambda item: item.loaded)
+    joined.own_cuda = of_any(lambda item: item.own_cuda)
+    joined.cuda_data = of_any(lambda item: item.cuda_data)
+    joined.flags = of_any(lambda item: item.flags)
+    joined.matched = of_any(lambda item: item.matched)
+
+
 def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """Which names the files define, pass on, and take from each other."""
     used: set[str] = set()
     defined: set[str] = set()
-    imported: dict[str, str] = {}
+    imported = {f"{item.module}.{local}": target for item in every for local, target in item.imports}
     for item in every:
-        for local, target in item.imports:
-            imported[f"{item.module}.{local}"] = target
         used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
         defined.update(f"{item.module}.{name}" for name in item.defined)
         joined.parameters.update(dict(item.parameters))
@@ -335,10 +336,9 @@ def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     renamed = (name for name, target in imported.items() if name.rpartition(".")[2] != target.rpartition(".")[2])
     joined.renamed = frozenset(renamed)
     joined.reexports = {name: target for name, target in imported.items() if f"{target}.".startswith("torch.")}
-    joined.used_names = frozenset(used)
+    joined.used_names, joined.defined = frozenset(used), frozenset(defined)
     whole = {target for item in every for _, target in item.imports}
     joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
-    joined.defined = frozenset(defined)
 
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) -> None:
