@@ -1,1 +1,1 @@
-"""What an edit makes of the text of one site: by places that `ast` gives, or by a small tree of LibCST."""
+"""What an edit makes of one site: LibCST writes every change of existing Python, but for text inside of strings."""
