@@ -81,7 +81,7 @@ def _write(sheet: Sheet, out: Any) -> None:
         out.column_dimensions[get_column_letter(position)].width = width
     out._writer = _InMemory(out, io.BytesIO())
     out._writer.write_top()
-    header = [_text(out, name) for name in sheet.columns]
+    header = [_text(out, name, alone=True) for name in sheet.columns]
     for cell in header if sheet.widths else ():
         cell.font = _HEADER
     out.append(header)
@@ -89,15 +89,19 @@ def _write(sheet: Sheet, out: Any) -> None:
     for count, row in enumerate(sheet.rows, 2):
         cells: list[Any] = [_text(out, value) if isinstance(value, str) else value for value in row]
         if sheet.links is not None and count <= _MAX_LINKS and row[0]:
+            cells[0] = _text(out, str(row[0]), alone=True)
             cells[0].hyperlink = sheet.links + quote(str(row[0]).removeprefix("'"))
         out.append(cells)
     if sheet.widths:
         out.auto_filter.ref = f"A1:{get_column_letter(len(sheet.columns))}{count}"
 
 
-def _text(out: Any, text: str) -> Any:
-    """A cell that stays text, also where it looks like a formula or like the error of one."""
-    cell = WriteOnlyCell(out, _REFUSED.sub("", text[:_MAX_CHARACTERS]))
+def _text(out: Any, text: str, *, alone: bool = False) -> Any:
+    """A text for a row: as a cell, which costs more, where it is `alone` or looks like a formula or an error of one."""
+    text = _REFUSED.sub("", text[:_MAX_CHARACTERS])
+    if not alone and not text.startswith(("=", "#")):
+        return text
+    cell = WriteOnlyCell(out, text)
     cell.data_type = "s"
     return cell
 
