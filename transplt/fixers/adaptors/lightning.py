@@ -133,10 +133,12 @@ def _words(work: Work, value: ast.expr) -> list[ast.Constant]:
 
 def _is_for_npus(strategy: ast.expr) -> bool:
     """True for a strategy that NPUs have too, or one that is not seen here."""
-    named = string_of(strategy)
-    if named is not None:
-        return bool(_STRATEGY.fullmatch(named.lower()))
-    return not isinstance(strategy, ast.Call) or last_name(strategy.func) in _STRATEGIES
+    match strategy:
+        case ast.Constant(value=str() as name):
+            return bool(_STRATEGY.fullmatch(name.lower()))
+        case ast.Call(func=func):
+            return last_name(func) in _STRATEGIES
+    return True
 
 
 def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
@@ -183,10 +185,9 @@ def _values_of(work: Work, node: ast.expr) -> Iterator[ast.expr | ast.stmt]:
     """What the dict behind `**name` is given in this file: `name = {...}`, `name["accelerator"] = ...`."""
     yield from _may_be(work, node)
     for use in work.scan.names.get(node.id, ()) if isinstance(node, ast.Name) else ():
-        above = parent(use)
-        item = isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store)
-        if item or (isinstance(above, ast.Attribute) and isinstance(parent(above), ast.Call)):
-            yield statement(use)
+        match parent(use), parent(parent(use)):
+            case (ast.Subscript(ctx=ast.Store()), _) | (ast.Attribute(), ast.Call()):
+                yield statement(use)
 
 
 def _strategies_for_cuda(work: Work, written: list[ast.Call]) -> list[ast.expr]:

@@ -284,14 +284,14 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
 def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
     """True when what gets `x.parameters()` is an optimizer of torch, a function in sight, or only counts them."""
     for above in chain(node):
-        if isinstance(above, ast.stmt):
-            return True
-        if isinstance(above, ast.Call) and above.func is not node:
-            known = file.names.qualified(above.func) or ""
-            last = last_name(above.func)
-            of_torch = known.startswith("torch.nn.utils.") or (kind_of(file, above) or "").startswith("torch.optim")
-            if of_torch or program.callee(file, above) is not None:
+        match above:
+            case ast.stmt():
                 return True
-            if last not in _COUNTERS:
-                return False
+            case ast.Call(func=func) if func is not node:
+                known = file.names.qualified(func) or ""
+                of_torch = known.startswith("torch.nn.utils.") or (kind_of(file, above) or "").startswith("torch.optim")
+                if of_torch or program.callee(file, above) is not None:
+                    return True
+                if last_name(func) not in _COUNTERS:
+                    return False
     return True

@@ -137,10 +137,10 @@ def _becomes_list(bindings: list[Binding], target: ast.Name) -> float:
     """The line of `x = x.tolist()` in the block of the first store: below it the name is no tensor."""
     for binding in bindings:
         above = parent(binding.node)
-        value = getattr(above, "value", None)
         beside = binding.node is not target and parent(above) is parent(parent(target))
-        if beside and isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("tolist", "item"):
-            return float(value.lineno)
+        match getattr(above, "value", None):
+            case ast.Call(func=ast.Attribute(attr="tolist" | "item"), lineno=line) if beside:
+                return float(line)
     return float("inf")
 
 

@@ -196,15 +196,16 @@ def _write_programs(writer: Writer, plan: _Plan, sizes: list[str], block: str, d
     for axis, calls in plan.programs.items():
         text = _number(axis, sizes, block)
         for call in calls:
-            above, node, inner = parent(call), call, text
-            outer = parent(above)
-            if isinstance(above, ast.Attribute) and isinstance(outer, ast.Call):
-                if above.attr in ("to", "cast") and len(outer.args) == 1 and not outer.keywords:
-                    node, inner = outer, f"{dot}cast({text}, {writer.work.text(outer.args[0])})"
-                else:
+            node, inner = call, text
+            match parent(call), parent(parent(call)):
+                case ast.Attribute(attr="to" | "cast"), ast.Call(args=[dtype], keywords=[]) as outer:
+                    node, inner = outer, f"{dot}cast({text}, {writer.work.text(dtype)})"
+                case ast.Attribute(), ast.Call():
                     inner = f"{dot}cast({text}, {dot}int32)"
-            elif not isinstance(above, (ast.Assign, ast.Tuple, ast.AnnAssign)) and text != block:
-                inner = f"({text})"
+                case ((ast.Assign() | ast.Tuple() | ast.AnnAssign()), _):
+                    pass
+                case _ if text != block:
+                    inner = f"({text})"
             writer.rewrite(node, CODE, message, inner, apart=True)
 
 
