@@ -43,7 +43,7 @@ def asks_for_wrapper(program: Program, file: File, node: ast.expr) -> bool:
     `while hasattr(model, "module"): model = model.module` takes all wrappers off, and would not end where ours stays;
     what an assertion says holds of the model inside. What is done to a bare model alone (`_is_for_bare`) goes on.
     """
-    if _asks(program, file, node):
+    if _is_question(program, file, node):
         around = (each for each in chain(node) if isinstance(each, (ast.While, ast.Assert)) or _is_for_bare(each))
         return not any(node in ast.walk(each.test) for each in around)
     call = parent(node)
@@ -53,7 +53,7 @@ def asks_for_wrapper(program: Program, file: File, node: ast.expr) -> bool:
     name = next((name for name, given in program.arguments(call, callee) if given is node), "")
     at, slot = program.owner[callee], program.parameter_slot(callee, name)
     reads = [each for each in names_and_attributes(at) if program.slot(at, each) == slot]
-    return bool(reads) and all(_asks(program, at, each) for each in reads)
+    return bool(reads) and all(_is_question(program, at, each) for each in reads)
 
 
 def _is_for_bare(node: ast.AST) -> TypeGuard[ast.If]:
@@ -67,7 +67,7 @@ def _is_for_bare(node: ast.AST) -> TypeGuard[ast.If]:
     return False
 
 
-def _asks(program: Program, file: File, node: ast.expr) -> bool:
+def _is_question(program: Program, file: File, node: ast.expr) -> bool:
     above = parent(node)
     if isinstance(above, ast.Attribute) and above.attr == "__class__":
         return _is_class_of_wrapper(above)

@@ -10,7 +10,8 @@ from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.distributed.verdict import Verdict, runs_elsewhere
+from transplt.fixers.distributed.obstacles import runs_elsewhere
+from transplt.fixers.distributed.verdict import Verdict
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
 from transplt.program.share_sums import SharedFile

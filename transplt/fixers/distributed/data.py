@@ -6,7 +6,6 @@ import ast
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.fixers.distributed.sharing import DRAWN
-from transplt.program.loaders import Share
 from transplt.program.loops import loop_head, loops_around
 from transplt.program.program import LOADERS
 from transplt.program.training import Loader, Training, loaders_of
@@ -49,17 +48,22 @@ def write_shares(bench: Bench) -> None:
     for share in (share for places in found.places.values() for share in places):
         if share.file is bench.file and id(share.loader) not in done:
             done.add(id(share.loader))
-            _share(bench, share)
+            function = bench.call("shard")
+            if share.stored is not None and bench.fits(share.stored):
+                name = bench.work.text(share.stored.targets[0])
+                bench.after(share.stored, [f"{name} = {function}({name})"], _CODE, _MESSAGE)
+            else:
+                bench.put_around(share.loader, _CODE, _MESSAGE, function)
     _remark_lengths(bench)
     for key, why in found.whole.items():
         if found.loaders[key].file is bench.file:
-            _whole(bench, found.loaders[key].call, *why)
+            _leave_whole(bench, found.loaders[key].call, *why)
     unclear = [] if found.loaders else unclear_loaders(bench.training)
     if not found.loaders and not unclear:
         _no_loader(bench)
     for loader in unclear:
         if loader.file is bench.file:
-            _whole(bench, loader.call, *_MAYBE)
+            _leave_whole(bench, loader.call, *_MAYBE)
 
 
 def _remark_lengths(bench: Bench) -> None:
@@ -73,7 +77,7 @@ def _remark_lengths(bench: Bench) -> None:
             bench.remark(call, *_LENGTH)
 
 
-def _whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
+def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
     """Say that no rank has a share of the data: right, and no faster than one card."""
     what = "all that it has chosen" if why == DRAWN[0] else "all of the data"
     bench.remark(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
@@ -86,19 +90,9 @@ def _no_loader(bench: Bench) -> None:
     # Where a function takes one step, what calls it goes over the data.
     for file, loop in (loops or training.regions)[:1]:
         if file is bench.file:
-            _whole(
+            _leave_whole(
                 bench,
                 loop_head(loop),
                 "the data of this loop does not come from a known DataLoader",
                 "take a share on each rank, of one length on all ranks: data[npu_port.rank()::npu_port.world_size()]",
             )
-
-
-def _share(bench: Bench, place: Share) -> None:
-    """A line behind what stores a loader, or the call around an expression that is one."""
-    share = bench.call("shard")
-    if place.stored is not None and bench.fits(place.stored):
-        name = bench.work.text(place.stored.targets[0])
-        bench.after(place.stored, [f"{name} = {share}({name})"], _CODE, _MESSAGE)
-    else:
-        bench.put_around(place.loader, _CODE, _MESSAGE, share)

@@ -7,7 +7,7 @@ import re
 
 from transplt.fixers.distributed.bench import Bench
 from transplt.program.cards import chosen_card, text_with_number
-from transplt.syntax.asks import attribute_of, block_of, by_place
+from transplt.syntax.asks import attribute_of, block_of, by_place, shape
 from transplt.syntax.scan import parent, statement
 from transplt.trees.departures import without_first, without_last
 from transplt.trees.literals import words_in_literal
@@ -39,8 +39,7 @@ def claim(bench: Bench) -> None:
     for call in bench.file.scan.calls:
         full = bench.file.names.qualified(call.func) or ""
         if attribute_of(call.func) == "cuda":
-            alone = len(call.args) == 1 and not isinstance(call.args[0], ast.Starred)
-            if alone and not full.startswith("torch."):  # `.cuda(0)`, `.cuda(args.gpu)`
+            if not full.startswith("torch.") and shape(call)[0] == len(call.args) == 1:  # `.cuda(0)`, `.cuda(args.gpu)`
                 bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first())
         elif full == "torch.device" and len(call.args) == 2:
             bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last())
@@ -66,10 +65,10 @@ def write_devices(bench: Bench) -> None:
         if bench.file.names.qualified(call.func) == "torch.cuda.set_device":
             _remove(bench, statement(call), "the start sets the card of the rank")
     for subscript in bench.file.scan.subscripts:
-        if not isinstance(subscript.ctx, ast.Store) or not isinstance(subscript.slice, ast.Constant):
-            continue
-        if subscript.slice.value in _VISIBLE and isinstance(statement(subscript), ast.Assign):
-            _remove(bench, statement(subscript), "the launch script chooses the cards")
+        match subscript, statement(subscript):
+            case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Store()), ast.Assign() as stored:
+                if name in _VISIBLE:
+                    _remove(bench, stored, "the launch script chooses the cards")
 
 
 def _remove(bench: Bench, node: ast.stmt, why: str) -> None:

@@ -70,26 +70,21 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
             "the condition may differ between ranks, so they cannot take the mean inside it",
         )
         readers = [node for node in readers if node not in apart]
-    here = [node for node in readers if _direct(node, block)]
-    rest = [node for node in readers if node not in here]
+    rest, here = readers, [node for node in readers if _direct(node, block)]
     if here:
         first = min(lifted(node, block) or 0 for node in here)
-        followers = [node for node in readers if (lifted(node, block) or 0) >= first]
         rest = [node for node in readers if (lifted(node, block) or 0) < first]
-        _put_mean(bench, effects, block[first], followers)
+        _put_mean(bench, effects, block[first], [node for node in readers if node not in rest])
     inner: dict[int, list[ast.Name]] = {}
     for node in rest:
         index = lifted(node, block)
         if index is not None:
             inner.setdefault(index, []).append(node)
     for index, nodes in inner.items():
-        holder = block[index]
-        for name in ("body", "orelse", "finalbody"):
-            branch = getattr(holder, name, None) or []
-            if isinstance(branch, list) and branch and isinstance(branch[0], ast.stmt):
-                inside = [node for node in nodes if lifted(node, branch) is not None]
-                if inside:
-                    _average(bench, effects, branch, inside)
+        for branch in (getattr(block[index], name, []) for name in ("body", "orelse", "finalbody")):
+            inside = [node for node in nodes if lifted(node, branch) is not None]
+            if inside:
+                _average(bench, effects, branch, inside)
 
 
 def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
@@ -174,7 +169,10 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     assigned = {
         n.id for item in nodes for n in inner_nodes(item, ast.Name) if isinstance(n.ctx, ast.Store)
     }
-    if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
+    # a counter of the condition may change between the passes and the step
+    between = (at for item in loop.body[: loop.body.index(step)] for at in of_kind(ast.AugAssign, ast.walk(item)))
+    counts_later = any(plain_name(at.target) in counted for at in between)
+    if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or counts_later:
         bench.left(
             step,
             "gradients are accumulated here, and every backward pass synchronises them",
@@ -186,12 +184,3 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
         test = " ".join(line.strip() for line in test.splitlines())
     header = f"with {bench.standard('contextlib')}.nullcontext() if {test} else {names.pop()}.no_sync():"
     bench.wrap(nodes, header, "NPU349", "gradients are synchronised once per optimizer step")
-
-
-def _counts_later(loop: Loop, step: ast.If, counted: set[str]) -> bool:
-    """True when a counter of the condition changes between the passes and the step."""
-    for item in loop.body[: loop.body.index(step)]:
-        for node in ast.walk(item):
-            if isinstance(node, ast.AugAssign) and plain_name(node.target) in counted:
-                return True
-    return False

@@ -12,23 +12,22 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.fixers.distributed.obstacles import obstacle
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.batches import carried
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
 from transplt.program.datasets import shuffles
-from transplt.program.imports import imports_of
-from transplt.program.layers import dropped_output, leaves_layers_out
+from transplt.program.layers import leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
-from transplt.program.models import Models, is_optimizer, spelled
-from transplt.program.optimizers import OptimizerStep, find_optimizers, find_steps, optimizer_calls
+from transplt.program.models import Models
+from transplt.program.optimizers import OptimizerStep, find_steps, optimizer_calls
 from transplt.program.own_steps import has_groups, step_by_hooks
 from transplt.program.passes import Passes, find_passes
-from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
-from transplt.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
+from transplt.program.program import File, Program, Variable, text_of
 from transplt.program.values import values_of
 from transplt.program.ways import Divergence, find_divergence
-from transplt.program.wraps import Wrap, early_uses, may_have_buffers
+from transplt.program.wraps import Wrap
 from transplt.syntax.asks import (
     arguments_of,
     attribute_of,
@@ -82,16 +81,11 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     _leave_whole(models, ways, found)
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
-    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_by_hand(models, steps), *_on_host(models)]
-    refusals += [*_own_steps(models, steps)]
+    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
+    refusals += [*_on_host(models), *_own_steps(models, steps)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps)
-    # a wrapper that only some ranks would make, for which they wait for each other
-    apart = (wrap.name for wrap in wraps.values() if not ways.is_uniform(wrap.file, wrap.after))
-    if not why and (name := next(apart, "")):
-        why = f"not every rank may reach the place where {name} has to be wrapped"
-    why = why or _runs_apart(models, ways)
+    why = obstacle(models, wraps, passes, steps, ways)
     unused = frozenset[Variable]() if why else _unused(models, passes)
     why = why or _read_beside(models.program, unused)
     if not why and any(step.closure is not None for step in steps):
@@ -212,7 +206,7 @@ def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
     )
 
 
-def _by_hand(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
+def _stepped_by_hand(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
     """Parameters that the program changes by itself."""
     if steps or any(optimizer_calls(models.program)):
         return
@@ -282,88 +276,7 @@ def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
                 )
 
 
-def runs_elsewhere(program: Program, file: File) -> bool:
-    """True for a file that other scripts of the project import, too."""
-    main = program.files[0].path
-    return any(path != main for path in imports_of(program.project).entries(file.path))
-
-
 # --- how gradients are exchanged -------------------------------------------------------------------------------------
-
-
-def _unseen_optimizer(models: Models, steps: list[OptimizerStep]) -> str:
-    """A step of an optimizer that nothing in sight makes: what it trains may have no wrapper."""
-    program = models.program
-    for step in steps:
-        held = values_of(program, step.file, step.optimizer)
-        made = [(at, value) for at, value in held if isinstance(value, ast.Call)]
-        seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
-        if not seen and (made or not any(optimizer_calls(program))):
-            return f"the place where {text_of(step.file, step.optimizer)} is created was not found"
-    return ""
-
-
-def _runs_apart(models: Models, ways: Divergence) -> str:
-    """A wrapper that sends its buffers in each forward pass with gradients, where some ranks make more of them.
-
-    Without gradients it sends them in the first one alone (`require_forward_param_sync` of DistributedDataParallel).
-    """
-    if not any(may_have_buffers(models, origin) for origin in models.origins):
-        return ""
-    for file in models.program.files:
-        for call in by_place(file.scan.calls):
-            if models.origin(file, call.func) is not None and ways.may_diverge(file, call, set()):
-                return f"{ast.unparse(call.func)} may run more often on one rank in line {call.lineno}"
-    return ""
-
-
-def _why_averaging(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> str:
-    """Why no wrapper can exchange the gradients of this program; empty when it can."""
-    program = models.program
-    if not models.origins:
-        return "the models that train were not found" if any(optimizer_calls(program)) else ""
-    for origin in models.origins:
-        name = spelled(origin)
-        wrap = wraps.get(origin)
-        if wrap is None:
-            return f"the place where {name} has to be wrapped cannot be seen"
-        if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
-            return f"{name} is made in several places"
-        if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
-            return f"{name} is created again in line {node.lineno}, and trained again"
-        if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
-            return f"{name} may be None"
-        if early_uses(models, wrap):
-            return f"{name} is used by a function before it can be wrapped"
-        if not wrap.in_place and (node := handed_over(models, wrap)) is not None:
-            return f"{name} is handed over in line {node.lineno} before it can be wrapped"
-        if frozen_later(models, wrap):
-            return f"parameters of {name} are frozen or freed after it can be wrapped"
-        if wrap.in_place and runs_elsewhere(program, wrap.file):
-            return f"{wrap.file.path} is part of other scripts, whose checkpoints DataParallel names"
-    for one in find_optimizers(program):
-        if not one.given.complete:
-            return f"what the optimizer in line {one.call.lineno} trains is not the whole of a model"
-        apart = next((slot for slot in one.given.origins if slot not in models.origins), None)
-        if apart is not None:
-            return f"{apart[2]} has an optimizer"
-    if not passes.complete:
-        return "the program is too long to follow all of its forward and backward passes"
-    for origin in models.origins:
-        name = spelled(origin)
-        if origin in passes.around:
-            node = passes.around[origin][1]
-            return f"{ast.unparse(node)} in line {node.lineno} runs {name} without its forward"
-        if origin in passes.twice:
-            node = passes.twice[origin][1]
-            return f"the backward pass in line {node.lineno} goes through {name} a second time"
-        if (dropped := dropped_output(models, origin)) is not None:
-            return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
-        if origin not in passes.run:
-            return f"{name} is not seen to run where it trains"
-        if (line := state_elsewhere(models, origin)) is not None:
-            return f"{line} reads the state of {name} through an object that cannot be followed"
-    return ""
 
 
 # --- parameters that a step may leave out ----------------------------------------------------------------------------

@@ -22,22 +22,18 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
         if file is bench.file and after_start(first):
             waiting.setdefault(first, call)
     for first in sorted(waiting, key=begins):
-        _wait_for(bench, first, waiting[first])
+        if bench.alike(first) and bench.fits(first):
+            lines = [f"{bench.waiting}  # rank 0 has written it"]
+            bench.before(first, lines, _CODE, "the others wait for rank 0")
+        else:
+            why, do = "rank 0 may not have written this yet", "call npu_port.wait() before it, on all ranks"
+            bench.left(waiting[first], why, do, code="NPU344")
     for node, branch in loaded_or_made(bench.program, bench.file):
         if after_start(node):
             _wait_in(bench, node, branch, waited=node in waiting)
     for node, read in made_where_missing(bench.program, bench.file):
         if after_start(node):
             _ask_once(bench, node, read)
-
-
-def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
-    if not bench.alike(node) or not bench.fits(node):
-        why, do = "rank 0 may not have written this yet", "call npu_port.wait() before it, on all ranks"
-        bench.left(call, why, do, code="NPU344")
-        return
-    lines = [f"{bench.waiting}  # rank 0 has written it"]
-    bench.before(node, lines, _CODE, "the others wait for rank 0")
 
 
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:
