@@ -39,7 +39,8 @@ def dimensions_of(kernel: Kernel, launches: list[Launch]) -> list[Dimension] | s
     found = []
     for axis, every in enumerate(zip(*[each for each in sizes if each is not None], strict=True)):
         pairs = [*zip(launches, every, strict=True)]
-        inside = {_inside(kernel, launch, node) for launch, node in pairs}
+        made = [_translated(kernel, launch, launch.grid, node) for launch, node in pairs if launch.grid is not None]
+        inside = {"" if each is None else ast.unparse(ast.fix_missing_locations(each)) for each in made}
         if len(inside) == 1 and (text := inside.pop()):
             found.append(Dimension(text))
             continue
@@ -74,13 +75,6 @@ def _words(launch: Launch, node: ast.expr) -> str:
 
 
 # --- inside of the kernel --------------------------------------------------------------------------------------------
-
-
-def _inside(kernel: Kernel, launch: Launch, node: ast.expr) -> str:
-    grid = launch.grid
-    assert grid is not None
-    made = _translated(kernel, launch, grid, node)
-    return "" if made is None else ast.unparse(ast.fix_missing_locations(made))
 
 
 def _translated(kernel: Kernel, launch: Launch, grid: Grid, node: ast.expr) -> ast.expr | None:

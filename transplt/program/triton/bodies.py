@@ -60,19 +60,29 @@ def body_of(kernel: Kernel) -> Body | str:
     if any(isinstance(node, (ast.FunctionDef, ast.Lambda, ast.Global, ast.Nonlocal))
            for line in statements for node in ast.walk(line)):  # fmt: skip
         return "it defines functions"
-    found = Body(looped, changed)
+    exits = _exits(statements[:first], looped)
+    return exits if isinstance(exits, str) else Body(looped, changed, exits)
+
+
+def _exits(above: list[ast.stmt], looped: list[ast.stmt]) -> list[Exit] | str:
+    """The ways out of a body that a loop goes around, below the statements above it; or why there cannot be a loop."""
+    found = []
     for index, each in enumerate(looped):
         returns = [node for node in own_nodes(each) if isinstance(node, ast.Return)]
         if not returns:
             continue
         if len(returns) > 1 or returns[0].value is not None or not (ifs := _ending_in(each, returns[0])):
             return "it returns from the middle of a statement"
-        rest = looped[index + 1 :]
+        before, rest = [*above, *looped[:index]], looped[index + 1 :]
         if not rest:
             return "it returns at its end"
-        if why := _two_types(statements[: first + index], each, ifs[-1], rest):
-            return why
-        found.exits.append(Exit(ifs[0], returns[0], rest, len(ifs) > 1))
+        # Triton may not take both ways below an `if` together: a name that is set in one may be of another type.
+        gone, goes_on = _kept(ifs[-1].body), _kept(rest)
+        set_before = {name for line in before for name in stored_in(line)}
+        twice = (gone & (goes_on | set_before)) or (goes_on & (set_before | _kept([each])))
+        if twice:
+            return f"{min(twice)} is set around a return, and may be of two types"
+        found.append(Exit(ifs[0], returns[0], rest, len(ifs) > 1))
     return found
 
 
@@ -145,14 +155,6 @@ def _ending_in(node: ast.stmt, line: ast.Return) -> list[ast.If]:
             return found
         node = node.body[-1]
     return []
-
-
-def _two_types(above: list[ast.stmt], test: ast.stmt, last: ast.If, rest: list[ast.stmt]) -> str:
-    """Why Triton may not take both ways below an `if` together: a name that is set in one may be of another type."""
-    gone, goes_on = _kept(last.body), _kept(rest)
-    before = {name for each in above for name in stored_in(each)}
-    twice = (gone & (goes_on | before)) or (goes_on & (before | _kept([test])))
-    return f"{min(twice)} is set around a return, and may be of two types" if twice else ""
 
 
 def stored_in(node: ast.AST) -> set[str]:

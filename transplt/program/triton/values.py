@@ -200,10 +200,13 @@ def merged(one: KernelValue, other: KernelValue) -> KernelValue:
     items: tuple[KernelValue, ...] = ()
     if len(one.items) == len(other.items):
         items = tuple(merged(*pair) for pair in zip(one.items, other.items, strict=True))
+    shape: Shape | None = None
+    if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
+        shape = tuple(left if left == right else None for left, right in zip(one.shape, other.shape, strict=True))
     return KernelValue(
         one.kind,
         one.dtype if one.dtype == other.dtype else "",
-        _same(one.shape, other.shape),
+        shape,
         one.size if one.size == other.size else None,
         items,
         one.base if one.base == other.base else "",
@@ -212,12 +215,6 @@ def merged(one: KernelValue, other: KernelValue) -> KernelValue:
         one.compared | other.compared,
         one.weak and other.weak,
     )
-
-
-def _same(one: Shape | None, other: Shape | None) -> Shape | None:
-    if one is None or other is None or len(one) != len(other):
-        return None
-    return tuple(left if left == right else None for left, right in zip(one, other, strict=True))
 
 
 def broadcast(one: Shape | None, other: Shape | None) -> Shape | None:
