@@ -227,7 +227,6 @@ def evaluating_calls(training: Training, found: Shares) -> frozenset[int]:
 def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[Share] | None:
     """Where to take each rank's share of a loader, so that training reads the shares and nothing else does; None where
     that cannot be seen."""
-    program = training.program
     own = [reading for reading in every if reading.loader.call is loader.call]
     if any(reading.trains is None for reading in own) or not any(reading.trains for reading in own):
         return None
@@ -240,6 +239,12 @@ def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[
         return None
     if all(reading.trains or _looks_at_one(reading) for reading in own):
         return [Share(loader.file, stored if _plain(stored) else None, loader.call)]
+    return _shares_on_the_way(training.program, loader, own)
+
+
+def _shares_on_the_way(program: Program, loader: Loader, own: list[Reading]) -> list[Share] | None:
+    """The statements between a loader and what trains with it that nothing else reads through, and where there is none
+    the places themselves; None where one of them does not name the loader."""
     chosen: list[Share] = []
     rest = [reading for reading in own if reading.trains]
     for file, assign, slot in _holders(program, loader):
