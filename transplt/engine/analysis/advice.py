@@ -125,7 +125,7 @@ def _call(file: ScannedFile, use: Use, call: ast.Call) -> Iterator[tuple[ast.exp
         yield call, "dynamic_shape", api
     elif api == _LOADER:
         yield from _loader(call)
-    elif api == _DDP and argument(call, "bucket_cap_mb", 7) is None and not _hidden(call):
+    elif api == _DDP and argument(call, "bucket_cap_mb", 7) is None and not hides_arguments(call):
         yield call, "ddp", api
     elif api in _DEBUG and not (_DEBUG[api] and _is(argument(call, "mode", 0), False)):
         yield call, "debug_switch", api
@@ -136,7 +136,7 @@ def _call(file: ScannedFile, use: Use, call: ast.Call) -> Iterator[tuple[ast.exp
 
 
 def _loader(call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
-    if _hidden(call):
+    if hides_arguments(call):
         return
     pin, workers = argument(call, "pin_memory", 8), argument(call, "num_workers", 6)
     if pin is None or _is(pin, False):
@@ -146,11 +146,6 @@ def _loader(call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
     last = argument(call, "drop_last", 9)
     if _is(argument(call, "shuffle", 2), True) and (last is None or _is(last, False)):
         yield call, "last_batch", _LOADER
-
-
-def _hidden(call: ast.Call) -> bool:
-    """True when a call takes arguments that cannot be seen."""
-    return hides_arguments(call)
 
 
 def _is(node: ast.expr | None, value: object) -> bool:
@@ -168,8 +163,7 @@ def _dtypes(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
         elif full in ("torch.channels_last", "torch.channels_last_3d") and not _compared(node):
             yield node, "channels_last", full
     for node in scan.attributes.get("double", ()):
-        above = parent(node)
-        if isinstance(above, ast.Call) and above.func is node and file.receivers.is_tensor(node.value):
+        if call_of(node) is not None and file.receivers.is_tensor(node.value):
             yield node, "float64", "torch.Tensor.double"
 
 
@@ -178,37 +172,30 @@ def _compared(node: ast.expr) -> bool:
     above = parent(node)
     while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
         node, above = above, parent(above)
-    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "is_contiguous":
-        return True
-    if isinstance(above, ast.keyword):
-        call = parent(above)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "is_contiguous":
+    match parent(above) if isinstance(above, ast.keyword) else above:
+        case ast.Call(func=ast.Attribute(attr="is_contiguous")) | ast.Compare() | ast.arg():
             return True
-    return isinstance(above, (ast.Compare, ast.arg)) or isinstance(node, ast.Dict)
+    return isinstance(node, ast.Dict)
 
 
 def _masks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     """masked_fill and full with minus infinity."""
     for name, position in (("masked_fill", 1), ("masked_fill_", 1), ("full", 1), ("full_like", 1), ("fill_", 0)):
         for node in file.scan.attributes.get(name, ()):
-            call = parent(node)
-            if isinstance(call, ast.Call) and call.func is node:
+            if (call := call_of(node)) is not None:
                 value = argument(call, "value" if "fill_" in name or name == "masked_fill" else "fill_value", position)
                 if value is not None and _minus_infinity(file, value):
                     yield call, "minus_infinity", ""
 
 
 def _minus_infinity(file: ScannedFile, node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
-        text = str(node.args[0].value).lower()
-        return isinstance(node.func, ast.Name) and node.func.id == "float" and text in ("-inf", "-infinity")
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = node.operand
-        if isinstance(inner, ast.Call):
-            first = inner.args[0] if len(inner.args) == 1 else None
-            called = isinstance(inner.func, ast.Name) and inner.func.id == "float"
-            return called and isinstance(first, ast.Constant) and str(first.value).lower() in ("inf", "infinity")
-        return file.names.qualified(inner) in ("torch.inf", "math.inf", "numpy.inf")
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=text)]):
+            return str(text).lower() in ("-inf", "-infinity")
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=text)])):
+            return str(text).lower() in ("inf", "infinity")
+        case ast.UnaryOp(op=ast.USub(), operand=inner) if not isinstance(inner, ast.Call):
+            return file.names.qualified(inner) in ("torch.inf", "math.inf", "numpy.inf")
     return False
 
 
@@ -223,16 +210,19 @@ def _is_mask(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
     """True for a comparison of a tensor, for `~`, `&` and `|` of such, and for a name that was given one."""
     if depth > _DEEPEST_MASK:
         return False
-    if isinstance(node, ast.Compare):
-        return file.receivers.is_tensor(node)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return _is_mask(file, node.operand, depth + 1)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        return _is_mask(file, node.left, depth + 1) and _is_mask(file, node.right, depth + 1)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
-        return node.func.attr == "bool" and file.receivers.is_tensor(node.func.value)
-    given = last_value(file.scan, node) if isinstance(node, ast.Name) else None
-    return given is not None and _is_mask(file, given, depth + 1)
+    match node:
+        case ast.Compare():
+            return file.receivers.is_tensor(node)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return _is_mask(file, operand, depth + 1)
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), right=right):
+            return _is_mask(file, left, depth + 1) and _is_mask(file, right, depth + 1)
+        case ast.Call(func=ast.Attribute(value=value, attr="bool"), args=[]):
+            return file.receivers.is_tensor(value)
+        case ast.Name():
+            given = last_value(file.scan, node)
+            return given is not None and _is_mask(file, given, depth + 1)
+    return False
 
 
 def _copies(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
@@ -268,8 +258,8 @@ def _chained(call: ast.Call) -> list[str]:
 def _forks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     for name in ("set_start_method", "get_context"):
         for node in [*file.scan.attributes.get(name, ()), *file.scan.names.get(name, ())]:
-            call = parent(node)
-            if isinstance(call, ast.Call) and call.func is node and _is(argument(call, "method", 0), "fork"):
+            call = call_of(node)
+            if call is not None and _is(argument(call, "method", 0), "fork"):
                 full = file.names.qualified(node) or ""
                 if full.startswith(("torch.multiprocessing.", "multiprocessing.")):
                     yield call, "fork", full

@@ -21,7 +21,7 @@ from transplt.program.shapes import is_window_roll
 from transplt.rules import support_tables as tables
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.asks import call_of, inner_nodes, last_name
 from transplt.syntax.scan import parent
 
 CODE = "NPU701"
@@ -93,23 +93,18 @@ def _shapes(file: ScannedFile) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     utf8 = file.source.utf8
     if b"RMSNorm" in utf8:
         for owner in file.scan.classes:
-            if owner.name.endswith("RMSNorm") and file.receivers.is_module_class(owner):
-                names = {node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute)}
-                if not names.isdisjoint(("rsqrt", "sqrt")):
-                    yield owner, "rms_norm"
+            roots = (node for node in inner_nodes(owner, ast.Attribute) if node.attr in ("rsqrt", "sqrt"))
+            if owner.name.endswith("RMSNorm") and file.receivers.is_module_class(owner) and any(roots):
+                yield owner, "rms_norm"
     if b"rotate_half" in utf8:
-        for function in file.scan.functions:
-            if function.name == "rotate_half":
-                yield function, "rope"
+        yield from ((function, "rope") for function in file.scan.functions if function.name == "rotate_half")
     rolls = b"roll" in utf8
     called = [each for each in ("roll", *_ACTIVATIONS) if each in file.scan.attributes or each in file.scan.names]
     for call in file.scan.calls_by_last_name(called) if called else ():
         if rolls and is_window_roll(file.names, call):
             yield call, "roll"
-        above = parent(call)
-        if type(above) is ast.BinOp and type(above.op) is ast.Mult:
-            key = _product(file, call, above)
-            if key:
+        match parent(call):
+            case ast.BinOp(op=ast.Mult()) as above if key := _product(file, call, above):
                 yield above, key
 
 
@@ -127,10 +122,9 @@ def _product(file: ScannedFile, call: ast.Call, product: ast.BinOp) -> str:
         return "swiglu"
     if api == "torch.nn.functional.gelu" and ast.dump(other) != gate:
         return "geglu"
-    if api == "torch.sigmoid" and isinstance(call.args[0], ast.BinOp):
-        inner = call.args[0]
-        sides = [ast.dump(inner.left), ast.dump(inner.right)]
-        factors = [side.value for side in (inner.left, inner.right) if isinstance(side, ast.Constant)]
-        if isinstance(inner.op, ast.Mult) and factors == [_QUICK_GELU] and ast.dump(other) in sides:
-            return "fast_gelu"
+    match call.args[0]:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if api == "torch.sigmoid":
+            factors = [side.value for side in (left, right) if isinstance(side, ast.Constant)]
+            if factors == [_QUICK_GELU] and ast.dump(other) in (ast.dump(left), ast.dump(right)):
+                return "fast_gelu"
     return ""

@@ -29,12 +29,6 @@ from transplt.syntax.scan import Scan
 FALLS = "NPU556"
 
 
-def _instead(names: list[str]) -> str:
-    """What takes the place of the operator that one of the names tells, the nearest first."""
-    rows = kernels_among(name.rpartition(".")[2] for name in names)
-    return replacement(rows[0]) if rows else "it runs on NPU once the extension has a replacement"
-
-
 def analyse(
     source: Source,
     scan: Scan,
@@ -110,6 +104,8 @@ def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
         way = f" by way of {' -> '.join(why.way)}" if why.way else ""
         verb = "needs" if why.certain else "needs in one of its branches"
         kind = "class" if node in file.scan.scopes and file.scan.scopes[node].kind == "class" else "function"
+        # What takes the place of the operator that one of the names tells, the nearest first.
+        rows = kernels_among(each.rpartition(".")[2] for each in (node.name, *why.way, why.extension))
         notes.append(
             Note(
                 (start, start),
@@ -117,7 +113,7 @@ def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
                 Level.INFO,
                 f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}",
                 name,
-                _instead([node.name, *why.way, why.extension]),
+                replacement(rows[0]) if rows else "it runs on NPU once the extension has a replacement",
             )
         )
     return notes

@@ -13,7 +13,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.verdicts import argument
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import call_of, hides_arguments, last_name, root_name, string_of
+from transplt.syntax.asks import call_of, hides_arguments, inner_nodes, last_name, plain_name, root_name, string_of
 from transplt.syntax.scan import parent
 
 _EXPORT, _TRACE = "torch.onnx.export", "torch.jit.trace"
@@ -79,21 +79,21 @@ def _on_card(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
     """True for what says that it lies on a card: `.cuda()`, `.npu()`, `.to("cuda:0")`, `device="npu"`."""
     if depth > _DEEPEST:
         return False
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return any(_on_card(file, each, depth + 1) for each in node.elts)
-    if isinstance(node, ast.Name):
-        given = last_value(file.scan, node)
-        return given is not None and _on_card(file, given, depth + 1)
-    if not isinstance(node, ast.Call):
-        return False
-    arguments = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
-    if any((text := string_of(each)) is not None and text.partition(":")[0] in _CARDS for each in arguments):
-        return True
-    if not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr in _CARDS and file.names.qualified(node.func) is None:
-        return True
-    return node.func.attr not in ("cpu", "to") and _on_card(file, node.func.value, depth + 1)
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return any(_on_card(file, each, depth + 1) for each in elts)
+        case ast.Name():
+            given = last_value(file.scan, node)
+            return given is not None and _on_card(file, given, depth + 1)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            arguments = [*args, *(each.value for each in keywords if each.arg == "device")]
+            if any((string_of(each) or "").partition(":")[0] in _CARDS for each in arguments):
+                return True
+            if isinstance(func, ast.Attribute):
+                if func.attr in _CARDS and file.names.qualified(func) is None:
+                    return True
+                return func.attr not in ("cpu", "to") and _on_card(file, func.value, depth + 1)
+    return False
 
 
 # --- names in checkpoints --------------------------------------------------------------------------------------------
@@ -113,11 +113,8 @@ def _prefixes(file: ScannedFile) -> Iterator[Place]:
 
 def _takes_off(file: ScannedFile) -> bool:
     """True where the file knows `model.module`, or strings that begin with `module.`."""
-    return "module" in file.scan.attributes or any(
-        isinstance(node.value, str) and node.value.startswith("module.")
-        for node in ast.walk(file.scan.tree)
-        if isinstance(node, ast.Constant)
-    )
+    texts = map(string_of, inner_nodes(file.scan.tree, ast.Constant))
+    return "module" in file.scan.attributes or any((text or "").startswith("module.") for text in texts)
 
 
 def _is_wrapped(file: ScannedFile, model: ast.Name) -> bool:
@@ -126,7 +123,7 @@ def _is_wrapped(file: ScannedFile, model: ast.Name) -> bool:
     values = [getattr(parent(each.node), "value", None) for each in bindings if each.kind == "assign"]
     wrappers = full_names("distributes", "replicates")
     wrapped = [each for each in values if isinstance(each, ast.Call) and file.names.qualified(each.func) in wrappers]
-    return any(getattr(root_name(each.args[0]), "id", "") == model.id for each in wrapped if each.args) or (
+    return any(plain_name(root_name(each.args[0])) == model.id for each in wrapped if each.args) or (
         bool(wrapped) and len(wrapped) == len(bindings)
     )
 

@@ -19,7 +19,7 @@ from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.graph import Graph
 from transplt.flow.support import Built, ExtensionFacts, Fallen, Operators, Referred
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import keyword_of, string_of
+from transplt.syntax.asks import keyword_of, plain_name, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
@@ -77,9 +77,12 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
             refer(node, Definition(full))
     defined = {f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]}
     assigned = {f"{module}.{name}" for name, found in scan.root.bindings.items() if found[0].kind == "assign"}
+    registering = scan.calls_by_last_name(("Library", "custom_op", "triton_op", "define", "register_fake", "impl"))
+    registered = (string_of(call.args[0]) for call in registering if call.args)
     return ExtensionFacts(
         tuple(sorted(name for call in scan.calls_by_last_name(_BUILDERS) if (name := _name_of(call)))),
-        tuple(sorted(_registered(scan))),
+        # Namespaces of operators that Python of this file registers.
+        tuple(sorted(first.partition("::")[0] for first in registered if first is not None)),
         tuple(sorted(edges, key=_by_name)),
         tuple(sorted(maybe - edges, key=_by_name)),
         tuple(sorted(defined)),
@@ -153,7 +156,7 @@ def _self_calls(
         if bindings[0].kind != "def":
             continue
         for node in scan.attributes.get(name, ()):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            own = plain_name(node.value) in ("self", "cls")
             if own and owner_of(scan, module, node, owners).startswith(f"{full}."):
                 yield node, f"{full}.{name}"
 
@@ -164,25 +167,14 @@ def _loaded(scan: Scan, names: Names) -> dict[str, str]:
     for call in scan.calls_by_last_name(("load", "load_inline")):
         if names.qualified(call.func) not in BUILDERS:
             continue
-        above = parent(call)
-        if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
-            found[above.targets[0].id] = _name_of(call) or above.targets[0].id
+        match parent(call):
+            case ast.Assign(targets=[ast.Name(id=local), *_]):
+                found[local] = _name_of(call) or local
     return found
 
 
 def _name_of(call: ast.Call) -> str:
-    value: ast.expr | None = keyword_of(call, "name")
-    if value is None and call.args:
-        value = call.args[0]
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-
-
-def _registered(scan: Scan) -> Iterator[str]:
-    """Namespaces of operators that Python of this file registers."""
-    for call in scan.calls_by_last_name(("Library", "custom_op", "triton_op", "define", "register_fake", "impl")):
-        first = string_of(call.args[0]) if call.args else None
-        if first is not None:
-            yield first.partition("::")[0]
+    return string_of(keyword_of(call, "name") or (call.args[0] if call.args else None)) or ""
 
 
 # --- the project -----------------------------------------------------------------------------------------------------

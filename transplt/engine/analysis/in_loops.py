@@ -13,7 +13,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.program.loops import lifted, loops_around
 from transplt.program.steps import backward_passes
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import arguments_of, call_of, last_name
+from transplt.syntax.asks import arguments_of, call_of, last_name, string_of
 from transplt.syntax.scan import chain, parent
 
 _TO_HOST = names_of(TENSOR, "to_host", "reads")
@@ -45,8 +45,15 @@ def _copies(file: ScannedFile) -> Iterator[tuple[ast.expr, str]]:
             call = call_of(node)
             if call is None or call.args:
                 continue
-            copies = name in ("item", "cpu") or _copied(node.value) or file.receivers.is_tensor(node.value)
-            if copies and not _inside_host_call(call):
+            match parent(call):
+                case ast.Attribute(attr=attr) as above if attr in _TO_HOST and isinstance(parent(above), ast.Call):
+                    continue  # x.cpu().numpy() is one copy, and one finding: at the call outside
+            match node.value:
+                case ast.Call(func=ast.Attribute(attr="cpu")):
+                    copies = True
+                case value:
+                    copies = name in ("item", "cpu") or file.receivers.is_tensor(value)
+            if copies:
                 yield call, f"torch.Tensor.{name}"
 
 
@@ -66,8 +73,9 @@ def _is_read(file: ScannedFile, node: ast.Name) -> bool:
         return True
     if isinstance(above, ast.Tuple):
         node, above = above, parent(above)  # type: ignore[assignment]
-    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and above.right is node:
-        return isinstance(above.left, ast.Constant) and isinstance(above.left.value, str)
+    match above:
+        case ast.BinOp(left=left, op=ast.Mod()) if above.right is node:
+            return string_of(left) is not None
     if not isinstance(above, ast.Call) or node not in arguments_of(above):
         return False
     func = above.func
@@ -94,16 +102,6 @@ def _now_and_then(node: ast.AST, loop: ast.AST) -> bool:
                         return True
         inner = above
     return False
-
-
-def _copied(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
-
-
-def _inside_host_call(call: ast.Call) -> bool:
-    """True for x.cpu() in x.cpu().numpy(): one copy is one finding, at the call outside."""
-    above = parent(call)
-    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST and isinstance(parent(above), ast.Call)
 
 
 def _loop_of(node: ast.AST) -> ast.AST | None:

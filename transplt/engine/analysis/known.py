@@ -41,7 +41,11 @@ def facts_of(name: str) -> list[Fact]:
         _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
-    return [*found, *_pages(name)] if found else []
+    if not found:
+        return []
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])")
+    codes = [code for code in all_codes() if word.search(load(code).text())]  # whose pages name it
+    return [*found, *(Fact("Codes that speak of it", load(code).title, "", code) for code in codes[:_MOST_PAGES])]
 
 
 def resolved(name: str) -> str:
@@ -241,11 +245,3 @@ def _module(name: str) -> Iterator[Fact]:
     listed = ", ".join(each[len(name) + 1 :] for each in below[:_MOST_BELOW])
     more = f": {listed}" + (" ..." if below[_MOST_BELOW:] else "") if below else ""
     yield Fact("Module", f"a module of torch; names below it that something is known of: {len(below)}{more}")
-
-
-def _pages(name: str) -> Iterator[Fact]:
-    """Codes whose pages name it."""
-    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])")
-    found = [code for code in all_codes() if word.search(load(code).text())]
-    for code in found[:_MOST_PAGES]:
-        yield Fact("Codes that speak of it", load(code).title, "", code)

@@ -59,7 +59,8 @@ def _rules(name: str) -> Iterator[Fact]:
                 if rule.args is not None and rule.args.message:
                     text += f"; not where {rule.args.message}"
             text += f"; {rule.help}" if rule.help else ""
-            held.setdefault(Fact(_topic(rule), text, _source(rule), rule.code), []).append(version)
+            topic = "Rename" if rule.renames else "Argument" if rule.kind is Kind.ARGS else "Finding"
+            held.setdefault(Fact(topic, text, _source(rule), rule.code), []).append(version)
     for fact, versions in held.items():
         yield Fact(fact.topic, fact.text, fact.source, fact.code, tuple(versions))
 
@@ -70,10 +71,6 @@ def _speaking(table: Table, name: str) -> Iterator[tuple[Rule, str]]:
         yield matched
     every = [*table.args.get(name, ()), *table.last_args.get(name, ()), table.last_names.get(name)]
     yield from ((rule, name) for rule in every if rule is not None)
-
-
-def _topic(rule: Rule) -> str:
-    return "Rename" if rule.renames else "Argument" if rule.kind is Kind.ARGS else "Finding"
 
 
 def _source(rule: Rule) -> str:

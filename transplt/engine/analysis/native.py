@@ -34,19 +34,14 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
     if kernels:
         names = sorted({match[1].decode("ascii") for match in kernels})
         message = f"{len(names)} CUDA kernel{'s' if len(names) > 1 else ''}: {_listed(names)}"
-        said = (("kernels", message),)
-        yield _finding(data, path, kernels[0].start(), message, names[0], [*names, *_stems(path)], said)
+        folder, _, name = path.rpartition("/")  # that of the folder may be the name of an operator too
+        called = [*names, name.partition(".")[0], folder.rpartition("/")[2]]
+        yield _finding(data, path, kernels[0].start(), message, names[0], called, (("kernels", message),))
 
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
-
-
-def _stems(path: str) -> list[str]:
-    """The name of the file, and of the folder where that names an operator too."""
-    folder, _, name = path.rpartition("/")
-    return [name.partition(".")[0], folder.rpartition("/")[2]]
 
 
 def _finding(

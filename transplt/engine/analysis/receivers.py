@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from transplt.flow.graph import ancestors
 from transplt.rules import support_tables as tables
+from transplt.syntax.asks import plain_name
 from transplt.syntax.names import Names, assigned_value
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.syntax.scopes import Binding
@@ -56,25 +57,24 @@ class Receivers:
         return known
 
     def _tensor(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            return self._tensor_name(node)
-        if isinstance(node, ast.Call):
-            return self._tensor_call(node)
-        if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                return self._registered(node)
-            return node.attr in _VIEWS and self.is_tensor(node.value)
-        if isinstance(node, ast.BinOp):
-            return self.is_tensor(node.left) or self.is_tensor(node.right)
-        if isinstance(node, ast.UnaryOp):
-            return not isinstance(node.op, ast.Not) and self.is_tensor(node.operand)
-        if isinstance(node, ast.Subscript):
-            return self.is_tensor(node.value)
-        if isinstance(node, ast.Compare):
-            plain = all(not isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
-            return plain and len(node.ops) == 1 and self.is_tensor(node.left)
-        if isinstance(node, ast.IfExp):
-            return self.is_tensor(node.body) and self.is_tensor(node.orelse)
+        match node:
+            case ast.Name():
+                return self._tensor_name(node)
+            case ast.Call():
+                return self._tensor_call(node)
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                owner = _class_of(node)
+                return owner is not None and attr in self.fields(owner)[0]
+            case ast.Attribute(value=value, attr=attr):
+                return attr in _VIEWS and self.is_tensor(value)
+            case ast.BinOp(left=left, right=right):
+                return self.is_tensor(left) or self.is_tensor(right)
+            case ast.UnaryOp(op=ast.Not()) | ast.Compare(ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
+                return False
+            case ast.UnaryOp(operand=value) | ast.Subscript(value=value) | ast.Compare(left=value, ops=[_]):
+                return self.is_tensor(value)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.is_tensor(body) and self.is_tensor(orelse)
         return False
 
     def _tensor_name(self, node: ast.Name) -> bool:
@@ -110,7 +110,10 @@ class Receivers:
 
     def _binding(self, kind: str, node: ast.AST) -> bool:
         if kind == "param":
-            return isinstance(node, ast.arg) and self._annotated(node.annotation) and not _collects(node)
+            holder = parent(node)
+            if isinstance(holder, ast.arguments) and node in (holder.vararg, holder.kwarg):
+                return False  # the annotation of *args and **kwargs speaks of each value
+            return isinstance(node, ast.arg) and self._annotated(node.annotation)
         if kind != "assign":
             return False
         above = parent(node)
@@ -141,15 +144,11 @@ class Receivers:
             full = tables.canonical(full)
             owner, _, last = full.rpartition(".")
             return full in _TENSORS or (owner in _OWNERS and last in tables.tensor_results(owner))
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
-            owner_class = _class_of(func)
-            layer = self.fields(owner_class)[1].get(func.attr, "") if owner_class is not None else ""
-            return bool(layer)
+        match func:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                owner_class = _class_of(func)
+                return owner_class is not None and attr in self.fields(owner_class)[1]
         return False
-
-    def _registered(self, node: ast.Attribute) -> bool:
-        owner = _class_of(node)
-        return owner is not None and node.attr in self.fields(owner)[0]
 
     def fields(self, owner: ast.ClassDef) -> tuple[frozenset[str], dict[str, str]]:
         """Attributes of `self` in a class that are tensors, and those that are layers which return one tensor."""
@@ -170,7 +169,7 @@ class Receivers:
                 if isinstance(call.args[0], ast.Constant) and not absent:
                     tensors.setdefault(owner, set()).add(str(call.args[0].value))
         for store in self.scan.stores:
-            if not _is_self(store.value):
+            if plain_name(store.value) != "self":
                 continue
             owner = _class_of(store)
             if owner is None:
@@ -191,17 +190,17 @@ class Receivers:
 
     def _constructed(self, store: ast.Attribute) -> str:
         """Canonical name of the torch class whose call is assigned to an attribute, else an empty text."""
-        above = parent(store)
-        if not isinstance(above, (ast.Assign, ast.AnnAssign)) or not isinstance(above.value, ast.Call):
-            return ""
-        full = self.names.qualified(above.value.func) or ""
-        return tables.canonical(full) if full.startswith("torch.") else ""
+        match parent(store):
+            case ast.Assign(value=ast.Call(func=func)) | ast.AnnAssign(value=ast.Call(func=func)):
+                full = self.names.qualified(func) or ""
+                return tables.canonical(full) if full.startswith("torch.") else ""
+        return ""
 
     # --- modules ---
 
     def is_own_module(self, node: ast.expr, member: str) -> bool:
         """True for `self` in a subclass of nn.Module whose known classes do not define `member` themselves."""
-        if not _is_self(node):
+        if plain_name(node) != "self":
             return False
         owner = _class_of(node)
         return owner is not None and self.is_module_class(owner) and not self._defines(owner, member)
@@ -265,16 +264,6 @@ class Receivers:
         return any(member in self.scan.scopes[each].bindings for each in family) or any(
             not (self.names.qualified(base) or "").startswith("torch.nn.") for base in unseen
         )
-
-
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _collects(node: ast.arg) -> bool:
-    """True for *args and **kwargs, whose annotation speaks of each value."""
-    above = parent(node)
-    return isinstance(above, ast.arguments) and node in (above.vararg, above.kwarg)
 
 
 def _class_of(node: ast.AST) -> ast.ClassDef | None:

@@ -70,11 +70,8 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
 
 def judged(api: str, rules: RuleSet) -> bool:
     """False for what the rules of the migration speak of: their findings and edits say it already."""
-    return not (api.startswith(tables.CONVERTED) and _inside(api)) and rules.resolve(api) is None
-
-
-def _inside(api: str) -> bool:
-    return any(api == part or api.startswith(f"{part}.") for part in tables.CONVERTED)
+    inside = any(api == part or api.startswith(f"{part}.") for part in tables.CONVERTED)
+    return not inside and rules.resolve(api) is None
 
 
 def runs(use: Use) -> bool:
