@@ -63,7 +63,7 @@ def free_line(source: Source, line: int, areas: Sequence[tuple[int, int]], edits
         outer = around(areas, start) or around(edits, start)
         if outer is not None:
             line = source.position(outer)[0]
-        elif source.line_text(line - 1).endswith("\\") and not _comment_line(source, line - 1):
+        elif source.line_text(line - 1).endswith("\\") and not source.line_text(line - 1).lstrip().startswith("#"):
             line -= 1
         else:
             return line
@@ -76,10 +76,6 @@ def around(ranges: Sequence[tuple[int, int]], offset: int) -> int | None:
     if index >= 0 and ranges[index][0] < offset < ranges[index][1]:
         return ranges[index][0]
     return None
-
-
-def _comment_line(source: Source, line: int) -> bool:
-    return source.line_text(line).lstrip().startswith("#")
 
 
 def _marked_above(source: Source, line: int) -> set[str]:

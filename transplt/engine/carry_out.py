@@ -67,7 +67,9 @@ def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:
     if work.settings.annotate_edits:
         from transplt.engine.edit_marks import edit_marks
 
-        above, below = edit_marks(work.source, _edited(outcome))
+        edited = [(piece.start, piece.end, [edit.code for edit in piece.edits]) for piece in outcome.pieces]
+        edited += [(item.start, item.end, [item.code]) for item in outcome.lines]
+        above, below = edit_marks(work.source, sorted(edited))
     if work.settings.annotate:
         from transplt.engine.annotate import markers
 
@@ -89,13 +91,6 @@ def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:
 
 def _spliced(item: Placed) -> tuple[int, int, bytes]:
     return item.start, item.end, item.text.encode()
-
-
-def _edited(outcome: Outcome) -> list[tuple[int, int, list[str]]]:
-    """Where edits are, and their codes."""
-    edited = [(piece.start, piece.end, [edit.code for edit in piece.edits]) for piece in outcome.pieces]
-    edited += [(item.start, item.end, [item.code]) for item in outcome.lines]
-    return sorted(edited)
 
 
 def _is_the_same(before: bytes, after: bytes) -> bool:

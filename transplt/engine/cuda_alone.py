@@ -9,7 +9,7 @@ from transplt.edits.work import Work
 from transplt.flow.callees import PARSER_CALLS
 from transplt.flow.idle_gates import sets_libraries
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import called_name, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What is caught where a torch lacks a name that the `try` uses.
@@ -56,16 +56,17 @@ def _above(work: Work, node: ast.AST) -> str:
     """What stands around a node and makes it needless."""
     while not isinstance(node, ast.Module):
         above = parent(node)
-        if isinstance(above, (ast.BoolOp, ast.Compare, ast.UnaryOp)) and _asks_and_misses(work, above):
-            return "missing-cuda"
-        if isinstance(above, ast.If) and node is above.test and _sets_libraries(work, above):
-            return "cuda-settings"
-        if isinstance(above, ast.IfExp) and node is above.orelse and _has_neutral(work, above.test, above.body):
-            return "older-torch"
-        if isinstance(above, ast.If) and node in above.orelse and _has_neutral(work, above.test, *above.body):
-            return "older-torch"
-        if isinstance(above, ast.Try) and isinstance(node, ast.ExceptHandler) and _lacks(work, above, node):
-            return "older-torch"
+        match above:
+            case ast.BoolOp(op=ast.And()) if _asks_and_misses(work, above):
+                return "missing-cuda"
+            case ast.If(test=test, orelse=[]) if node is test and sets_libraries(work.names, above.body):
+                return "cuda-settings"
+            case ast.IfExp(test=test, body=body, orelse=other) if node is other and _has_neutral(work, test, body):
+                return "older-torch"
+            case ast.If(test=test, body=block, orelse=others) if node in others and _has_neutral(work, test, *block):
+                return "older-torch"
+            case ast.Try() if isinstance(node, ast.ExceptHandler) and _lacks(work, above, node):
+                return "older-torch"
         if isinstance(above, (*FUNCTIONS, ast.ClassDef)) and any(_skips(work, each) for each in above.decorator_list):
             return "cuda-test"
         node = above
@@ -74,40 +75,30 @@ def _above(work: Work, node: ast.AST) -> str:
 
 def _is_default(edit: Edit, node: ast.AST) -> bool:
     """True for a device that stands in for one that somebody gives: a default of a parameter, a flag, of getattr."""
-    above = parent(node)
-    if isinstance(above, ast.arguments):
-        return edit.code == "NPU201"
-    if isinstance(above, ast.keyword):
-        call = parent(above)
-        return above.arg == "default" and isinstance(call, ast.Call) and last_name(call.func) in PARSER_CALLS
-    if not isinstance(above, ast.Call) or not above.args or above.args[-1] is not node:
-        return False
-    last = last_name(above.func)
-    return (last == "getattr" and len(above.args) == 3) or (last == "get" and len(above.args) == 2)
+    match parent(node):
+        case ast.arguments():
+            return edit.code == "NPU201"
+        case ast.keyword(arg="default") as above:
+            return called_name(parent(above)) in PARSER_CALLS
+        case ast.Call(func=func, args=[*_, last]) as call if last is node:
+            return (last_name(func), len(call.args)) in (("getattr", 3), ("get", 2))
+    return False
 
 
-def _asks_and_misses(work: Work, node: ast.expr) -> bool:
+def _asks_and_misses(work: Work, node: ast.BoolOp) -> bool:
     """`device == "cuda" and not torch.cuda.is_available()`: CUDA was asked for, and is not there."""
-    if not (isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)):
-        return False
-    asks = any(isinstance(each, ast.Compare) and _is_cuda(each.comparators[-1]) for each in node.values)
-    return asks and any(
-        isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not) and _asks_for_cuda(work, each.operand)
-        for each in node.values
-    )
-
-
-def _is_cuda(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == "cuda"
+    asks = misses = False
+    for each in node.values:
+        match each:
+            case ast.Compare(comparators=[*_, ast.Constant(value="cuda")]):
+                asks = True
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                misses = misses or _asks_for_cuda(work, operand)
+    return asks and misses
 
 
 def _asks_for_cuda(work: Work, node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and work.names.qualified(node.func) == "torch.cuda.is_available"
-
-
-def _sets_libraries(work: Work, node: ast.If) -> bool:
-    """True for a condition under which nothing but settings of CUDA's own libraries are made."""
-    return not node.orelse and sets_libraries(work.names, node.body)
 
 
 def _has_neutral(work: Work, test: ast.expr, *body: ast.AST) -> bool:

@@ -59,7 +59,9 @@ def unused_findings(
         if gone is None and not work.settings.in_place:
             continue  # a theme of this run may have asked about it
         if gone is not None and not finding.ignored and work.settings.in_place:
-            if _free(gone, spliced) and work.settings.picks(work.scan.path, *gone[:2]):
+            start, end, _ = gone
+            free = not any((at < end and start < to) or start == at == to for at, to, _ in spliced)
+            if free and work.settings.picks(work.scan.path, start, end):
                 removals.append((len(findings), gone))
             finding = replace(finding, level=Level.MANUAL, effort=Effort.LOW)
         findings.append(finding)
@@ -67,9 +69,11 @@ def unused_findings(
     if not removed or not _parses(splice(work.source.utf8, removed)):
         return findings, []
     for index, gone in removals:
-        span, edit = work.source.span(*gone[:2]), _edit(work, gone)
+        start, end, new = gone
+        operation = Operation.MODIFY if new else Operation.DELETE
+        edit = Replacement(operation, work.source.slice(start, end), new.decode())
         findings[index] = replace(
-            findings[index], level=Level.SAFE, effort=None, span=span, edit=edit, applied=True
+            findings[index], level=Level.SAFE, effort=None, span=work.source.span(start, end), edit=edit, applied=True
         )
     return findings, removed
 
@@ -175,20 +179,9 @@ def _gone(work: Work, comment: IgnoreComment, codes: tuple[str, ...]) -> tuple[i
     return first + len(before), end, b""
 
 
-def _free(gone: tuple[int, int, bytes], others: Sequence[tuple[int, int, bytes]]) -> bool:
-    """True when no other change is there."""
-    start, end, _ = gone
-    return not any((at < end and start < to) or start == at == to for at, to, _ in others)
-
-
 def _parses(utf8: bytes) -> bool:
     try:
         ast.parse(utf8)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-def _edit(work: Work, gone: tuple[int, int, bytes]) -> Replacement:
-    start, end, new = gone
-    return Replacement(Operation.MODIFY if new else Operation.DELETE, work.source.slice(start, end), new.decode())

@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Note
 from transplt.edits.work import Work
 from transplt.rules.packages import other_card
 from transplt.syntax.scan import parent
@@ -23,11 +22,11 @@ def leave_other_cards(work: Work) -> None:
         names = [each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         cards = next(filter(None, map(other_card, names)), "")
         if cards and isinstance(parent(node), ast.Module):
-            work.notes = [_remark(note, cards) for note in work.notes]
+            said = f"the file is written for {cards}"
+            work.notes = [
+                replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {said}")
+                if note.level is Level.MANUAL
+                else note
+                for note in work.notes
+            ]
             return
-
-
-def _remark(note: Note, cards: str) -> Note:
-    if note.level is not Level.MANUAL:
-        return note
-    return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; the file is written for {cards}")

@@ -49,10 +49,15 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
         _, found, failed = rewrite_site(source, site)
         pieces += found
         failures += failed
-    gone = [placed(edit, *_range(edit)) for edit in edits if isinstance(edit.where, tuple)]
+    out = ((edit, edit.where) for edit in edits if isinstance(edit.where, tuple))
+    gone = [placed(edit, start, str(edit.new), end) for edit, (start, end) in out]
     grouped = _called(source, pieces, [edit for edit in edits if edit.group and not edit.rewrites])
     # An import goes in above the lines at the same place that need it.
-    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, _written(pieces, grouped))]
+    written: list[tuple[ast.AST, str]] = [(piece.site.node, piece.after) for piece in pieces]
+    for edit in grouped:
+        if isinstance(edit.where, (Beside, Around)):
+            written.append((edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new)))
+    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, written)]
     asked_for = [*imports, *around_statements(source, work.scan.tree, grouped)]
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
@@ -94,18 +99,6 @@ def _with_whole_names(source: Source, piece: Piece) -> str:
     start = _NAME_ENDS.search(source.utf8[max(piece.start - _LONGEST_NAME, 0) : piece.start])
     end = _NAME_BEGINS.match(source.utf8[piece.end : piece.end + _LONGEST_NAME])
     return f"{start.group().decode() if start else ''}{piece.after}{end.group().decode() if end else ''}"
-
-
-def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
-    """The nodes that change or get lines beside them, and what is new there."""
-    places = [(edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new))
-              for edit in grouped if isinstance(edit.where, (Beside, Around))]  # fmt: skip
-    return [*((piece.site.node, piece.after) for piece in pieces), *places]
-
-
-def _range(edit: Edit) -> tuple[int, str, int]:
-    assert isinstance(edit.where, tuple)
-    return edit.where[0], str(edit.new), edit.where[1]
 
 
 def _in_front_of(utf8: bytes, gone: Placed, lines: Sequence[Placed]) -> Placed:

@@ -77,13 +77,9 @@ def operands(above: ast.BoolOp) -> list[Test]:
 
 def passing(block: list[ast.stmt]) -> list[Test]:
     """The tests of a block that have to fail for what stands behind them."""
-    return [
-        (index, each.test, False)
-        for index, each in enumerate(block)
-        if isinstance(each, ast.If) and not each.orelse and _goes_past(each.body)
-    ]
-
-
-def _goes_past(body: list[ast.stmt]) -> bool:
-    """True for a block that passes the rest by; not where it raises or says why, as what has to be given does."""
-    return len(body) == 1 and isinstance(body[0], (ast.Return, ast.Continue))
+    found: list[Test] = []
+    for index, each in enumerate(block):
+        match each:  # not where it raises or says why, as what has to be given does
+            case ast.If(test=test, body=[ast.Return() | ast.Continue()], orelse=[]):
+                found.append((index, test, False))
+    return found

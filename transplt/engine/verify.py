@@ -38,7 +38,8 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
         lost = _lost(work, group, wanted) or _over_a_rule(work, group, wanted)
         if not lost and not any(edit.group == group.name for edit in wanted):
             continue
-        failed = lost or _failed(outcome, group)
+        failures = (each for each in outcome.failures if any(edit.group == group.name for edit in each.site.edits))
+        failed = lost or next((each.reason for each in failures), "")
         unsound = "" if failed else _unsound(work, group, outcome)
         if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
@@ -156,12 +157,6 @@ def _unreadable(work: Work, edit: Edit) -> str:
     except (SyntaxError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
-
-
-def _failed(outcome: Outcome, group: Group) -> str:
-    """Why an edit of a group could not be made, empty when all were."""
-    why = (each.reason for each in outcome.failures if any(edit.group == group.name for edit in each.site.edits))
-    return next(why, "")
 
 
 def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
