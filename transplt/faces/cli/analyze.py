@@ -17,6 +17,7 @@ from transplt.base.language import spoken_on, translated
 from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.faces.cli.command import (
     DONE,
+    EXCLUDE,
     EXECUTOR,
     EXIT_ZERO,
     ISOLATED,
@@ -24,6 +25,7 @@ from transplt.faces.cli.command import (
     LANGUAGE,
     LEFT,
     RULES,
+    TORCH_VERSION,
     Command,
     to_stderr,
 )
@@ -59,9 +61,9 @@ def card(function: _F) -> _F:
 _LAYOUTS = ("src", "python", "lib")
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
-@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
+@TORCH_VERSION
 @card
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON to this folder.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="Output format (table).")
@@ -69,7 +71,7 @@ _LAYOUTS = ("src", "python", "lib")
     "--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that the project imports."
 )
 @RULES
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
+@EXCLUDE
 @ISOLATED
 @JOBS
 @EXECUTOR

@@ -12,7 +12,7 @@ from transplt.faces.cli.completing import FOLDER
 from transplt.render.spelling import json_format
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("dumps", nargs=-1, type=FOLDER, metavar="DUMP...")
 @click.option(
     "--checks", default="recommended", show_default=True, metavar="NAME,...", help="Run these checks, or all."

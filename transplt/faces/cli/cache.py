@@ -9,7 +9,7 @@ from transplt.disk.cache_folder import Cache, NoCache, cache_folder
 from transplt.faces.cli.command import DONE, CommandGroup
 
 
-@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=CommandGroup)
 def cache() -> None:
     """Manage the cache of check results, which `transplt check` reuses for unchanged files."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transplt.rules.own_card import Outcome
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("file", type=FILE, metavar="FILE")
 @json_format
 @EXIT_ZERO

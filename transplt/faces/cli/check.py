@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,19 +17,28 @@ from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     CODEMODS,
+    DOCS,
     DONE,
+    EXCLUDE,
     EXIT_ZERO,
     FIXERS,
     ISOLATED,
     JOBS,
     LANGUAGE,
     RULES,
+    SIMILAR,
+    STYLE,
+    TEXTS,
+    TORCH_NPU_IMPORT,
+    TORCH_VERSION,
+    UNSAFE_FIXES,
     Command,
     discard_stdout,
     to_stderr,
 )
 from transplt.faces.cli.completing import FILE
 from transplt.render.cell import visible
+from transplt.render.options import argument, flag, option, shared, taking
 from transplt.render.spelling import QUIET, formerly
 
 if TYPE_CHECKING:
@@ -41,83 +51,64 @@ _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif"
 _STDIN = "-"
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
-@click.option("--fix", is_flag=True, help="Apply the safe edits in place (with `-`: print the result).")
-@click.option("--fix-only", is_flag=True, help="Like --fix, but print no remaining findings and exit with 0.")
-@click.option(
-    "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
-)
-@click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too.")
-@click.option("--texts", is_flag=True, default=None, help="Also edit messages and help texts.")
-@click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst).")
-@click.option(
-    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where to put `import torch_npu` "
-    "(auto: depends on torch)."
-)
-@click.option("--pick", metavar="NUMBERS", help="With --fix: apply only these edits of --diff (1,3-5).")
-@click.option("--add-ignores", metavar="REASON", help="With --fix: add an ignore comment for each remaining finding.")
-@click.option("--allow-dirty", is_flag=True, help="With --fix: edit even if git has uncommitted changes.")
-@click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing.")
-@click.option("--watch", is_flag=True, help="Check again when a file changes, until Ctrl-C.")
-@click.option("--since", metavar="REF", help="Only report lines changed since this commit (main, HEAD~1).")
-@click.option("--baseline", type=FILE, metavar="FILE", help="Ignore the findings listed in this file.")
-@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file and exit with 0.")
-@click.option("--select", metavar="CODES", multiple=True, help="Only report these codes or prefixes (NPU2,NPU501).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes or prefixes.")
-@click.option(
-    "--format", "output_format", type=click.Choice(_FORMATS), default="text", help="Output format (text)."
-)
+@dataclass(frozen=True)
+class Check:
+    """What is asked of a check."""
+
+    paths: tuple[str, ...] = argument(nargs=-1, type=FILE, metavar="[PATHS]...")
+    fix: bool = flag("Apply the safe edits in place (with `-`: print the result).")
+    fix_only: bool = flag("Like --fix, but print no remaining findings and exit with 0.")
+    unsafe_fixes: bool | None = shared(UNSAFE_FIXES)
+    style: str | None = shared(STYLE)
+    texts: bool | None = shared(TEXTS)
+    docs: bool | None = shared(DOCS)
+    torch_npu_import: str | None = shared(TORCH_NPU_IMPORT)
+    pick: str | None = option("With --fix: apply only these edits of --diff (1,3-5).", metavar="NUMBERS")
+    add_ignores: str | None = option("With --fix: add an ignore comment for each remaining finding.", metavar="REASON")
+    allow_dirty: bool = flag("With --fix: edit even if git has uncommitted changes.")
+    diff: bool = flag("Print the edits as a patch; change nothing.")
+    watch: bool = flag("Check again when a file changes, until Ctrl-C.")
+    since: str | None = option("Only report lines changed since this commit (main, HEAD~1).", metavar="REF")
+    baseline: str | None = option("Ignore the findings listed in this file.", type=FILE, metavar="FILE")
+    update_baseline: bool = flag("Write all findings to the baseline file and exit with 0.")
+    select: tuple[str, ...] = option(
+        "Only report these codes or prefixes (NPU2,NPU501).", metavar="CODES", multiple=True
+    )
+    ignore: tuple[str, ...] = option("Do not report these codes or prefixes.", metavar="CODES", multiple=True)
+    output_format: str = option("Output format (text).", "--format", type=click.Choice(_FORMATS), default="text")
+    output_file: str | None = option("Write the findings to this file instead of stdout.", type=FILE, metavar="FILE")
+    show_files: bool = flag("Only list the files that would be checked.")
+    statistics: bool = flag("Count the findings of each code.")
+    stdin_filename: str = option(
+        "The path to assume for the text of `-`.", type=FILE, metavar="PATH", default="stdin.py"
+    )
+    rules: tuple[str, ...] = shared(RULES)
+    fixers: tuple[str, ...] = shared(FIXERS)
+    codemods: tuple[str, ...] = shared(CODEMODS)
+    similar: bool | None = shared(SIMILAR)
+    torch_version: str | None = shared(TORCH_VERSION)
+    exclude: tuple[str, ...] = shared(EXCLUDE)
+    isolated: bool = shared(ISOLATED)
+    jobs: int | None = shared(JOBS)
+    exit_zero: bool = shared(EXIT_ZERO)
+    no_cache: bool = flag("Do not read or write the cache.", envvar="TRANSPLT_NO_CACHE")
+    verbose: bool = flag("Print more details.", "-v", "--verbose")
+    quiet: bool = shared(QUIET)
+
+
+@click.command(cls=Command)
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
-@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings to this file instead of stdout.")
-@click.option("--show-files", is_flag=True, help="Only list the files that would be checked.")
-@click.option("--statistics", is_flag=True, help="Count the findings of each code.")
-@click.option(
-    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="The path to assume for the text of `-`."
-)
-@RULES
-@FIXERS
-@CODEMODS
-@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones.")
-@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
-@ISOLATED
-@JOBS
-@EXIT_ZERO
 @LANGUAGE
-@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Do not read or write the cache.")
-@click.option("-v", "--verbose", is_flag=True, help="Print more details.")
-@QUIET
-def check(
-    paths: tuple[str, ...],
-    *,
-    fix: bool,
-    fix_only: bool,
-    pick: str | None,
-    add_ignores: str | None,
-    allow_dirty: bool,
-    diff: bool,
-    watch: bool,
-    since: str | None,
-    baseline: str | None,
-    update_baseline: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    output_format: str,
-    output_file: str | None,
-    show_files: bool,
-    statistics: bool,
-    stdin_filename: str,
-    exit_zero: bool,
-    no_cache: bool,
-    verbose: bool,
-    quiet: bool,
-    **given: Any,
-) -> int:
+@taking(Check)
+def check(given: Check) -> int:
     """List the code in PATHS that depends on CUDA (`-`: standard input; default: the current folder).
 
     Exits with 1 if something is left to do. No file is changed without --fix.
     """
+    return _check(given)
+
+
+def _check(given: Check) -> int:
     from transplt.project.collector import collect_rarely
 
     collect_rarely()
@@ -125,107 +116,123 @@ def check(
     from transplt.project.checking.codes import parse_codes, switched_off
     from transplt.project.options import Options
     from transplt.report.console import progress_bar
-    from transplt.report.formats import STATISTICS, render
+    from transplt.report.formats import render
     from transplt.report.formats.findings_text import footer
 
-    fix, exit_zero = fix or fix_only, exit_zero or fix_only
-    if fix_only and (output_file is not None or statistics or diff):
-        raise UsageError("--fix-only cannot be combined with --output-file, --statistics or --diff")
-    if update_baseline and (baseline is None or fix):
-        raise UsageError("--update-baseline needs --baseline FILE, and cannot be combined with --fix")
-    if statistics and output_format not in STATISTICS:
-        raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
-    stdin = paths == (_STDIN,)
-    if _STDIN in paths and not stdin:
-        raise UsageError("`-` reads standard input: give no other path")
-    if stdin and since is not None:
-        raise UsageError("--since cannot be combined with `-`")
-    for name in [name for name, value in (("--pick", pick), ("--add-ignores", add_ignores)) if value is not None]:
-        if diff or watch or stdin:
-            raise UsageError(f"{name} cannot be combined with --diff, --watch or `-`")
-        if not fix:
-            raise UsageError(f"{name} needs --fix")
-    options, fixing = Options(**given), fix and not diff
-    inputs = [Path(path) for path in paths or (".",)]
-    if show_files:
+    if given.fix_only:
+        given = replace(given, fix=True, exit_zero=True)
+    stdin, fixing = given.paths == (_STDIN,), given.fix and not given.diff
+    for refused, why in _refusals(given, stdin):
+        if refused:
+            raise UsageError(why)
+    in_common = (each.name for each in fields(Options) if hasattr(given, each.name))
+    options = Options(**{name: getattr(given, name) for name in in_common})
+    inputs = [Path(path) for path in given.paths or (".",)]
+    if given.show_files:
         from transplt.project.checking.check_run import files_in
 
-        if stdin or fix or diff or watch or update_baseline:
-            raise UsageError("--show-files cannot be combined with `-`, --fix, --diff, --watch or "
-                             "--update-baseline")  # fmt: skip
-        names = files_in(inputs, options, since)
-        _write(output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
+        names = files_in(inputs, options, given.since)
+        _write(given.output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
         return DONE
-    if watch:
-        if stdin or diff or output_file is not None or update_baseline:
-            raise UsageError("--watch cannot be combined with `-`, --diff, "
-                             "--output-file or --update-baseline")  # fmt: skip
-        return _watch(inputs, options)
-    styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
+    if given.watch:
+        return _watch(given, inputs, options)
+    styled = options.style is not None or _styled([Path(given.stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:
         raise UsageError(
             "--fix needs a style: use --style npu (for NPUs only) or --style portable (CUDA keeps "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
-    ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))
+    ignores = switched_off(parse_codes(given.select, "--select"), parse_codes(given.ignore, "--ignore"))
+    look = partial(check_paths, inputs, options, ignores=ignores, since=given.since)
     data = _standard_input() if stdin else b""
     if stdin:
-        result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
+        result = check_text(data, given.stdin_filename, options, ignores=ignores, fix=given.fix, diff=given.diff)
     else:
-        with progress_bar(not quiet) as progress:
+        with progress_bar(not given.quiet) as progress:
             picked: list[NumberedEdit] | None = None
             edits: tuple[NumberedEdit, ...] = ()
-            if pick is not None:
+            if given.pick is not None:
                 from transplt.project.checking.picking import picked_edits
 
-                edits = check_paths(inputs, options, ignores=ignores, diff=True, since=since, progress=progress).edits
-                picked = picked_edits(pick, edits)
-            result = check_paths(
-                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, picked=picked, progress=progress,
-                cache=None if no_cache else _cache(verbose and not quiet),
-            )  # fmt: skip
+                edits = look(diff=True, progress=progress).edits
+                picked = picked_edits(given.pick, edits)
+            cache = None if given.no_cache else _cache(given.verbose and not given.quiet)
+            result = look(fix=fixing, diff=given.diff, picked=picked, progress=progress, cache=cache)
         if picked is not None:
             from transplt.project.checking.picking import said_of
 
             result = replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
     known = None
-    if baseline is not None:
+    if given.baseline is not None:
         from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
 
-        if update_baseline:
-            write_baseline(Path(baseline), result.items, inputs)
-            if not quiet:
-                to_stderr(f"{len(result.items)} findings written to {shown(baseline)}")
+        if given.update_baseline:
+            write_baseline(Path(given.baseline), result.items, inputs)
+            if not given.quiet:
+                to_stderr(f"{len(result.items)} findings written to {shown(given.baseline)}")
             return DONE
-        known = read_baseline(Path(baseline))
+        known = read_baseline(Path(given.baseline))
         result = mark_known(result, known)
-    if add_ignores is not None:
+    if given.add_ignores is not None:
         from transplt.project.checking.added_ignores import reason_of, with_comments
 
-        result = with_comments(result, reason_of(add_ignores))
+        result = with_comments(result, reason_of(given.add_ignores))
     if fixing and not stdin and result.changes:
         from transplt.project.checking.in_place import refuse_uncommitted, write_changes
 
-        if not allow_dirty:
+        if not given.allow_dirty:
             refuse_uncommitted(result.changes)
         result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
-        if add_ignores is not None:  # what is left now is what the comments do not hold for
-            again = check_paths(inputs, options, ignores=ignores, since=since)
+        if given.add_ignores is not None:  # what is left now is what the comments do not hold for
+            again = look()
             again = mark_known(again, known) if known is not None else again
             result = replace(again, changes=result.changes, notes=result.notes)
-    if diff:
-        _write(output_file, result.patch, inputs)
+    if given.diff:
+        _write(given.output_file, result.patch, inputs)
     elif stdin and fixing:
-        _write(output_file, result.changes[0].data if result.changes else data, inputs)
-    elif not fix_only:
-        color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
-        _write(output_file, _encoded(text), inputs)
-    if not quiet:
+        _write(given.output_file, result.changes[0].data if result.changes else data, inputs)
+    elif not given.fix_only:
+        color = given.output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        text = render(result, given.output_format, color=color, verbose=given.verbose, counts=given.statistics)
+        _write(given.output_file, _encoded(text), inputs)
+    if not given.quiet:
         with spoken_on(sys.stderr):
-            for line in footer(result, styled, fixing, fix_only, verbose):
+            for line in footer(result, styled, fixing, given.fix_only, given.verbose):
                 to_stderr(line)
-    return DONE if exit_zero else result.exit_code
+    return DONE if given.exit_zero else result.exit_code
+
+
+def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
+    """Combinations of options, whether they were given, and why they are refused."""
+    from transplt.report.formats import STATISTICS
+
+    fix, diff, watch = given.fix, given.diff, given.watch
+    written, updated = given.output_file is not None, given.update_baseline
+    yield (
+        given.fix_only and (written or given.statistics or diff),
+        "--fix-only cannot be combined with --output-file, --statistics or --diff",
+    )
+    yield (
+        updated and (given.baseline is None or fix),
+        "--update-baseline needs --baseline FILE, and cannot be combined with --fix",
+    )
+    yield (
+        given.statistics and given.output_format not in STATISTICS,
+        f"--statistics has no form in {given.output_format}; it goes with {', '.join(STATISTICS)}",
+    )
+    yield _STDIN in given.paths and not stdin, "`-` reads standard input: give no other path"
+    yield stdin and given.since is not None, "--since cannot be combined with `-`"
+    for name, value in (("--pick", given.pick), ("--add-ignores", given.add_ignores)):
+        yield value is not None and (diff or watch or stdin), f"{name} cannot be combined with --diff, --watch or `-`"
+        yield value is not None and not fix, f"{name} needs --fix"
+    yield (
+        given.show_files and (stdin or fix or diff or watch or updated),
+        "--show-files cannot be combined with `-`, --fix, --diff, --watch or --update-baseline",
+    )
+    yield (
+        watch and (stdin or diff or written or updated),
+        "--watch cannot be combined with `-`, --diff, --output-file or --update-baseline",
+    )
 
 
 def _cache(reported: bool) -> Cache | None:
@@ -244,16 +251,15 @@ def _cache(reported: bool) -> Cache | None:
         return None
 
 
-def _watch(inputs: Sequence[Path], options: Options) -> int:
+def _watch(given: Check, inputs: Sequence[Path], options: Options) -> int:
     """Does the same check again, each time on a clear screen where there is one. KeyboardInterrupt ends it."""
     from transplt.project.checking.watching import each_change
 
-    context = click.get_current_context()
     for count in each_change(inputs, options):
         if sys.stdout.isatty():
             click.clear()
         try:
-            context.invoke(check, **{**context.params, "watch": False})
+            _check(replace(given, watch=False))
         except (UsageError, CannotFinish) as error:
             to_stderr(f"Error: {error}")
         to_stderr(f"{time.strftime('%H:%M:%S')} watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")

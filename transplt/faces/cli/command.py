@@ -78,6 +78,28 @@ EXECUTOR = click.option(
     metavar="WHERE",
     help="Where files are processed: inline, processes:N, dask://HOST:PORT, dask://local:N, ray://...",
 )
+EXCLUDE = click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
+TORCH_VERSION = click.option(
+    "--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins)."
+)
+STYLE = click.option(
+    "--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too."
+)
+#: A flag with the default None leaves the decision to the project's settings.
+SIMILAR = click.option(
+    "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones."
+)
+UNSAFE_FIXES = click.option(
+    "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
+)
+TEXTS = click.option("--texts", is_flag=True, default=None, help="Also edit messages and help texts.")
+DOCS = click.option(
+    "--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst)."
+)
+TORCH_NPU_IMPORT = click.option(
+    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")),
+    help="Where to put `import torch_npu` (auto: depends on torch).",
+)  # fmt: skip
 ISOLATED = click.option("--isolated", is_flag=True, help="Ignore the settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something is left to do.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,63 +14,75 @@ from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.precision.convert.acl_json import MODES, acl_json
 from transplt.precision.convert.layout import FORMATS, Layout, read_shape
+from transplt.render.options import argument, flag, option, taking
 
 _MOST_FILES = 100_000
 #: What lies beside tensors in a dump.
 _NO_TENSORS = (".json", ".csv", ".log", ".md", ".html", ".xlsx")
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-@click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Write the files to this folder.")
-@click.option("--to", type=click.Choice(["npy", "txt"]), help="What to write (npy; for .npy files: txt).")
-@click.option("-f", "--tensor-format", type=click.Choice(FORMATS), help="The layout of a device's tensors.")
-@click.option("-s", "--shape", metavar="1,3,224,224", help="With -f: the shape in the network, without padding.")
-@click.option("--force", is_flag=True, help="Replace existing files.")
-@click.option("--acl", type=FILE, metavar="acl.json", help="Write the configuration of an ACL dump instead.")
-@click.option("--dump-path", metavar="DIR", help="With --acl: where the device writes; must exist there.")
-@click.option("--model", metavar="NAME", help="With --acl: the model.")
-@click.option("--layer", "layers", metavar="OP", multiple=True, help="With --acl: operators of the model (all).")
-@click.option(
-    "--mode", type=click.Choice(MODES), default="output", show_default=True, help="With --acl: which tensors of them."
-)
-@click.option("--operators", is_flag=True, help="With --acl: single operators, without a model.")
-def convert(
-    files: tuple[str, ...], *, output: str | None, to: str | None, tensor_format: str | None, shape: str | None,
-    force: bool, acl: str | None, dump_path: str | None,
-    model: str | None, layers: tuple[str, ...], mode: str, operators: bool,
-) -> int:  # fmt: skip
+@dataclass(frozen=True)
+class Convert:
+    """What is converted, and how."""
+
+    files: tuple[str, ...] = argument(nargs=-1, type=FILE, metavar="FILE...")
+    output: str | None = option("Write the files to this folder.", "-o", "--output", type=FOLDER, metavar="DIR")
+    to: str | None = option("What to write (npy; for .npy files: txt).", type=click.Choice(["npy", "txt"]))
+    tensor_format: str | None = option(
+        "The layout of a device's tensors.", "-f", "--tensor-format", type=click.Choice(FORMATS)
+    )
+    shape: str | None = option(
+        "With -f: the shape in the network, without padding.", "-s", "--shape", metavar="1,3,224,224"
+    )
+    force: bool = flag("Replace existing files.")
+    acl: str | None = option("Write the configuration of an ACL dump instead.", type=FILE, metavar="acl.json")
+    dump_path: str | None = option("With --acl: where the device writes; must exist there.", metavar="DIR")
+    model: str | None = option("With --acl: the model.", metavar="NAME")
+    layers: tuple[str, ...] = option(
+        "With --acl: operators of the model (all).", "--layer", metavar="OP", multiple=True
+    )
+    mode: str = option(
+        "With --acl: which tensors of them.", type=click.Choice(MODES), default="output", show_default=True
+    )
+    operators: bool = flag("With --acl: single operators, without a model.")
+
+
+@click.command(cls=Command)
+@taking(Convert)
+def convert(given: Convert) -> int:
     """Convert dumped tensors: device files, .h5, .pt and .npy to .npy, and .npy to text.
 
     FILE may also be a folder, read with its subfolders; other files (.json, .csv) are skipped. A device file such as
     Pooling.pool1.1147.1589195081588018 becomes that name with .output.0.npy, for each input and output. Text has
     one element per line, without shape and dtype.
     """
-    if acl is not None:
-        if not dump_path or files:
+    if given.acl is not None:
+        if not given.dump_path or given.files:
             raise UsageError("--acl needs --dump-path, and no FILE")
-        text = acl_json(dump_path, model, layers, mode, operators=operators)
-        _write(Path(acl), text.encode(), force=force)
-        click.echo(f"{shown(acl)} written: acl.init({acl!r}) dumps to {dump_path}")
+        text = acl_json(given.dump_path, given.model, given.layers, given.mode, operators=given.operators)
+        _write(Path(given.acl), text.encode(), force=given.force)
+        click.echo(f"{shown(given.acl)} written: acl.init({given.acl!r}) dumps to {given.dump_path}")
         return DONE
-    if not files or output is None:
+    if not given.files or given.output is None:
         raise UsageError("give FILEs to convert and a folder for the results: transplt convert FILE... -o DIR")
     from transplt.precision.convert.files import arrays_in, as_npy, as_text
     from transplt.render.cell import many, visible
 
     written = 0
-    if shape is not None and tensor_format is None:
+    if given.shape is not None and given.tensor_format is None:
         raise UsageError("--shape needs --tensor-format")
-    wanted = Layout(tensor_format, read_shape(shape) if shape else ()) if tensor_format is not None else None
-    for path, below in _listed(files):
-        kind = to or ("txt" if path.endswith(".npy") else "npy")
+    wanted = None
+    if given.tensor_format is not None:
+        wanted = Layout(given.tensor_format, read_shape(given.shape) if given.shape else ())
+    for path, below in _listed(given.files):
+        kind = given.to or ("txt" if path.endswith(".npy") else "npy")
         for name, what, array in arrays_in(path, wanted):
-            target = Path(output, below, f"{name}.{kind}")
+            target = Path(given.output, below, f"{name}.{kind}")
             made = as_text(array) if kind == "txt" else as_npy(array)
-            _write(target, made, force=force, at=os.stat(path).st_mtime_ns)
+            _write(target, made, force=given.force, at=os.stat(path).st_mtime_ns)
             click.echo(f"{visible(str(target))}  {what}")
             written += 1
-    click.echo(f"{many(written, 'tensor')} written to {shown(output)}", err=True)
+    click.echo(f"{many(written, 'tensor')} written to {shown(given.output)}", err=True)
     return DONE
 
 

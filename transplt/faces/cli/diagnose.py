@@ -15,7 +15,7 @@ from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.render.spelling import json_format
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("logs", nargs=-1, type=FILE, metavar="LOG...")
 @click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran, to name their lines.")
 @json_format

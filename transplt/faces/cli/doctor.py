@@ -15,7 +15,7 @@ from transplt.render.spelling import json_format
 FORMAT = 1
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @json_format
 @EXIT_ZERO
 def doctor(as_json: bool, exit_zero: bool) -> int:

@@ -2,55 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from transplt.base.errors import UsageError
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
+from transplt.render.options import argument, flag, option, shared, taking
 
 
-@click.command(
-    "instrument", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
-)
-@click.argument("source", type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT", help="A new folder.")
-@click.option("-m", "--main", default="", metavar="FILE", help="The script to start, if SOURCE is a folder (main.py).")
-@click.option(
-    "--level",
-    type=click.Choice(["L0", "L1", "mix"]),
-    default="mix",
-    show_default=True,
-    help="Record modules, functions of torch, or both.",
-)
-@click.option(
-    "--task",
-    type=click.Choice(["statistics", "tensor", "overflow"]),
-    default="statistics",
-    show_default=True,
-    help="What to record of each tensor.",
-)
-@click.option("--steps", default="0,1", show_default=True, metavar="0,2-4", help="The steps to record; '' for all.")
-@click.option(
-    "--seed",
-    default="auto",
-    show_default=True,
-    metavar="auto|N",
-    help="Random seed; auto: the program's own, else 1234.",
-)
-@click.option("--deterministic", is_flag=True, help="Use deterministic operators of torch.")
-@click.option(
-    "--api",
-    type=click.Choice(["msprobe", "ptdbg"]),
-    default="msprobe",
-    show_default=True,
-    help="The recorder of the training host.",
-)
-@EXIT_ZERO
-def instrument_command(
-    source: Path, output: Path, main: str, level: str, task: str, steps: str, seed: str, deterministic: bool, api: str,
-    exit_zero: bool,
-) -> int:
+@dataclass(frozen=True)
+class Instrument:
+    """Which program is copied, and what the copy records."""
+
+    source: Path = argument(type=click.Path(exists=True, path_type=Path))
+    output: Path = option(
+        "A new folder.", "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT"
+    )
+    main: str = option(
+        "The script to start, if SOURCE is a folder (main.py).", "-m", "--main", default="", metavar="FILE"
+    )
+    level: str = option(
+        "Record modules, functions of torch, or both.", type=click.Choice(["L0", "L1", "mix"]), default="mix",
+        show_default=True
+    )
+    task: str = option(
+        "What to record of each tensor.", type=click.Choice(["statistics", "tensor", "overflow"]), default="statistics",
+        show_default=True
+    )
+    steps: str = option("The steps to record; '' for all.", default="0,1", show_default=True, metavar="0,2-4")
+    seed: str = option(
+        "Random seed; auto: the program's own, else 1234.", default="auto", show_default=True, metavar="auto|N"
+    )
+    deterministic: bool = flag("Use deterministic operators of torch.")
+    api: str = option(
+        "The recorder of the training host.", type=click.Choice(["msprobe", "ptdbg"]), default="msprobe",
+        show_default=True
+    )
+    exit_zero: bool = shared(EXIT_ZERO)
+
+
+@click.command("instrument", cls=Command)
+@taking(Instrument)
+def instrument_command(given: Instrument) -> int:
     """Write a copy of a training program that records what it computes, to compare two devices.
 
     Run it for the GPU original and for the migrated program: both get the same edits. Each training step is recorded
@@ -63,14 +58,15 @@ def instrument_command(
     from transplt.proof.launch.options import UsageError as WrongSteps
     from transplt.render.cell import many, visible
 
-    if seed != "auto" and not (seed.isdecimal() and int(seed) < 2**32):
-        raise UsageError(f"--seed {visible(seed)}: write auto or a number below 2^32")
+    if given.seed != "auto" and not (given.seed.isdecimal() and int(given.seed) < 2**32):
+        raise UsageError(f"--seed {visible(given.seed)}: write auto or a number below 2^32")
     try:
-        wanted = read_steps(steps)
+        wanted = read_steps(given.steps)
     except WrongSteps as error:
         raise UsageError(f"--steps {error}") from error
-    number = None if seed == "auto" else int(seed)
-    copy = write_copy(source, output, main, Probing(level, task, wanted, number, deterministic, api))
+    number = None if given.seed == "auto" else int(given.seed)
+    probing = Probing(given.level, given.task, wanted, number, given.deterministic, given.api)
+    copy = write_copy(given.source, given.output, given.main, probing)
     for each in copy.probed.left:
         to_stderr(f"{visible(str(each))}")
     files = many(len(copy.probed.files), "file")
@@ -81,4 +77,4 @@ def instrument_command(
     for line in copy.environment:
         to_stderr(f"  export {line}")
     left = [each for each in copy.probed.left if not each.informs]
-    return DONE if exit_zero or not left else LEFT
+    return DONE if given.exit_zero or not left else LEFT

@@ -8,14 +8,22 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.extras import install_command
-from transplt.faces.cli.command import DONE, FIXERS, ISOLATED, RULES, Command
+from transplt.faces.cli.command import (
+    DONE,
+    FIXERS,
+    ISOLATED,
+    RULES,
+    STYLE,
+    TORCH_VERSION,
+    Command,
+)
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @RULES
 @FIXERS
-@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins).")
-@click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too.")
+@TORCH_VERSION
+@STYLE
 @ISOLATED
 def lsp(**given: Any) -> int:
     """Serve an editor over LSP (stdio): findings while you type, edits as quick fixes, pages on hover.

@@ -13,7 +13,7 @@ from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FOLDER
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("root", type=FOLDER, metavar="DIR")
 @click.option(
     "-o", "--output", type=FOLDER, metavar="DIR", help="Write migrated copies to this folder; created if missing."

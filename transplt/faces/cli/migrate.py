@@ -13,7 +13,9 @@ from transplt.base.errors import UsageError
 from transplt.base.language import spoken_on
 from transplt.faces.cli.command import (
     CODEMODS,
+    DOCS,
     DONE,
+    EXCLUDE,
     EXECUTOR,
     EXIT_ZERO,
     FIXERS,
@@ -22,6 +24,12 @@ from transplt.faces.cli.command import (
     LANGUAGE,
     LEFT,
     RULES,
+    SIMILAR,
+    STYLE,
+    TEXTS,
+    TORCH_NPU_IMPORT,
+    TORCH_VERSION,
+    UNSAFE_FIXES,
     Command,
     to_stderr,
 )
@@ -70,20 +78,13 @@ _PLACES = (
     ),
     PLAN,
 )
-#: What is asked of the edits. A flag with the default None leaves the decision to the project's settings.
+#: What is asked of the edits.
 _EDITS = (
-    RULES,
-    FIXERS,
-    CODEMODS,
+    *(RULES, FIXERS, CODEMODS),
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Read the device number from the environment."
     ),
-    click.option(
-        "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones."
-    ),
-    click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins)."),
-    click.option("--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working "
-    "too."),
+    *(SIMILAR, TORCH_VERSION, STYLE),
     click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Add mixed precision (off)."),
     click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Number format for --amp native "
     "(float16)."),
@@ -99,19 +100,7 @@ _EDITS = (
         "--adapt", type=AdaptorNames(), metavar="NAMES", help="Apply adaptors, or all (list: `transplt rules "
         "--adaptors`)."
     ),
-    click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB."),
-    click.option(
-        "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
-    ),
-    click.option(
-        "--texts", is_flag=True, default=None, help="Also edit messages and help texts."
-    ),
-    click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst)."),
-    click.option(
-        "--torch-npu-import",
-        type=click.Choice(("auto", "each-file", "entry")),
-        help="Where to put `import torch_npu` (auto: depends on torch).",
-    ),
+    *(EXCLUDE, UNSAFE_FIXES, TEXTS, DOCS, TORCH_NPU_IMPORT),
     click.option("--inline", is_flag=True, help="Write helper functions into the files that call them."),
     ISOLATED,
     JOBS,
@@ -225,9 +214,7 @@ def migrate(
     return DONE if exit_zero else max(result.exit_code, LEFT if failed else DONE)
 
 
-@click.command(
-    "migrate", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
-)
+@click.command("migrate", cls=Command)
 @click.argument("project", type=FILE)
 @_options(*_PLACES[1:], *_EDITS, *_OUTPUT)
 def migrate_command(project: str, **given: Any) -> int:

@@ -15,7 +15,7 @@ from transplt.faces.cli.migrate import edit_options
 from transplt.render.spelling import QUIET
 
 
-@click.command("plan", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command("plan", cls=Command)
 @click.argument("project", type=FILE, default=".")
 @click.option("-o", "--output", "out", type=FILE, metavar="FILE", help="Write the plan to this file (default: stdout).")
 @click.option("--force", is_flag=True, help="Replace an existing file.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transplt.project.port.port import Port
 
 
-@click.command("port", cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command("port", cls=Command)
 @click.argument("project", type=FILE, default=".")
 @click.option(
     "--branch", default="npu-port", show_default=True, metavar="NAME", help="The branch to create or continue."

@@ -14,7 +14,7 @@ from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.render.spelling import formerly, json_format
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("path", type=FILE, metavar="DIR|FILE")
 @click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran, to name their lines.")
 @click.option("--report", "html", type=FILE, metavar="FILE.html", help="Also write an HTML page.")

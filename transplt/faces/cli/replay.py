@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,40 +11,40 @@ from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.faces.cli.command import DONE, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.proof.launch.shared_options import PYTHON
+from transplt.render.options import argument, option, shared, taking
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("dump", type=FOLDER, metavar="DUMP")
-@click.option(
-    "--on",
-    "device",
-    type=click.Choice(["cpu", "npu"]),
-    default="cpu",
-    show_default=True,
-    help="Compute on this CPU, or on the emulated NPU.",
-)
-@click.option("--script", type=FILE, metavar="OUT.py", help="Write a script to run on a card; compute nothing here.")
-@click.option(
-    "--read", "replayed", type=FOLDER, metavar="DIR", help="Compare what that script wrote; compute nothing here."
-)
-@click.option(
-    "--bench", type=FOLDER, metavar="DUMP", help="Find the faulty operators among those that differ from this dump."
-)
-@click.option("--op", metavar="NAME", help="This operator only.")
-@click.option("--step", type=click.IntRange(0), metavar="N", help="The step to use (default: the first).")
-@click.option("--rank", type=click.IntRange(0), metavar="N", help="The rank to use (default: the first).")
-@click.option(
-    "--tol",
-    type=click.FloatRange(min=0),
-    metavar="T",
-    help="Allowed relative difference (default: depends on the dtype).",
-)
-@click.option("-o", "--output", type=FOLDER, metavar="OUT", help="Write replay.csv and replay.json to this folder.")
-@PYTHON
-def replay(
-    dump: str, *, device: str, script: str | None, replayed: str | None, bench: str | None, op: str | None,
-    step: int | None, rank: int | None, tol: float | None, output: str | None, python: str,
-) -> int:  # fmt: skip
+@dataclass(frozen=True)
+class Replay:
+    """Which operators are computed again, where, and what they are compared with."""
+
+    dump: str = argument(type=FOLDER, metavar="DUMP")
+    device: str = option(
+        "Compute on this CPU, or on the emulated NPU.", "--on", type=click.Choice(["cpu", "npu"]), default="cpu",
+        show_default=True
+    )
+    script: str | None = option("Write a script to run on a card; compute nothing here.", type=FILE, metavar="OUT.py")
+    replayed: str | None = option(
+        "Compare what that script wrote; compute nothing here.", "--read", type=FOLDER, metavar="DIR"
+    )
+    bench: str | None = option(
+        "Find the faulty operators among those that differ from this dump.", type=FOLDER, metavar="DUMP"
+    )
+    op: str | None = option("This operator only.", metavar="NAME")
+    step: int | None = option("The step to use (default: the first).", type=click.IntRange(0), metavar="N")
+    rank: int | None = option("The rank to use (default: the first).", type=click.IntRange(0), metavar="N")
+    tol: float | None = option(
+        "Allowed relative difference (default: depends on the dtype).", type=click.FloatRange(min=0), metavar="T"
+    )
+    output: str | None = option(
+        "Write replay.csv and replay.json to this folder.", "-o", "--output", type=FOLDER, metavar="OUT"
+    )
+    python: str = shared(PYTHON)
+
+
+@click.command(cls=Command)
+@taking(Replay)
+def replay(given: Replay) -> int:
     """Recompute the operators of DUMP, each from its recorded inputs, and compare the results.
 
     DUMP holds tensors (run --dump-task tensor). An operator that merely received wrong inputs agrees; one that is
@@ -62,37 +63,38 @@ def replay(
     from transplt.precision.show.operator import find, parts_at
     from transplt.render.cell import many
 
-    if script is not None and replayed is not None:
+    if given.script is not None and given.replayed is not None:
         raise UsageError("--script and --read cannot be combined")
-    if output is not None:
-        check_target(Path(output), OURS)
-    opened = open_dump(dump)
-    if op is not None:
-        named = find(opened, op, step, rank)
+    if given.output is not None:
+        check_target(Path(given.output), OURS)
+    opened = open_dump(given.dump)
+    step, rank = given.step, given.rank
+    if given.op is not None:
+        named = find(opened, given.op, given.step, given.rank)
         step, rank = named.step, named.rank
     (at, who), part = next(iter(parts_at(opened, step, rank).items()))
-    planned = plan(part.read(), op)
+    planned = plan(part.read(), given.op)
     if not planned.calls:
-        raise UsageError(none_text(dump, planned))
-    if script is not None:
-        _write_script(script, script_text(planned, at, who))
+        raise UsageError(none_text(given.dump, planned))
+    if given.script is not None:
+        _write_script(given.script, script_text(planned, at, who))
         operators = many(len(planned.calls), "operator")
-        click.echo(f"{shown(script)} written, {operators}: python {shown(script)} -o replayed")
+        click.echo(f"{shown(given.script)} written, {operators}: python {shown(given.script)} -o replayed")
         return DONE
-    if replayed is not None:
-        found = outcome(planned, part, read_replayed(replayed, at, who), tol)
+    if given.replayed is not None:
+        found = outcome(planned, part, read_replayed(given.replayed, at, who), given.tol)
     else:
-        with replayed_here(script_text(planned, at, who), device, python) as folder:
-            found = outcome(planned, part, read_replayed(folder, at, who), tol)
-    if bench is not None:
-        other = open_dump(bench)
+        with replayed_here(script_text(planned, at, who), given.device, given.python) as folder:
+            found = outcome(planned, part, read_replayed(folder, at, who), given.tol)
+    if given.bench is not None:
+        other = open_dump(given.bench)
         if (at, who) not in other.parts:
-            raise UsageError(f"{shown(bench)} has no step {at}, rank {who}")
-        beside(found, part, other.parts[at, who], tol)
+            raise UsageError(f"{shown(given.bench)} has no step {at}, rank {who}")
+        beside(found, part, other.parts[at, who], given.tol)
     click.echo(replay_text(found), nl=False)
-    if output is not None:
-        write(Path(output), found)
-        click.echo(f"written: {shown(output)}")
+    if given.output is not None:
+        write(Path(given.output), found)
+        click.echo(f"written: {shown(given.output)}")
     return LEFT if found.differing or found.failed else DONE
 
 

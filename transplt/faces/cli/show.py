@@ -12,7 +12,7 @@ from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.render.spelling import json_format
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command)
 @click.argument("dump", type=FOLDER, metavar="DUMP")
 @click.argument("name", metavar="NAME")
 @click.option(

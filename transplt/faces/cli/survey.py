@@ -4,73 +4,57 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.analyze import card
-from transplt.faces.cli.command import DONE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, to_stderr
+from transplt.faces.cli.command import DONE, EXCLUDE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
+from transplt.render.options import argument, flag, option, shared, taking
 from transplt.render.spelling import QUIET
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("paths", nargs=-1, type=FILE, metavar="[PATH|GIT_URL]...")
-@click.option(
-    "-o", "--output", "out", required=True, metavar="DIR", help="Folder of the survey; an earlier one is continued."
-)
-@click.option("--list", "lists", type=FILE, multiple=True, metavar="FILE", help="A file with one path or URL per line.")
-@click.option(
-    "--executor",
-    default="processes",
-    show_default=True,
-    metavar="WHERE",
-    help="inline, processes[:N], dask://HOST:PORT, dask://local[:N], ray://HOST:PORT, ray://local[:N].",
-)
-@click.option("--since", metavar="DIR", help="Compare with an earlier survey.")
-@click.option("--parquet", is_flag=True, help="Also write survey.parquet (needs pyarrow).")
-@click.option(
-    "--time-limit",
-    default=600,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Time limit per repository, in seconds.",
-)
-@click.option(
-    "--memory-limit",
-    default=4096,
-    show_default=True,
-    type=click.IntRange(256),
-    help="Memory limit per repository, in MB.",
-)
-@click.option("--size-limit", default=2048, show_default=True, type=click.IntRange(1), help="Limit for the files of "
-"a repository, in MB.")
-@click.option("--torch-version", metavar="X.Y", help="Target version of torch (default: what each project pins).")
-@card
-@RULES
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
-@ISOLATED
-@EXIT_ZERO
-@QUIET
-def survey(
-    paths: tuple[str, ...],
-    *,
-    out: str,
-    lists: tuple[str, ...],
-    executor: str,
-    since: str | None,
-    parquet: bool,
-    time_limit: int,
-    memory_limit: int,
-    size_limit: int,
-    rules: tuple[str, ...],
-    exclude: tuple[str, ...],
-    exit_zero: bool,
-    quiet: bool,
-    **given: Any,
-) -> int:
+@dataclass(frozen=True)
+class Survey:
+    """Which repositories are analyzed, within which limits, and what is written."""
+
+    paths: tuple[str, ...] = argument(nargs=-1, type=FILE, metavar="[PATH|GIT_URL]...")
+    out: str = option(
+        "Folder of the survey; an earlier one is continued.", "-o", "--output", required=True, metavar="DIR"
+    )
+    lists: tuple[str, ...] = option(
+        "A file with one path or URL per line.", "--list", type=FILE, multiple=True, metavar="FILE"
+    )
+    executor: str = option(
+        "inline, processes[:N], dask://HOST:PORT, dask://local[:N], ray://HOST:PORT, ray://local[:N].",
+        default="processes", show_default=True, metavar="WHERE"
+    )
+    since: str | None = option("Compare with an earlier survey.", metavar="DIR")
+    parquet: bool = flag("Also write survey.parquet (needs pyarrow).")
+    time_limit: int = option(
+        "Time limit per repository, in seconds.", default=600, show_default=True, type=click.IntRange(1)
+    )
+    memory_limit: int = option(
+        "Memory limit per repository, in MB.", default=4096, show_default=True, type=click.IntRange(256)
+    )
+    size_limit: int = option(
+        "Limit for the files of a repository, in MB.", default=2048, show_default=True, type=click.IntRange(1)
+    )
+    torch_version: str | None = option("Target version of torch (default: what each project pins).", metavar="X.Y")
+    hardware: str | None = shared(card)
+    rules: tuple[str, ...] = shared(RULES)
+    exclude: tuple[str, ...] = shared(EXCLUDE)
+    isolated: bool = shared(ISOLATED)
+    exit_zero: bool = shared(EXIT_ZERO)
+    quiet: bool = shared(QUIET)
+
+
+@click.command(cls=Command)
+@taking(Survey)
+def survey(given: Survey) -> int:
     """Analyze many repositories and rank what blocks most of them.
 
     Takes folders, and repositories that git can clone by https, ssh or file. No input is changed. Results are kept in
@@ -88,19 +72,20 @@ def survey(
     from transplt.project.survey.trend import trend
     from transplt.project.survey.workbook import survey_workbook
 
-    where = parse_executor(executor)
-    sources = sources_of([*paths, *(line for each in lists for line in read_list(Path(each)))])
+    where = parse_executor(given.executor)
+    sources = sources_of([*given.paths, *(line for each in given.lists for line in read_list(Path(each)))])
     if not sources:
         raise UsageError("nothing to survey: give folders or URLs, or a --list of them")
-    before = read_document(Path(since)) if since is not None else None
-    if parquet:
+    before = read_document(Path(given.since)) if given.since is not None else None
+    if given.parquet:
         parquet_bytes([], [])  # absent pyarrow is reported before the work
     asked = Task(
-        name="", source="", rules=tuple(os.path.abspath(each) for each in rules), exclude=exclude, seconds=time_limit,
-        memory_mb=memory_limit, most_mb=size_limit, **given,
+        name="", source="", rules=tuple(os.path.abspath(each) for each in given.rules), exclude=given.exclude,
+        seconds=given.time_limit, memory_mb=given.memory_limit, most_mb=given.size_limit,
+        torch_version=given.torch_version, hardware=given.hardware, isolated=given.isolated,
     )  # fmt: skip
-    folder = Path(out)
-    done = carry_out(sources, folder, where, asked, lambda line: None if quiet else to_stderr(line))
+    folder = Path(given.out)
+    done = carry_out(sources, folder, where, asked, lambda line: None if given.quiet else to_stderr(line))
     value = done.document
     if before is not None:
         value["trend"] = trend(before, value)
@@ -109,12 +94,12 @@ def survey(
         "report.html": survey_page(value),
         "survey.xlsx": survey_workbook(value),
     }
-    if parquet:
+    if given.parquet:
         files["survey.parquet"] = parquet_bytes(value["repositories"], value["failed"])
     write_reports(folder, files)
-    if not quiet:
+    if not given.quiet:
         click.echo(survey_text(value), nl=False)
         to_stderr(f"{done.made} analysed now, {done.known} unchanged; written to {shown(folder)}")
     total = value["total"]
     left = total["left"] or total["failed"] or not all(row["complete"] for row in value["repositories"])
-    return LEFT if left and not exit_zero else DONE
+    return LEFT if left and not given.exit_zero else DONE

@@ -14,13 +14,13 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
 from transplt.disk.replace import write_asked_for
 from transplt.program.triton.kernels import kernels_in
-from transplt.proof.kernels.asked import Asked
 from transplt.proof.kernels.calls import Calls, Kernel, read_calls
 from transplt.proof.kernels.judged import judge
 from transplt.proof.kernels.report import KernelProof, as_json, as_text
 from transplt.proof.kernels.runs import Kernels
 from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions, UsageError
+from transplt.proof.prove.options import Prove
 from transplt.proof.prove.page import render_page
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.record import Setup, setup
@@ -33,26 +33,25 @@ from transplt.syntax.files import File
 
 
 def prove_kernels(
-    original: Project, migrated: Project, given: tuple[str, str], options: RunOptions, versions: Versions, asked: Asked,
-    command: str, json_path: Path | None, html_path: Path | None,
-) -> int:  # fmt: skip
+    given: Prove, command: str, original: Project, migrated: Project, options: RunOptions, versions: Versions
+) -> int:
     """Compare the kernels, report, and return the exit code. UsageError where there is nothing to compare."""
     if not any(each.startswith(("triton-", "triton_")) for each in versions.installed):
         raise UsageError("--kernels needs Triton (its interpreter is used): pip install triton numpy")
     assert options.trace is not None
-    kernels = Kernels(original, migrated, options, asked, options.trace.seed)
-    made = _setup(command, options, versions, given, (original, migrated), asked)
-    calls = read_calls(asked.calls) if asked.calls is not None else kernels.record(_announce)
-    if asked.save is not None:
-        write_asked_for(asked.save, calls.as_bytes())
+    kernels = Kernels(original, migrated, options, given, options.trace.seed)
+    made = _setup(given, command, options, versions, (original, migrated))
+    calls = read_calls(given.calls) if given.calls is not None else kernels.record(_announce)
+    if given.save_calls is not None:
+        write_asked_for(given.save_calls, calls.as_bytes())
     found = kernels.compare(calls, _announce)
     proof = KernelProof.of(judge(calls, found), calls, _never(original, calls), kernels.seconds)
     text, record = as_text(proof), as_json(proof, made)
     click.echo(text)  # before files that may not be written
-    if json_path is not None:
-        write_asked_for(json_path, f"{json.dumps(record, indent=1)}\n".encode())
-    if html_path is not None:
-        write_asked_for(html_path, render_page(proof, record))
+    if given.json_report is not None:
+        write_asked_for(given.json_report, f"{json.dumps(record, indent=1)}\n".encode())
+    if given.html_report is not None:
+        write_asked_for(given.html_report, render_page(proof, record))
         told = f"$ {visible(command)}\n{text}"
         add_proof(migrated.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
@@ -68,14 +67,13 @@ def _seen(proof: KernelProof) -> list[Seen]:
 
 
 def _setup(
-    command: str, options: RunOptions, versions: Versions, given: tuple[str, str], projects: tuple[Project, Project],
-    asked: Asked,
-) -> Setup:  # fmt: skip
+    given: Prove, command: str, options: RunOptions, versions: Versions, projects: tuple[Project, Project]
+) -> Setup:
     """The setup of a proof, with the settings that count for kernels."""
-    made = setup(command, options, versions, (1,), given, projects)
+    made = setup(command, options, versions, (1,), given.folders, projects)
     triton = next((each for each in versions.installed if each.startswith(("triton-", "triton_"))), "")
     settings: dict[str, Any] = {
-        "programs": asked.programs, "tolerance": asked.tolerance, "seed": made.settings["seed"],
+        "programs": given.programs, "tolerance": given.tolerance, "seed": made.settings["seed"],
         "timeout": options.timeout, "stubs": list(options.stubs),
     }  # fmt: skip
     version = triton.rpartition(".")[0].partition("-")[2]

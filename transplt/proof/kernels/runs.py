@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.proof.kernels.asked import Asked
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.launch import runner
 from transplt.proof.launch.options import RunOptions, UsageError
 from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.prove.options import Prove
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import stop_of
 
@@ -29,7 +29,7 @@ class Kernels:
     original: Project
     migrated: Project
     options: RunOptions
-    asked: Asked
+    given: Prove
     seed: int
     seconds: float = 0.0
 
@@ -42,7 +42,7 @@ class Kernels:
         with tempfile.TemporaryDirectory(prefix="transplt-kernels-", ignore_cleanup_errors=True) as folder:
             root = self.original.copy_to(Path(folder))
             target = Path(folder) / "calls.json"
-            given = (str(target), str(self.asked.programs), str(self.seed), self.original.main)
+            given = (str(target), str(self.given.programs), str(self.seed), self.original.main)
             done = self._start("recording", (*given, *self.options.arguments), root, "cuda")
             stop = stop_of(done, root)
             why = str(stop) if stop is not None else ""
@@ -67,7 +67,7 @@ class Kernels:
             announce("what both computed")
             given = str(told), str(Path(folder) / "cuda"), str(Path(folder) / "npu"), str(target)
             options = replace(
-                self.options, script=str(_COMPARING), arguments=(*given, str(self.asked.tolerance)), folder=folder,
+                self.options, script=str(_COMPARING), arguments=(*given, str(self.given.tolerance)), folder=folder,
                 trace=None, stubs=(),
             )  # fmt: skip
             done = runner.start(options, capture=True, echo=False, host="cpu")
@@ -83,7 +83,7 @@ class Kernels:
             root = project.copy_to(Path(folder))
             first = 0
             while first < count:
-                given = (str(calls), str(results), str(first), host, str(self.asked.programs), str(self.seed))
+                given = (str(calls), str(results), str(first), host, str(self.given.programs), str(self.seed))
                 done = self._start("replaying", (*given, project.main), root, host)
                 begun = [int(path.stem) for path in results.glob("*.begun")]
                 last = max(begun, default=-1)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from click.core import ParameterSource
 from transplt.base.errors import shown
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.disk.replace import write_asked_for
-from transplt.proof.launch.dumping import asked_for, folder_summary, with_dump_options
+from transplt.proof.launch.dumping import FAULTS, asked_for, folder_summary
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import (
     NPUS,
@@ -28,6 +29,7 @@ from transplt.proof.launch.shared_options import (
     spelled_options,
 )
 from transplt.proof.launch.warm import Warm
+from transplt.render.options import argument, flag, option, shared, taking
 from transplt.render.verdict import Word
 from transplt.rules.card_limits import card_named
 
@@ -50,104 +52,101 @@ Exit codes: 0 equal or runs, 1 any other verdict, 2 wrong usage or PyTorch missi
 _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 
 
+@dataclass(frozen=True)
+class Run:
+    """What is run, and how."""
+
+    module: bool = flag("SCRIPT is the name of a module, as with python -m.", "-m", "--module")
+    torch_version: str | None = shared(TORCH_VERSION)
+    card: str = shared(card_option(
+        CardName(card_named), "The card to emulate: its memory, and the dtypes that its operators and HCCL support."
+    ))  # fmt: skip
+    npus: int = shared(NPUS)
+    nproc: int = option("Start N processes with torchrun.", type=click.IntRange(0, 64), default=0, metavar="N")
+    cuda: str = option(
+        "What a leftover use of CUDA does: stop the script, be listed and run on the npu, or be ignored.",
+        type=click.Choice(["error", "record", "off"]), default="error", show_default=True
+    )
+    cpu_fallback: str = option(
+        "What an operator without an NPU kernel does: be a finding, stop the script, or only be listed.",
+        type=click.Choice(["warn", "error", "ignore"]), default="warn", show_default=True
+    )
+    random: str = option(
+        "Use random generators of the npu, or those of the CPU (then results can equal a CPU run to the bit).",
+        type=click.Choice(["npu", "cpu"]), default="npu", show_default=True
+    )
+    stubs: tuple[str, ...] = shared(STUBS)
+    host: str = option(
+        "What to emulate: an NPU, or CUDA, to run the original.",
+        type=click.Choice(["npu", "cuda"]), default="npu", show_default=True,
+    )
+    dump_folder: Path | None = option(
+        "Record every operator of the training steps, as msprobe does, to DIR/step0/rank0/dump.json etc. Seeds are "
+        "set, and dropout is off.",
+        "--dump", type=click.Path(path_type=Path), metavar="DIR",
+    )
+    dump_task: str = option(
+        "Record maximum, minimum, mean and norm of tensors; also their elements; or only operators that overflow.",
+        type=click.Choice(["statistics", "tensor", "overflow"]), default="statistics", show_default=True,
+    )
+    dump_level: str = option(
+        "Record modules, functions of torch, or both.",
+        type=click.Choice(["L0", "L1", "mix"]), default="mix", show_default=True,
+    )
+    dump_format: str = option(
+        "File format of the elements.", type=click.Choice(["pt", "npy"]), default="pt", show_default=True
+    )
+    dump_steps: str = option("The steps to record (default: all).", default="", metavar="0,2-4")
+    seed: int = option("Random seed for --dump and --fault.", default=1234, show_default=True)
+    faults: tuple[str, ...] = option(
+        "Make an operator compute a wrong result, below the recorder: linear=scale:1.02, or relu.3@1=nan for the "
+        f"fourth call in a step, on rank 1. {'; '.join(f'{kind}: {what}' for kind, what in FAULTS.items())}.",
+        "--fault", multiple=True, metavar="OP=KIND[:VALUE]",
+    )
+    shapes: bool = flag("List operators whose input shapes change between steps.")
+    reference: Path | None = option(
+        "Also run the unmigrated FILE twice on the same device, and compare printed numbers and saved checkpoints.",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
+    )
+    report: Path | None = option(
+        "Write the full report, and add it to report.html of the migrated folder.",
+        type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.json"
+    )
+    timeout: float | None = option("Stop the script after this time.", type=SECONDS, metavar="SECONDS")
+    python: str = shared(PYTHON)
+    exit_zero: bool = flag("Exit with 0 instead of 1.")
+    script: str = argument(type=click.Path())
+    args: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED)
+
+
 @click.command(
     "run",
     help=_HELP.format(words=_WORDS, limits="\n".join(f"  - {limit}" for limit in LIMITS)),
     cls=ScriptCommand,
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
-@click.option("-m", "--module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
-@TORCH_VERSION
-@card_option(
-    CardName(card_named), "The card to emulate: its memory, and the dtypes that its operators and HCCL support."
-)
-@NPUS
-@click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
-@click.option(
-    "--cuda",
-    type=click.Choice(["error", "record", "off"]),
-    default="error",
-    show_default=True,
-    help="What a leftover use of CUDA does: stop the script, be listed and run on the npu, or be ignored.",
-)
-@click.option(
-    "--cpu-fallback",
-    type=click.Choice(["warn", "error", "ignore"]),
-    default="warn",
-    show_default=True,
-    help="What an operator without an NPU kernel does: be a finding, stop the script, or only be listed.",
-)
-@click.option(
-    "--random",
-    type=click.Choice(["npu", "cpu"]),
-    default="npu",
-    show_default=True,
-    help="Use random generators of the npu, or those of the CPU (then results can equal a CPU run to the bit).",
-)
-@STUBS
-@with_dump_options
-@click.option("--shapes", is_flag=True, help="List operators whose input shapes change between steps.")
-@click.option(
-    "--reference",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also run the unmigrated FILE twice on the same device, and compare printed numbers and saved checkpoints.",
-)
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE.json",
-    help="Write the full report, and add it to report.html of the migrated folder.",
-)
-@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Stop the script after this time.")
-@PYTHON
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
-@click.argument("script", type=click.Path())
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def run_command(
-    context: click.Context,
-    module: bool,
-    torch_version: str | None,
-    card: str,
-    npus: int,
-    nproc: int,
-    cuda: str,
-    cpu_fallback: str,
-    random: str,
-    stubs: tuple[str, ...],
-    host: str,
-    dump_folder: Path | None,
-    dump_task: str,
-    dump_level: str,
-    dump_format: str,
-    dump_steps: str,
-    seed: int,
-    faults: tuple[str, ...],
-    shapes: bool,
-    reference: Path | None,
-    report: Path | None,
-    timeout: float | None,
-    python: str,
-    exit_zero: bool,
-    script: str,
-    args: tuple[str, ...],
-) -> int:
+@taking(Run)
+def run_command(given: Run) -> int:
+    context = click.get_current_context()
     try:
-        dump = asked_for(dump_folder, dump_task, dump_level, dump_format, dump_steps, seed, faults)
+        dump = asked_for(
+            given.dump_folder, given.dump_task, given.dump_level, given.dump_format, given.dump_steps, given.seed,
+            given.faults,
+        )  # fmt: skip
+        random = given.random
         if dump is not None and context.get_parameter_source("random") is ParameterSource.DEFAULT:
             random = "cpu"  # or the two hosts would draw other numbers
-        if args[:1] == ("--",):  # as `transplt prove` has it
-            args = args[1:]
+        args = given.args[1:] if given.args[:1] == ("--",) else given.args  # as `transplt prove` has it
         options = RunOptions(
-            script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
-            reference, timeout, card=card, host=host, dump=dump,
+            given.script, args, given.python, given.module, given.torch_version or "", given.npus, given.nproc,
+            given.cuda, given.cpu_fallback, random, given.stubs, given.shapes, given.reference, given.timeout,
+            card=given.card, host=given.host, dump=dump,
         )  # fmt: skip
-        code = run(options, report, context.find_object(Warm), spelled_options(context.command))
+        code = run(options, given.report, context.find_object(Warm), spelled_options(context.command))
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
-    return 0 if exit_zero and code == 1 else code
+    return 0 if given.exit_zero and code == 1 else code
 
 
 def run(
@@ -155,8 +154,6 @@ def run(
 ) -> int:
     """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
     when the run cannot start."""
-    from dataclasses import replace
-
     from transplt.disk.manifest import read_manifest
     from transplt.proof.launch import interpreter, reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold

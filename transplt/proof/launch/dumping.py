@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
 
 from transplt.base.errors import shown
 from transplt.proof.launch.options import Dump, UsageError
@@ -25,7 +22,6 @@ FAULTS = {
 }
 _FAULT = re.compile(r"(?P<op>[A-Za-z_][\w.]*)(?:@(?P<rank>\d+))?=(?P<kind>\w+)(?::(?P<value>[\w.+-]+))?$")
 _NUMBERS = ("scale", "eps")
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def check(folder: Path) -> None:
@@ -88,61 +84,3 @@ def asked_for(
     if folder is not None:
         check(folder)
     return Dump(folder, task, level, form, read_steps(steps), seed, planted)
-
-
-def with_dump_options(command: _Function) -> _Function:
-    """The options of a run that is recorded."""
-    kinds = "; ".join(f"{kind}: {what}" for kind, what in FAULTS.items())
-    options = (
-        click.option(
-            "--host",
-            type=click.Choice(["npu", "cuda"]),
-            default="npu",
-            show_default=True,
-            help="What to emulate: an NPU, or CUDA, to run the original.",
-        ),
-        click.option(
-            "--dump",
-            "dump_folder",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Record every operator of the training steps, as msprobe does, to DIR/step0/rank0/dump.json etc. "
-            "Seeds are set, and dropout is off.",
-        ),
-        click.option(
-            "--dump-task",
-            type=click.Choice(["statistics", "tensor", "overflow"]),
-            default="statistics",
-            show_default=True,
-            help="Record maximum, minimum, mean and norm of tensors; also their elements; or only operators that "
-            "overflow.",
-        ),
-        click.option(
-            "--dump-level",
-            type=click.Choice(["L0", "L1", "mix"]),
-            default="mix",
-            show_default=True,
-            help="Record modules, functions of torch, or both.",
-        ),
-        click.option(
-            "--dump-format",
-            type=click.Choice(["pt", "npy"]),
-            default="pt",
-            show_default=True,
-            help="File format of the elements.",
-        ),
-        click.option("--dump-steps", default="", metavar="0,2-4", help="The steps to record (default: all)."),
-        click.option("--seed", default=1234, show_default=True, help="Random seed for --dump and --fault."),
-        click.option(
-            "--fault",
-            "faults",
-            multiple=True,
-            metavar="OP=KIND[:VALUE]",
-            help="Make an operator compute a wrong result, below the recorder: linear=scale:1.02, or relu.3@1=nan "
-            "for the "
-            f"fourth call in a step, on rank 1. {kinds}.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
