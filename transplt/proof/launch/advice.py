@@ -100,7 +100,9 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:
     """What helps where a module is missing, and the others that would be missing next."""
-    own = next((each for each in _folders(asked.root) if _is_in(name, each)), None)
+    own = next(
+        (each for each in _folders(asked.root) if (each / f"{name}.py").is_file() or (each / name).is_dir()), None
+    )
     if own is not None:
         called = name if (own / name).exists() else f"{name}.py"
         if own == asked.root:
@@ -132,7 +134,7 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
         other += ("them" if len(missing) > 1 else "it") if other else ""
         pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
-        yield f"install {_listed(missing)}: {python} -m pip install {what}{other}{pinned}"
+        yield f"install {_enumeration(missing)}: {python} -m pip install {what}{other}{pinned}"
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -149,11 +151,7 @@ def _folders(root: Path) -> Iterator[Path]:
                 waiting.extend((each, depth + 1) for each in below)
 
 
-def _is_in(name: str, folder: Path) -> bool:
-    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
-
-
-def _listed(names: Sequence[str]) -> str:
+def _enumeration(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -85,16 +85,16 @@ def _installed(python: str) -> Versions:
         folders = [folder for folder in sys.path if os.path.isdir(folder)]
         found = _distributions(name for folder in folders for name in os.listdir(folder))
         return Versions(_version("torch"), _version("numpy"), platform.python_version(), found)
-    told = [*_asked(python, _ASK), "", "", ""]  # nothing, where it has no torch
+    told = [*_printed_lines(python, _ASK), "", "", ""]  # nothing, where it has no torch
     return Versions(told[0], told[1], told[2], _distributions(told[3:]))
 
 
 def lacks(python: str, names: Sequence[str]) -> list[str]:
     """Those of the first names of modules that an interpreter does not find; UsageError as for `versions_of`."""
-    return _asked(python, _ASK_FOR, *names) if names else []
+    return _printed_lines(python, _ASK_FOR, *names) if names else []
 
 
-def _asked(python: str, program: str, *words: str) -> list[str]:
+def _printed_lines(python: str, program: str, *words: str) -> list[str]:
     """The lines that an interpreter prints for one of our programs."""
     try:
         # From 3.13 on Python itself imports modules from there for `-c`, before any line of ours runs.

@@ -80,7 +80,7 @@ def judge(facts: Facts) -> Verdict:
     if facts.code:
         return Verdict(Word.STOPS, _stop(facts))
     if facts.errors:
-        what = _listed(facts.errors)
+        what = _first_and_count(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a card would stop there, and the emulator was told to go on")
     if not facts.calls:
         return Verdict(Word.NOT_RUN, f"it ended normally, but computed nothing on the npu: {_why_nothing(facts)}")
@@ -89,7 +89,7 @@ def judge(facts: Facts) -> Verdict:
     if facts.idle:
         parts.append(f"rank {', '.join(facts.idle)} never used the npu")
     if facts.warnings:
-        parts.append(_listed(facts.warnings, count=True))
+        parts.append(_first_and_count(facts.warnings, count=True))
     return Verdict(word, "; ".join(parts))
 
 
@@ -115,7 +115,7 @@ def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
     return Word.EQUAL, f"{counts} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
 
 
-def _listed(findings: list[dict[str, Any]], count: bool = False) -> str:
+def _first_and_count(findings: list[dict[str, Any]], count: bool = False) -> str:
     first = findings[0]
     place = f"{first['path']}:{first['line']}: " if first["path"] else ""
     what = f"{place}{first['code']} {first['message']}: {first['help']}"
@@ -134,7 +134,7 @@ def _stop(facts: Facts) -> str:
     own = [each for each in raised if each["role"] != "launcher"]
     left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
     if _guarded(facts) and facts.errors:
-        return f"leftover use of CUDA at {_listed(facts.errors)}"
+        return f"leftover use of CUDA at {_first_and_count(facts.errors)}"
     if own:
         return _at(first := _first(own, "exception"), first["exception"])
     stood = [each for each in facts.processes if each["stood"]]
@@ -197,5 +197,5 @@ def _why_nothing(facts: Facts) -> str:
     if not any(process["torch"] for process in facts.processes):
         return "PyTorch was never imported"
     if facts.warnings:
-        return _listed(facts.warnings)
+        return _first_and_count(facts.warnings)
     return "every tensor stayed on the CPU"

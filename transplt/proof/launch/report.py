@@ -48,7 +48,11 @@ class Report:
     def stops(self) -> list[Seen]:
         """The lines at which its processes stopped, but for those that the guard of CUDA stopped."""
         raised = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
-        return [Seen(each["path"], each["line"], _stopped(each)) for each in raised if each["type"] != "CudaLeftover"]
+        return [
+            Seen(each["path"], each["line"], f"stopped by {each['reason']}")
+            for each in raised
+            if each["type"] != "CudaLeftover"
+        ]
 
     @property
     def seen(self) -> list[Seen]:
@@ -120,7 +124,10 @@ def build(
                 merged[key]["count"] += finding["count"]
             else:
                 merged[key] = dict(finding)
-        shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
+        shapes.extend(
+            {**shape, "stack": [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]}
+            for shape in process["shapes"]
+        )
     reporting = [each for each in outcome.processes if _reports(each)]  # not those of multiprocessing's own
     processes = [_process(each, root) for each in reporting or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
@@ -170,10 +177,6 @@ def relative(path: str, root: Path) -> str:
         return path
 
 
-def _relative_shape(shape: dict[str, Any], root: Path) -> dict[str, Any]:
-    return {**shape, "stack": [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]}
-
-
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     exception, leaving, place = (
         {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
@@ -208,10 +211,6 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
             }
             (executed if span & seen else never).append(entry)
     return {"known": True, "executed": executed, "never_executed": never}
-
-
-def _stopped(exception: dict[str, Any]) -> str:
-    return f"stopped by {exception['reason']}"
 
 
 def as_text(report: Report, limit: int = 20) -> str:

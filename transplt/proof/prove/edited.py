@@ -123,7 +123,7 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
         return replace(first, original=Place(near.path, near.original))
     if first.place is None or near is not None:
         return first
-    own = _asked(found, lines)
+    own = _chosen_edits(found, lines)
     called = next((edit for place in first.callers for edit in own if edit.is_near(place)), None)
     seen = f"; {first.place}: {first.cause}" if first.cause else f"; seen at {first.place}"
     if called is not None and not first.event:
@@ -140,7 +140,7 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
     return first
 
 
-def _asked(found: Sequence[Edit], lines: Lines) -> list[Edit]:
+def _chosen_edits(found: Sequence[Edit], lines: Lines) -> list[Edit]:
     of_ranks = [edit for edit in found if edit.of_ranks]
     if lines is Lines.OF_RANKS or (lines is Lines.OF_RANKS_FIRST and of_ranks):
         return of_ranks

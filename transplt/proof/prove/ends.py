@@ -20,7 +20,9 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
     if run.operators or (run.stop is not None and reference.stop is None):
         return None
     alike = run.stop is not None and run.stop.is_that_of(reference.stop)
-    if run.stop is not None and (not _trained(run) if alike else reference.operators):
+    if run.stop is not None and (
+        not any(training.steps for training in run.trainings) if alike else reference.operators
+    ):
         return None  # `stopped` says why
     ends = [f"the original itself stops: {reference.stop}"] if reference.stop is not None else []
     if run.stop is not None:
@@ -36,10 +38,6 @@ def error_of(run: Run) -> str:
     """What the card would not have done, though the emulated one went on: the first of the findings that say so."""
     first = next((finding for finding in run.findings if finding["level"] == "error"), None)
     return f"{first['path']}:{first['line']}: {first['code']} {first['message']}" if first is not None else ""
-
-
-def _trained(run: Run) -> bool:
-    return any(training.steps for training in run.trainings)
 
 
 def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdict | None:

@@ -75,7 +75,7 @@ def _curve(curve: Curve, sides: tuple[str, str], *, alone: bool) -> dict[str, An
     return {
         "name": name,
         "plots": [replace(plot, title=f"{plot.title}{name}") for plot in drawn if plot is not None],
-        "rows": [[_shown(value) for value in row] for row in curve.rows[:_MOST_ROWS]],
+        "rows": [["-" if value is None else figure(value) for value in row] for row in curve.rows[:_MOST_ROWS]],
         "more_rows": max(len(curve.rows) - _MOST_ROWS, 0),
     }
 
@@ -88,7 +88,3 @@ def _difference(each: Difference) -> dict[str, Any]:
         "step": each.step,
         "cause": visible(each.cause),
     }
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else figure(value)

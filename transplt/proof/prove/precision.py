@@ -78,7 +78,7 @@ def _scales_float32(training: Training) -> bool:
 
 def _cast(one: Training, other: Training) -> Iterator[Difference]:
     """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
-    if _asked(other):
+    if _asks_for_mixed(other):
         return
     for which, made in other.optimizers.items():
         before = one.optimizers.get(which)
@@ -91,7 +91,7 @@ def _cast(one: Training, other: Training) -> Iterator[Difference]:
 
 def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
     """A loss in half precision that is not so in the original, though autocast is on both sides or on none."""
-    if is_mixed(one) == _asked(other):
+    if is_mixed(one) == _asks_for_mixed(other):
         for left, right in pairs(one, other):
             for mine, theirs in zip(left.losses, right.losses, strict=False):
                 if theirs.dtype in _HALF and mine.dtype not in _HALF:
@@ -100,7 +100,7 @@ def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
                     return
 
 
-def _asked(training: Training) -> bool:
+def _asks_for_mixed(training: Training) -> bool:
     """Whether a training asks for mixed precision."""
     return bool(training.of("scale")) or any(event.fields["enabled"] for event in training.of("autocast"))
 

@@ -161,7 +161,9 @@ def _by_collective(first: Difference, one: Training, other: Training) -> Differe
     if first.figure[:1] == (SETTING,):
         return first
     left, right = asked_collectives(one), asked_collectives(other)
-    names, other_names = ([_kind_and_shape(event) for event in events] for events in (left, right))
+    names, other_names = (
+        [(each.fields["kind"], str(each.fields.get("shape"))) for each in events] for events in (left, right)
+    )
     matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
@@ -181,10 +183,6 @@ def asked_collectives(training: Training) -> list[Event]:
     """Those that the program asks for; what a wrapper exchanges by itself is left out."""
     inside = {event.place for event in training.of("backward", "wrap", "through")}
     return [event for event in training.of("coll") if event.place not in inside]
-
-
-def _kind_and_shape(event: Event) -> tuple[str, str]:
-    return event.fields["kind"], str(event.fields.get("shape"))
 
 
 def with_mean_losses(ranks: Sequence[Training]) -> Training:

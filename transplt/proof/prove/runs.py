@@ -158,7 +158,10 @@ class Runner:
         return Run(
             read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
             sum(sum(process["operators"].values()) for process in outcome.processes),
-            [_finding(each, root) for process in outcome.processes for each in process["findings"]],
+            [
+                {**each, "path": below(each["path"], root)}
+                for process in outcome.processes for each in process["findings"]
+            ],
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
         )  # fmt: skip
 
@@ -237,7 +240,3 @@ def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:
         for path, lines in process["lines"].items():
             ran.setdefault(below(path, root), set()).update(lines)
     return ran
-
-
-def _finding(finding: dict[str, Any], root: Path) -> dict[str, Any]:
-    return {**finding, "path": below(finding["path"], root)}

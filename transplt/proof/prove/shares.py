@@ -28,7 +28,7 @@ def first_step(
     """What differs; `alone[r]` is one process with the share of `ranks[r]`, `shaken` are runs of the first of them with
     parameters off by roundings. ValueError where they took no such step."""
     tolerance = Tolerance.of(rounding, alone[0], shaken, gaps)
-    taken = [_first(training) for training in (*alone, *ranks)]
+    taken = [next((step for step in training.steps if not step.skipped), None) for training in (*alone, *ranks)]
     steps = [step for step in taken if step is not None]
     if len(steps) < len(taken) or len({(step.optimizer, step.number) for step in steps}) > 1:
         raise ValueError("one process took no step on the share of a rank")
@@ -40,10 +40,6 @@ def first_step(
                 what = f"the loss of step 1 on rank {rank.rank} is not that of one process on the same share"
                 return Difference(what, theirs.place, mine.place, 1)
     return _gradients(singles, shared[0], ranks[0], tolerance)
-
-
-def _first(training: Training) -> TrainingStep | None:
-    return next((step for step in training.steps if not step.skipped), None)
 
 
 def _gradients(

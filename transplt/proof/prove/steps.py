@@ -72,7 +72,7 @@ def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap
             yield Gap(("metric", number), gap, scale, _SUMMED * rounding.share * scale, difference)
 
 
-def _told(name: Figure, difference: Difference) -> Gap:
+def _exact_gap(name: Figure, difference: Difference) -> Gap:
     """A difference that no rounding brings about."""
     return Gap(name, math.inf, 1.0, 0.0, replace(difference, figure=name))
 
@@ -158,20 +158,20 @@ def _in_number(one: Training, other: Training) -> Iterator[Gap]:
         origin = one.optimizers.get(which)
         first = min(len(left), len(right)) + 1
         places = made.place if made else None, origin.place if origin else None
-        yield _told(("number", which), Difference(what, *places, first))
+        yield _exact_gap(("number", which), Difference(what, *places, first))
 
 
 def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
     if len(made.start) != len(remade.start):
         what = f"{remade.kind} has {len(remade.start)} parameters, in the original {len(made.start)}"
-        yield _told(("start", left.optimizer), Difference(what, remade.place, made.place, 0))
+        yield _exact_gap(("start", left.optimizer), Difference(what, remade.place, made.place, 0))
         return
     for place, (before, after) in enumerate(zip(made.start, remade.start, strict=True)):
         if before is None or after is None or before == after:
             continue
         if not farthest(before[:3], after[:3]) <= 1e-5 * max(before[0], after[0], 1e-12):
             what = f"{remade.name(place)} starts with other values than in the original"
-            yield _told(("start", left.optimizer, place), Difference(what, right.place, left.place, 0))
+            yield _exact_gap(("start", left.optimizer, place), Difference(what, right.place, left.place, 0))
 
 
 def _at_a_step(
@@ -191,7 +191,7 @@ def _at_a_step(
         if (before is None) != (after is None):
             here, there = ("no", "one") if after is None else ("a", "none")
             what = f"{name} has {here} gradient at step {step}, in the original {there}"
-            yield _told(("gradient", *which, place), Difference(what, right.place, left.place, step))
+            yield _exact_gap(("gradient", *which, place), Difference(what, right.place, left.place, step))
         if before is None or after is None:
             continue
         if before[0] <= _NOISE * total and after[0] <= _NOISE * total:
@@ -254,7 +254,7 @@ def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
                 step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")
                 what = f"{is_there} {_shown(theirs[key])} at step {step}, in the original {_shown(mine[key])}"
                 difference = Difference(what, right.place, left.place, step)
-                yield _told((SETTING, left.optimizer, left.number, key), difference)
+                yield _exact_gap((SETTING, left.optimizer, left.number, key), difference)
 
 
 def _alike(one: Any, other: Any) -> bool:
