@@ -23,7 +23,7 @@ def unasked(
     """The finding at the place of the first import of torch_npu, None where a file of the tree asks for it, and where
     there is no import. `first` looks for that; `kinds` are the files of the tree, in the order of their paths.
     """
-    asked = {path: _asked(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
+    asked = {path: _packages_in(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
     if any(_TORCH_NPU in names for names in asked.values()) or (place := first()) is None:
         return None
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
@@ -54,7 +54,7 @@ def _may_ask(path: str, kind: str) -> bool:
     return kind in {FileKind.REQUIREMENTS.value, *(each.value for each in INSTALLING)} or _is_setup(path)
 
 
-def _asked(path: str, kind: str, root: Path) -> frozenset[str]:
+def _packages_in(path: str, kind: str, root: Path) -> frozenset[str]:
     """The packages that a file of the input asks for."""
     try:
         text = read_regular(root / path, REQUIREMENTS).decode("utf-8", "replace")

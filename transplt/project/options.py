@@ -167,7 +167,7 @@ def find_source(path: Path) -> Path:
 def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
     version = torch.version
-    values = {**_given(config), **_given(options), "torch_version": version, "oldest_torch": torch.oldest,
+    values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
     values["pins"] = asked_versions(folder, {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()})
     settings = Settings(**values)
@@ -231,7 +231,7 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
 _SETTINGS = tuple(field.name for field in fields(Settings))
 
 
-def _given(record: Options | Config) -> dict[str, Any]:
+def _settings_in(record: Options | Config) -> dict[str, Any]:
     """The settings that a record has, by their names."""
     values = {name: getattr(record, name, None) for name in _SETTINGS}
     return {name: value for name, value in values.items() if value not in (None, "")}

@@ -59,7 +59,7 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
 
     target = _together(root, found)
     asks = list(asks_in(found))
-    weighed = [f"weighed: {_listed(asks)}"] if len(asks) > 1 else []
+    weighed = [f"weighed: {_pins_text(asks)}"] if len(asks) > 1 else []
     return replace(
         target,
         weighed=(*weighed, *target.weighed),
@@ -137,7 +137,7 @@ def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[st
     return best, (f"blockers of other versions: {'; '.join(named[:_MOST_BLOCKERS])}{more}",)
 
 
-def _listed(asks: Sequence[Ask]) -> str:
+def _pins_text(asks: Sequence[Ask]) -> str:
     """`requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`."""
     shown = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
     return "; ".join([*shown, *([f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else [])])

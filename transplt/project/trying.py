@@ -80,13 +80,13 @@ def tested(loaded: tuple[str, str]) -> Iterator[Tested]:
                 lines = (wanted.splitlines(), got.splitlines())
                 wrong += difflib.unified_diff(*lines, "after, in the file", "what comes out", lineterm="", n=1)
             if "finds" in example and found != {*example["finds"]}:
-                wrong.append(f"finds {_listed(found)}, not {_listed(example['finds'])}")
+                wrong.append(f"finds {_code_list(found)}, not {_code_list(example['finds'])}")
             if wrong:
                 break
         yield Tested(number, tuple(wrong))
 
 
-def _listed(codes: Iterable[str]) -> str:
+def _code_list(codes: Iterable[str]) -> str:
     return ", ".join(sorted(codes)) or "nothing"
 
 

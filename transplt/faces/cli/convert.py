@@ -74,7 +74,7 @@ def convert(given: Convert) -> int:
     wanted = None
     if given.tensor_format is not None:
         wanted = Layout(given.tensor_format, read_shape(given.shape) if given.shape else ())
-    for path, below in _listed(given.files):
+    for path, below in _files_in(given.files):
         kind = given.to or ("txt" if path.endswith(".npy") else "npy")
         for name, what, array in arrays_in(path, wanted):
             target = Path(given.output, below, f"{name}.{kind}")
@@ -86,7 +86,7 @@ def convert(given: Convert) -> int:
     return DONE
 
 
-def _listed(files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _files_in(files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(file, folder below the one that was named) of the files, and of those in folders, which are walked."""
     for name in files:
         if not os.path.lexists(name):

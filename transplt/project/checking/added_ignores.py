@@ -57,11 +57,11 @@ def with_comments(result: CheckResult, why: str) -> CheckResult:
             files += 1
             changes[path] = replace(change, data=new)
     notes = [f"wrote ignore comments in {many(lines, 'line')} of {many(files, 'file')}"] if lines else []
-    notes += [f"no ignore comment can stand in {_named(left)}"] if left else []
+    notes += [f"no ignore comment can stand in {_places_of(left)}"] if left else []
     return replace(result, changes=tuple(changes.values()), notes=(*result.notes, *notes))
 
 
-def _named(findings: Sequence[Finding]) -> str:
+def _places_of(findings: Sequence[Finding]) -> str:
     places = [*dict.fromkeys(f"{visible(shown(each.path))}:{each.span.line}" for each in findings)]
     more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
     return ", ".join(places[:_MOST_NAMED]) + more

@@ -75,9 +75,9 @@ def said_of(picked: Sequence[NumberedEdit], edits: Sequence[NumberedEdit], resul
             more.append(number)
         elif not there and id(each) in wanted:
             lost.append(number)
-    said = [f"also made, because a picked edit needs it: {_listed(more)}"] if more else []
-    return said + ([f"not made, because it needs another edit: {_listed(lost)}"] if lost else [])
+    said = [f"also made, because a picked edit needs it: {_with_commas(more)}"] if more else []
+    return said + ([f"not made, because it needs another edit: {_with_commas(lost)}"] if lost else [])
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _with_commas(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))

@@ -179,7 +179,7 @@ def main() -> int:
     """Reads from standard input folders and tasks, analyses each, and writes its exit code to standard output."""
     asks = sys.stdin.buffer
     if sys.platform == "win32":
-        scratch, task = _asked(asks.readline())
+        scratch, task = _read_task(asks.readline())
         threading.Thread(target=_watch, args=[asks], daemon=True).start()
         _analysed(scratch, task)
     _prepare()
@@ -189,7 +189,7 @@ def main() -> int:
         number = os.fork()
         if not number:
             os.close(life)
-            _analysed(*_asked(line))
+            _analysed(*_read_task(line))
         os.close(alive)
         if asks in select.select([asks, life], [], [])[0]:  # it asks for one at a time: nobody waits any more
             os.killpg(0, signal.SIGKILL)
@@ -200,7 +200,7 @@ def main() -> int:
     return 0
 
 
-def _asked(line: bytes) -> tuple[str, Task]:
+def _read_task(line: bytes) -> tuple[str, Task]:
     scratch, task = json.loads(line)
     return scratch, from_json(Task, task)
 

@@ -38,7 +38,7 @@ def of_folder(task: Task, plan: Plan) -> str:
     size = sum(entry.size for entry in found.files)
     if size > task.most_mb * _MB:
         raise UsageError(f"it holds {size // _MB} MB, more than the limit of {task.most_mb} MB")
-    digest = hashlib.blake2b(_asked(task).encode(), digest_size=16)
+    digest = hashlib.blake2b(_task_text(task).encode(), digest_size=16)
     for entry in found.files:
         if time.monotonic() - begin > task.seconds:
             raise UsageError(f"it could not be read within {task.seconds} s")
@@ -53,10 +53,10 @@ def of_folder(task: Task, plan: Plan) -> str:
 
 def of_commit(task: Task, commit: str) -> str:
     """The key of a commit of a URL."""
-    return hashlib.blake2b(f"{_asked(task)}\0{commit}".encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(f"{_task_text(task)}\0{commit}".encode(), digest_size=16).hexdigest()
 
 
-def _asked(task: Task) -> str:
+def _task_text(task: Task) -> str:
     """What decides besides the repository; of rules the content."""
     versions = versions_digest()
     if not versions:
