@@ -15,27 +15,8 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on
-from transplt.faces.cli.command import (
-    CODEMODS,
-    DOCS,
-    DONE,
-    EXCLUDE,
-    EXIT_ZERO,
-    FIXERS,
-    ISOLATED,
-    JOBS,
-    LANGUAGE,
-    RULES,
-    SIMILAR,
-    STYLE,
-    TEXTS,
-    TORCH_NPU_IMPORT,
-    TORCH_VERSION,
-    UNSAFE_FIXES,
-    Command,
-    discard_stdout,
-    to_stderr,
-)
+from transplt.faces.cli import command
+from transplt.faces.cli.command import DONE, Command, discard_stdout, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.render.cell import visible
 from transplt.render.options import argument, flag, option, shared, taking
@@ -58,11 +39,11 @@ class Check:
     paths: tuple[str, ...] = argument(nargs=-1, type=FILE, metavar="[PATHS]...")
     fix: bool = flag("Apply the safe edits in place (with `-`: print the result).")
     fix_only: bool = flag("Like --fix, but print no remaining findings and exit with 0.")
-    unsafe_fixes: bool | None = shared(UNSAFE_FIXES)
-    style: str | None = shared(STYLE)
-    texts: bool | None = shared(TEXTS)
-    docs: bool | None = shared(DOCS)
-    torch_npu_import: str | None = shared(TORCH_NPU_IMPORT)
+    unsafe_fixes: bool | None = shared(command.UNSAFE_FIXES)
+    style: str | None = shared(command.STYLE)
+    texts: bool | None = shared(command.TEXTS)
+    docs: bool | None = shared(command.DOCS)
+    torch_npu_import: str | None = shared(command.TORCH_NPU_IMPORT)
     pick: str | None = option("With --fix: apply only these edits of --diff (1,3-5).", metavar="NUMBERS")
     add_ignores: str | None = option("With --fix: add an ignore comment for each remaining finding.", metavar="REASON")
     allow_dirty: bool = flag("With --fix: edit even if git has uncommitted changes.")
@@ -82,15 +63,15 @@ class Check:
     stdin_filename: str = option(
         "The path to assume for the text of `-`.", type=FILE, metavar="PATH", default="stdin.py"
     )
-    rules: tuple[str, ...] = shared(RULES)
-    fixers: tuple[str, ...] = shared(FIXERS)
-    codemods: tuple[str, ...] = shared(CODEMODS)
-    similar: bool | None = shared(SIMILAR)
-    torch_version: str | None = shared(TORCH_VERSION)
-    exclude: tuple[str, ...] = shared(EXCLUDE)
-    isolated: bool = shared(ISOLATED)
-    jobs: int | None = shared(JOBS)
-    exit_zero: bool = shared(EXIT_ZERO)
+    rules: tuple[str, ...] = shared(command.RULES)
+    fixers: tuple[str, ...] = shared(command.FIXERS)
+    codemods: tuple[str, ...] = shared(command.CODEMODS)
+    similar: bool | None = shared(command.SIMILAR)
+    torch_version: str | None = shared(command.TORCH_VERSION)
+    exclude: tuple[str, ...] = shared(command.EXCLUDE)
+    isolated: bool = shared(command.ISOLATED)
+    jobs: int | None = shared(command.JOBS)
+    exit_zero: bool = shared(command.EXIT_ZERO)
     no_cache: bool = flag("Do not read or write the cache.", envvar="TRANSPLT_NO_CACHE")
     verbose: bool = flag("Print more details.", "-v", "--verbose")
     quiet: bool = shared(QUIET)
@@ -98,7 +79,7 @@ class Check:
 
 @click.command(cls=Command)
 @formerly("--output-format", "--format", "output_format", type=click.Choice(_FORMATS))
-@LANGUAGE
+@command.LANGUAGE
 @taking(Check)
 def check(given: Check) -> int:
     """List the code in PATHS that depends on CUDA (`-`: standard input; default: the current folder).

@@ -8,15 +8,7 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.extras import install_command
-from transplt.faces.cli.command import (
-    DONE,
-    FIXERS,
-    ISOLATED,
-    RULES,
-    STYLE,
-    TORCH_VERSION,
-    Command,
-)
+from transplt.faces.cli.command import DONE, FIXERS, ISOLATED, RULES, STYLE, TORCH_VERSION, Command
 
 
 @click.command(cls=Command)

@@ -11,28 +11,8 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.language import spoken_on
-from transplt.faces.cli.command import (
-    CODEMODS,
-    DOCS,
-    DONE,
-    EXCLUDE,
-    EXECUTOR,
-    EXIT_ZERO,
-    FIXERS,
-    ISOLATED,
-    JOBS,
-    LANGUAGE,
-    LEFT,
-    RULES,
-    SIMILAR,
-    STYLE,
-    TEXTS,
-    TORCH_NPU_IMPORT,
-    TORCH_VERSION,
-    UNSAFE_FIXES,
-    Command,
-    to_stderr,
-)
+from transplt.faces.cli import command
+from transplt.faces.cli.command import DONE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER, AdaptorNames, TuningNames
 from transplt.render.spelling import QUIET
 
@@ -80,11 +60,11 @@ _PLACES = (
 )
 #: What is asked of the edits.
 _EDITS = (
-    *(RULES, FIXERS, CODEMODS),
+    *(command.RULES, command.FIXERS, command.CODEMODS),
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Read the device number from the environment."
     ),
-    *(SIMILAR, TORCH_VERSION, STYLE),
+    *(command.SIMILAR, command.TORCH_VERSION, command.STYLE),
     click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Add mixed precision (off)."),
     click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Number format for --amp native "
     "(float16)."),
@@ -100,13 +80,13 @@ _EDITS = (
         "--adapt", type=AdaptorNames(), metavar="NAMES", help="Apply adaptors, or all (list: `transplt rules "
         "--adaptors`)."
     ),
-    *(EXCLUDE, UNSAFE_FIXES, TEXTS, DOCS, TORCH_NPU_IMPORT),
+    *(command.EXCLUDE, command.UNSAFE_FIXES, command.TEXTS, command.DOCS, command.TORCH_NPU_IMPORT),
     click.option("--inline", is_flag=True, help="Write helper functions into the files that call them."),
-    ISOLATED,
-    JOBS,
+    command.ISOLATED,
+    command.JOBS,
 )
 _OUTPUT = (
-    EXECUTOR,
+    command.EXECUTOR,
     click.option("--force", is_flag=True, help="Replace an earlier output; what was added to it is kept."),
     click.option("--discard-edits", is_flag=True, help="With --force: also discard what was edited or added since."),
     click.option("--copy-all", is_flag=True, default=None, help="Also copy files over 10 MB."),
@@ -131,8 +111,8 @@ _OUTPUT = (
     click.option(
         "--annotate-edits", is_flag=True, default=None, help="Put comments above and below edits in Python files."
     ),
-    EXIT_ZERO,
-    LANGUAGE,
+    command.EXIT_ZERO,
+    command.LANGUAGE,
     click.option("-v", "--verbose", count=True, help="Print more details."),
     QUIET,
 )
