@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"NPU[0-9]+|[A-Z]{1,3}[0-9]{3,}", re.IGNORECASE)
 _MOST_CHARACTERS = 80
+#: What is known of a name: an object for JSON, and a text.
+_Answer = tuple[dict[str, object], str]
 
 
 @click.command(cls=Command)
@@ -45,42 +47,57 @@ def explain(name: str, as_json: bool) -> int:
     as ERR00100, EZ9999 or 507015, an API, an environment variable, a package, or a way to find a
     fault (overflow, determinism, shrink-model, one-card).
     """
-    if is_error_code(name):
-        error = error_called(name)
-        if error is None:
-            family, begin = family_of(name), name[:2].upper()
-            what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
-            raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
-        _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
-        return DONE
-    if _CODE.fullmatch(name):
-        try:
-            page = load(name)
-        except DiagnosticError as error:
-            raise UsageError(str(error)) from error
-        sections = filter(None, (predicted_errors(page.code), slows_text(page.code)))
-        text = page.text() + "".join(f"\n{section}" for section in sections)
-        _print(json.dumps(_page_table(page), indent=1) if as_json else text, as_json)
-        return DONE
-    if (reason := reasons().get(name)) is not None:
-        table = {"reason": name, "words": reason.words, "doubt": reason.doubt.name.lower(), "check": reason.check}
-        _print(json.dumps(table, indent=1) if as_json else reason.text(), as_json)
-        return DONE
-    from transplt.engine.analysis.known import facts_of, nearest, resolved
+    for known in (_error, _page, _reason, _facts):
+        if (answer := known(name)) is not None:
+            table, text = answer
+            _print(json.dumps(table, indent=1) if as_json else text, as_json)
+            return DONE
+    from transplt.engine.analysis.known import nearest
 
-    known = resolved(name)
-    if not known:
-        near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
-        takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
-        hint = f"similar names: {', '.join(near)}" if near else takes
-        cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
-        raise UsageError(f"nothing is known about {cut}; {hint}")
+    near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
+    takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
+    hint = f"similar names: {', '.join(near)}" if near else takes
+    cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
+    raise UsageError(f"nothing is known about {cut}; {hint}")
+
+
+def _error(name: str) -> _Answer | None:
+    if not is_error_code(name):
+        return None
+    error = error_called(name)
+    if error is None:
+        family, begin = family_of(name), name[:2].upper()
+        what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
+        raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
+    return _error_table(error), error.text()
+
+
+def _page(name: str) -> _Answer | None:
+    if not _CODE.fullmatch(name):
+        return None
+    try:
+        page = load(name)
+    except DiagnosticError as error:
+        raise UsageError(str(error)) from error
+    sections = filter(None, (predicted_errors(page.code), slows_text(page.code)))
+    return _page_table(page), page.text() + "".join(f"\n{section}" for section in sections)
+
+
+def _reason(name: str) -> _Answer | None:
+    reason = reasons().get(name)
+    if reason is None:
+        return None
+    doubt = reason.doubt.name.lower()
+    return {"reason": name, "words": reason.words, "doubt": doubt, "check": reason.check}, reason.text()
+
+
+def _facts(name: str) -> _Answer | None:
+    from transplt.engine.analysis.known import facts_of, resolved
+
+    if not (known := resolved(name)):
+        return None
     facts = facts_of(known)
-    if as_json:
-        _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)
-    else:
-        _print("\n".join(_document(known, facts)), False)
-    return DONE
+    return {"name": known, "facts": [asdict(fact) for fact in facts]}, "\n".join(_document(known, facts))
 
 
 def _page_table(page: Diagnostic) -> dict[str, object]:
