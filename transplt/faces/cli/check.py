@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from transplt.render.spelling import QUIET, formerly
 if TYPE_CHECKING:
     from transplt.disk.cache_folder import Cache
     from transplt.project.options import Options
-    from transplt.report.checked import NumberedEdit
+    from transplt.report.checked import CheckResult, NumberedEdit
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
 _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
@@ -96,9 +96,6 @@ def _check(given: Check) -> int:
     from transplt.project.checking.check_run import check_paths, check_text
     from transplt.project.checking.codes import parse_codes, switched_off
     from transplt.project.options import Options
-    from transplt.report.console import progress_bar
-    from transplt.report.formats import render
-    from transplt.report.formats.findings_text import footer
 
     if given.fix_only:
         given = replace(given, fix=True, exit_zero=True)
@@ -129,20 +126,7 @@ def _check(given: Check) -> int:
     if stdin:
         result = check_text(data, given.stdin_filename, options, ignores=ignores, fix=given.fix, diff=given.diff)
     else:
-        with progress_bar(not given.quiet) as progress:
-            picked: list[NumberedEdit] | None = None
-            edits: tuple[NumberedEdit, ...] = ()
-            if given.pick is not None:
-                from transplt.project.checking.picking import picked_edits
-
-                edits = look(diff=True, progress=progress).edits
-                picked = picked_edits(given.pick, edits)
-            cache = None if given.no_cache else _cache(given.verbose and not given.quiet)
-            result = look(fix=fixing, diff=given.diff, picked=picked, progress=progress, cache=cache)
-        if picked is not None:
-            from transplt.project.checking.picking import said_of
-
-            result = replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
+        result = _found(given, fixing, look)
     known = None
     if given.baseline is not None:
         from transplt.project.checking.baseline import mark_known, read_baseline, write_baseline
@@ -159,18 +143,51 @@ def _check(given: Check) -> int:
 
         result = with_comments(result, reason_of(given.add_ignores))
     if fixing and not stdin and result.changes:
-        from transplt.project.checking.in_place import refuse_uncommitted, write_changes
+        result = _changed(given, look, result)
+        result = mark_known(result, known) if known is not None and given.add_ignores is not None else result
+    _print(given, inputs, result, data, styled, fixing)
+    return DONE if given.exit_zero else result.exit_code
 
-        if not given.allow_dirty:
-            refuse_uncommitted(result.changes)
-        result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
-        if given.add_ignores is not None:  # what is left now is what the comments do not hold for
-            again = look()
-            again = mark_known(again, known) if known is not None else again
-            result = replace(again, changes=result.changes, notes=result.notes)
+
+def _found(given: Check, fixing: bool, look: Callable[..., CheckResult]) -> CheckResult:
+    """What a check of files finds and would change; with --pick of the edits those that were picked."""
+    from transplt.report.console import progress_bar
+
+    with progress_bar(not given.quiet) as progress:
+        picked: list[NumberedEdit] | None = None
+        edits: tuple[NumberedEdit, ...] = ()
+        if given.pick is not None:
+            from transplt.project.checking.picking import picked_edits
+
+            edits = look(diff=True, progress=progress).edits
+            picked = picked_edits(given.pick, edits)
+        cache = None if given.no_cache else _cache(given.verbose and not given.quiet)
+        result = look(fix=fixing, diff=given.diff, picked=picked, progress=progress, cache=cache)
+    if picked is None:
+        return result
+    from transplt.project.checking.picking import said_of
+
+    return replace(result, notes=(*result.notes, *said_of(picked, edits, result)))
+
+
+def _changed(given: Check, look: Callable[..., CheckResult], result: CheckResult) -> CheckResult:
+    """The result once its changes are in the files; with comments that were added it is that of another look."""
+    from transplt.project.checking.in_place import refuse_uncommitted, write_changes
+
+    if not given.allow_dirty:
+        refuse_uncommitted(result.changes)
+    result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
+    return result if given.add_ignores is None else replace(look(), changes=result.changes, notes=result.notes)
+
+
+def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, styled: bool, fixing: bool) -> None:
+    """The patch, the text with its edits, or the findings; on stderr what they come to."""
+    from transplt.report.formats import render
+    from transplt.report.formats.findings_text import footer
+
     if given.diff:
         _write(given.output_file, result.patch, inputs)
-    elif stdin and fixing:
+    elif given.paths == (_STDIN,) and fixing:
         _write(given.output_file, result.changes[0].data if result.changes else data, inputs)
     elif not given.fix_only:
         color = given.output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -180,7 +197,6 @@ def _check(given: Check) -> int:
         with spoken_on(sys.stderr):
             for line in footer(result, styled, fixing, given.fix_only, given.verbose):
                 to_stderr(line)
-    return DONE if given.exit_zero else result.exit_code
 
 
 def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
