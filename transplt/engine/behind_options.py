@@ -21,6 +21,9 @@ from transplt.flow.option_defaults import Constant, Option, constant, options_in
 from transplt.program.program import enclosing_function
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.asks import (
+    call_of,
+    called_name,
+    callee_of,
     class_of_method,
     defaults_of,
     hides_arguments,
@@ -28,11 +31,12 @@ from transplt.syntax.asks import (
     keyword_of,
     last_name,
     place_in_block,
+    plain_name,
     string_of,
 )
 from transplt.syntax.inside import Inside
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.scan import FUNCTIONS, Scan, parent
+from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
 from transplt.syntax.scopes import Scope
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
@@ -92,7 +96,8 @@ class _Behind:
             return ""
         node = around[-1]
         if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
-            names = [each.asname or each.name for each in node.names if _names(node, each, api)]
+            start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
+            names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
             if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
                 return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
         return self._asked_itself(node) or self._option(node, _DEPTH)
@@ -159,20 +164,20 @@ class _Behind:
         if not isinstance(above, ast.Dict) or (index := index_in(above, "values", node)) < 0:
             return ""
         key, holder = string_of(above.keys[index]), parent(above)
-        if isinstance(holder, ast.Subscript) and holder.value is above:
-            asked: ast.expr = holder.slice
-        else:
-            call = parent(holder) if isinstance(holder, ast.Attribute) and holder.attr == "get" else None
-            if not isinstance(call, ast.Call) or call.func is not holder or not call.args:
+        match holder:
+            case ast.Subscript(value=table, slice=asked) if table is above:
+                pass
+            case ast.Attribute(attr="get") if (call := call_of(holder)) is not None and call.args:
+                asked = call.args[0]
+            case _:
                 return ""
-            asked = call.args[0]
         value, words = self._value(asked, node)
         return f"{words} {key}" if key is not None and value and value[0] != key else ""
 
     def _called_with(self, node: ast.AST, depth: int) -> str:
         """The option without which nobody calls a function, or makes an object of a class."""
         assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
-        names = {last_name(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list}
+        names = {last_name(callee_of(each)) for each in node.decorator_list}
         if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
             return ""
         uses: list[ast.Name] | list[ast.Attribute]
@@ -182,10 +187,10 @@ class _Behind:
             uses = self.scan.attributes.get(node.name, [])
         else:
             top = isinstance(parent(node), ast.Module)
-            if top and (self.taken & {"*", node.name} or self._is_exported(node.name)):
+            if top and (self.taken & {"*", node.name} or node.name in self.texts):
                 return ""
-            if not self.project.known and not node.name.startswith("_") and not self._is_started():
-                return ""
+            if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
+                return ""  # no file that is started
             uses = self.scan.names.get(node.name, [])
         return self._all_behind(uses, node, depth)
 
@@ -195,56 +200,51 @@ class _Behind:
         for use in uses:
             if not isinstance(use.ctx, ast.Load):
                 return ""
-            if is_annotation(use) or _is_asked_for(use) or (node is not None and _holds(node, use)):
+            if is_annotation(use) or _is_asked_for(use) or node in chain(use):
                 continue
             if not (words := self._option(use, depth - 1)):
                 return ""
             found = found or words
         return found
 
-    def _is_exported(self, name: str) -> bool:
-        return name in self.texts
-
-    def _is_started(self) -> bool:
-        return b"__main__" in self.scan.source.utf8
-
     # --- what a test is by default --------------------------------------------------------------------------------
 
     def _off(self, test: ast.expr, at: ast.AST, depth: int) -> str:
         """The option because of which a test fails by default; empty where it may hold."""
-        if isinstance(test, ast.BoolOp):
-            found = [self._off(value, at, depth) for value in test.values]
-            if isinstance(test.op, ast.And):
-                return " and ".join(dict.fromkeys(filter(None, found)))
-            return found[0] if all(found) else ""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._on(test.operand, at)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._compared(test, at)
-        if isinstance(test, ast.Call):
-            return self._asked(test, at, depth)
+        match test:
+            case ast.BoolOp(op=op, values=values):
+                found = [self._off(value, at, depth) for value in values]
+                if isinstance(op, ast.And):
+                    return " and ".join(dict.fromkeys(filter(None, found)))
+                return found[0] if all(found) else ""
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._on(operand, at)
+            case ast.Compare(left=left, ops=[how], comparators=[other]):
+                return self._compared(left, how, other, at)
+            case ast.Call():
+                return self._asked(test, at, depth)
         value, words = self._value(test, at)
         return words if value and not value[0] else ""
 
     def _on(self, test: ast.expr, at: ast.AST) -> str:
         """The option because of which a test holds by default."""
-        if isinstance(test, ast.BoolOp):
-            found = [self._on(value, at) for value in test.values]
-            if isinstance(test.op, ast.Or):
-                return next(filter(None, found), "")
-            return found[0] if all(found) else ""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            value, words = self._value(test.operand, at)
-            return words if value and not value[0] else ""
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            turned = _TURNED.get(type(test.ops[0]))
-            return self._compared(ast.Compare(test.left, [turned()], test.comparators), at) if turned else ""
+        match test:
+            case ast.BoolOp(op=op, values=values):
+                found = [self._on(value, at) for value in values]
+                if isinstance(op, ast.Or):
+                    return next(filter(None, found), "")
+                return found[0] if all(found) else ""
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                value, words = self._value(operand, at)
+                return words if value and not value[0] else ""
+            case ast.Compare(left=left, ops=[how], comparators=[other]):
+                turned = _TURNED.get(type(how))
+                return self._compared(left, turned(), other, at) if turned else ""
         value, words = self._value(test, at)
         return words if value and value[0] else ""
 
-    def _compared(self, test: ast.Compare, at: ast.AST) -> str:
-        value, words = self._value(test.left, at)
-        other, how = test.comparators[0], test.ops[0]
+    def _compared(self, left: ast.expr, how: ast.cmpop, other: ast.expr, at: ast.AST) -> str:
+        value, words = self._value(left, at)
         if not value:
             return ""
         if isinstance(how, ast.In) and isinstance(other, (ast.Tuple, ast.List, ast.Set)):
@@ -264,16 +264,15 @@ class _Behind:
         """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or
         `isinstance(x, C)` of a class that is made behind an option alone.
         """
-        func = call.func
-        if isinstance(func, ast.Attribute) and func.attr in ("startswith", "endswith") and len(call.args) == 1:
-            value, words = self._value(func.value, at)
-            text = string_of(call.args[0])
-            if value and isinstance(value[0], str) and text is not None:
-                return "" if getattr(value[0], func.attr)(text) else f"{words} {text}"
-            return ""
-        if isinstance(func, ast.Name) and func.id == "isinstance" and len(call.args) == 2 and depth:
-            kind = call.args[1]
-            return self._all_behind(self.scan.names.get(kind.id, []), None, depth) if isinstance(kind, ast.Name) else ""
+        match call:
+            case ast.Call(func=ast.Attribute(value=holder, attr="startswith" | "endswith" as asks), args=[part]):
+                value, words = self._value(holder, at)
+                text = string_of(part)
+                if value and isinstance(value[0], str) and text is not None:
+                    return "" if getattr(value[0], asks)(text) else f"{words} {text}"
+                return ""
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]) if depth:
+                return self._all_behind(self.scan.names.get(plain_name(kind), []), None, depth)
         value, words = self._value(call, at)
         return words if value and not value[0] else ""
 
@@ -291,29 +290,27 @@ class _Behind:
         return found
 
     def _default_of(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
-        if isinstance(node, ast.Name):
-            return self._variable(node, at)
-        if isinstance(node, ast.Call) and last_name(node.func) == "getattr" and len(node.args) == 3:
-            name = string_of(node.args[1]) or ""
-            return (constant(node.args[2]), name, name) if name not in self.stored else ((), "", name)
+        match node:
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Name():
+                return self._variable(node, at)
+            case ast.Call(func=func, args=[_, called, default]) if last_name(func) == "getattr":
+                name = string_of(called) or ""
+                return (constant(default), name, name) if name not in self.stored else ((), "", name)
         return (), "", ""
 
     def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
         name = node.attr
-        if isinstance(node.value, ast.Name) and node.value.id in SELF and name in self.stored:
+        if plain_name(node.value) in SELF and name in self.stored:
             return self._of_an_object(node)
         option = self.options.get(name)
-        if option is None and self._holds_settings(node.value):
+        holder = last_name(node.value)
+        if option is None and (holder in SETTINGS or _HOLDER.search(holder)):
             option = self.project.options.get(name)
         if option is None or name in self.stored:
             return (), "", name
         return option.default, option.words, name
-
-    def _holds_settings(self, node: ast.expr) -> bool:
-        name = last_name(node)
-        return name in SETTINGS or _HOLDER.search(name) is not None
 
     def _of_an_object(self, node: ast.Attribute) -> tuple[_Known, str, str]:
         """The default of an attribute that its class sets once, to what its own parameter gives it."""
@@ -338,7 +335,7 @@ class _Behind:
         if binding.kind == "param" and isinstance(function := enclosing_function(binding.node), FUNCTIONS):
             return self._parameter(function, node.id)
         value = assigned_value(binding.node) if binding.kind == "assign" else None
-        if isinstance(value, ast.Attribute) or (isinstance(value, ast.Call) and last_name(value.func) == "getattr"):
+        if value is not None and (isinstance(value, ast.Attribute) or called_name(value) == "getattr"):
             return self._default(value, binding.node)
         return (), "", node.id
 
@@ -371,18 +368,12 @@ class _Behind:
         return found[-1]  # an option that is passed on says more than the name of the parameter
 
     def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
-        if self.taken & {"*", function.name} or self._is_exported(function.name):
+        if self.taken & {"*", function.name} or function.name in self.texts:
             return True
         return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-
-
-def _names(node: ast.Import | ast.ImportFrom, alias: ast.alias, api: str) -> bool:
-    """True for the name of an import that gives an API, or what it is a part of."""
-    full = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
-    return api == full or api.startswith(f"{full}.")
 
 
 def _is_asked_for(node: ast.AST) -> bool:
@@ -391,11 +382,3 @@ def _is_asked_for(node: ast.AST) -> bool:
     while isinstance(above, (ast.Tuple, ast.BinOp)):
         above = parent(above)
     return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")
-
-
-def _holds(outer: ast.AST, node: ast.AST) -> bool:
-    while not isinstance(node, ast.Module):
-        if node is outer:
-            return True
-        node = parent(node)
-    return False

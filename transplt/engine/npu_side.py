@@ -167,15 +167,13 @@ def _bodies(source: Source, scan: Scan, starts: list[int]) -> list[Extent]:
     """What runs only where a condition that is reported itself has asked for CUDA."""
     found = []
     for node in scan.ifs if starts else ():
-        if isinstance(node, ast.If) and _asks_for_cuda(source.utf8[slice(*source.extent(node.test))]):
+        if isinstance(node, ast.If):
             start, end = source.extent(node.test)
-            if bisect_left(starts, start) < bisect_left(starts, end):
+            test = source.utf8[start:end]
+            asks = b"cuda.is_available()" in test and b"not " not in test and b" or " not in test
+            if asks and bisect_left(starts, start) < bisect_left(starts, end):
                 found += [source.extent(each) for each in node.body]
     return found
-
-
-def _asks_for_cuda(test: bytes) -> bool:
-    return b"cuda.is_available()" in test and b"not " not in test and b" or " not in test
 
 
 def _under_a_cuda_condition(source: Source, node: ast.AST, starts: list[int]) -> bool:

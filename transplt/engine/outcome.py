@@ -53,11 +53,7 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     gone = [placed(edit, start, str(edit.new), end) for edit, (start, end) in out]
     grouped = _called(source, pieces, [edit for edit in edits if edit.group and not edit.rewrites])
     # An import goes in above the lines at the same place that need it.
-    written: list[tuple[ast.AST, str]] = [(piece.site.node, piece.after) for piece in pieces]
-    for edit in grouped:
-        if isinstance(edit.where, (Beside, Around)):
-            written.append((edit.where.node if isinstance(edit.where, Beside) else edit.where.first, str(edit.new)))
-    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, written)]
+    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, _written(pieces, grouped))]
     asked_for = [*imports, *around_statements(source, work.scan.tree, grouped)]
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
@@ -66,14 +62,28 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     pieces = [piece for piece in pieces if not any(each.start <= piece.start < each.end for each in gone)]
     lines += [item for item in asked_for if not _goes_with(item, gone, pieces)]
     lines = [*gone, *joined(lines)]
-    # At one place lines come before what a statement begins with, but at the end of a file behind what it ends with.
+    spliced = _spliced(source, pieces, lines)
+    data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
+    return Outcome(data, pieces, lines, failures, spliced)
+
+
+def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
+    """The nodes that change or get lines beside them, and what is new there."""
+    written: list[tuple[ast.AST, str]] = [(piece.site.node, piece.after) for piece in pieces]
+    for edit in grouped:
+        match edit.where:
+            case Beside(node=node) | Around(first=node):
+                written.append((node, str(edit.new)))
+    return written
+
+
+def _spliced(source: Source, pieces: Sequence[Piece], lines: Sequence[Placed]) -> list[tuple[int, int, bytes]]:
+    """What changes. Lines come before what a statement begins with, but at the end of a file behind what ends there."""
     inside = [item for item in lines if item.start < len(source.utf8)]
     spliced = [(each.start, each.end, each.text.encode()) for each in inside]
     spliced += [(piece.start, piece.end, piece.after.encode()) for piece in pieces]
     spliced += [(each.start, each.end, each.text.encode()) for each in lines if each not in inside]
-    spliced.sort(key=lambda item: (item[0], item[1]))
-    data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
-    return Outcome(data, pieces, lines, failures, spliced)
+    return sorted(spliced, key=lambda item: (item[0], item[1]))
 
 
 def _called(source: Source, pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[Edit]:
@@ -122,10 +132,7 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     """The imports and constants that what was written needs, and single lines beside statements."""
     source, scan = work.source, work.scan
     applied = [edit for piece in pieces for edit in piece.edits]
-    by_lines = names_npu(asked_for) or any(edit.writes_npu for edit in beside)
-    wanted = needs_torch_npu(work, applied) or by_lines or is_given_an_npu(work)
-    written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
-    modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
+    modules = ["torch_npu"] if _uses_npu(work, pieces, beside, asked_for) else []
     modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)
     moved = _top_statements(piece.site.node for piece in pieces if any(edit.writes_npu for edit in piece.edits))
     found = needed_imports(work, modules, moved) if modules else []
@@ -138,6 +145,15 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     if below:
         found.append(constants(source, scan, below, specify_device.fixer.code))
     return found + [alone(source, edit) for edit in beside]
+
+
+def _uses_npu(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list[Placed]) -> bool:
+    """True where what was written needs torch_npu, and an import of it may stand in this file."""
+    applied = [edit for piece in pieces for edit in piece.edits]
+    by_lines = names_npu(asked_for) or any(edit.writes_npu for edit in beside)
+    wanted = needs_torch_npu(work, applied) or by_lines or is_given_an_npu(work)
+    written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
+    return wanted and stands_here(work, "\n".join(written))
 
 
 def _top_statements(nodes: Iterable[ast.AST]) -> set[int]:

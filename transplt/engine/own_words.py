@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from transplt.base.finding import Cause, TokenVerdict
 from transplt.base.text.cuda_words import WORDS, Token, mentions_cuda
@@ -87,7 +87,7 @@ class LongerNames:
         if full is not None:
             return ignored("package-name", full.partition(".")[0]) if self._is_hidden(full) else self._imported(full)
         base = node.value
-        if self._is_own_data(node.attr):
+        if node.attr in self.work.project.flags or node.attr in self.work.once(_written):
             return ignored("own-data")
         if isinstance(base, ast.Name) and base.id in SELF and self._bindings().get(node.attr):
             return ignored("own-member")
@@ -108,12 +108,6 @@ class LongerNames:
             return False
         return project.canonical(full) not in project.modules and name not in project.once(_members)
 
-    def _is_own_data(self, name: str) -> bool:
-        """True for what a flag of the project sets, and for what this file writes as an attribute."""
-        if name in self.work.project.flags:
-            return True
-        return name in self.work.once(_written)
-
     def _why(self, name: str) -> Cause:
         bindings = self._bindings().get(name)
         if bindings:
@@ -122,7 +116,9 @@ class LongerNames:
                 return OWN
             return self._imported(imported[0])
         scan = self.work.scan
-        if name in self._keywords():
+        if self.keywords is None:
+            self.keywords = {word.arg for call in scan.calls for word in call.keywords if word.arg}
+        if name in self.keywords:
             return KEYWORD
         if name in scan.names:
             return ignored("star-name")
@@ -146,11 +142,6 @@ class LongerNames:
                     self.bound.setdefault(name, bindings)
         return self.bound
 
-    def _keywords(self) -> set[str]:
-        if self.keywords is None:
-            self.keywords = {word.arg for call in self.work.scan.calls for word in call.keywords if word.arg}
-        return self.keywords
-
 
 # --- identifiers that are the word itself ----------------------------------------------------------------------------
 
@@ -158,31 +149,10 @@ class LongerNames:
 def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Range]:
     """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
     scan, source = work.scan, work.source
-    kept: list[Range] = []
     held = names_in(source.utf8)
     words = [word for word in _WORDS if word.encode() in held]
-    known: dict[int, Cause | None] = {}  # by what binds a name, else by the scope in which it stands
     moved = _moved_now(work, applied)
-    for word in words:
-        known.clear()
-        for node in scan.names.get(word, ()):
-            scope = scan.scope_of(node)
-            found = work.names.lookup(word, scope)
-            key = id(scope) if found is None else id(found[1])
-            if key not in known:
-                known[key] = _why_name(work, node, moved)
-            cause = known[key]
-            if cause is not None:
-                kept.append((*source.extent(node), cause))
-        of_cudnn = word in work.project.reads.cudnn
-        for attribute in scan.attributes.get(word, ()) if of_cudnn or not word.islower() else ():
-            root = (work.names.qualified(attribute) or "").partition(".")[0]
-            if not word.islower() and root in FOREIGN:
-                kept.append((*source.extent(attribute), ignored("library-name", root)))
-            elif not word.islower() and _is_member(work, attribute):
-                kept.append((*source.extent(attribute), ignored("own-member")))
-            elif of_cudnn and root != "torch":
-                kept.append((*source.extent(attribute), ignored("cudnn-setting")))
+    kept = [each for word in words for each in (*_names(work, word, moved), *_attributes(work, word))]
     for scope in scan.scopes.values():
         for word in words:
             for binding in scope.bindings.get(word, ()):
@@ -199,6 +169,32 @@ def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Ran
                 start = source.extent(keyword)[0]
                 kept.append((start, start + len(keyword.arg), KEYWORD))
     return kept
+
+
+def _names(work: Work, word: str, moved: Set[Binding]) -> Iterator[Range]:
+    """Where a word is a name that stays."""
+    known: dict[int, Cause | None] = {}  # by what binds a name, else by the scope in which it stands
+    for node in work.scan.names.get(word, ()):
+        scope = work.scan.scope_of(node)
+        found = work.names.lookup(word, scope)
+        key = id(scope) if found is None else id(found[1])
+        if key not in known:
+            known[key] = _why_name(work, node, moved)
+        if (cause := known[key]) is not None:
+            yield (*work.source.extent(node), cause)
+
+
+def _attributes(work: Work, word: str) -> Iterator[Range]:
+    """Where a word is an attribute that stays."""
+    of_cudnn = word in work.project.reads.cudnn
+    for node in work.scan.attributes.get(word, ()) if of_cudnn or not word.islower() else ():
+        extent, root = work.source.extent(node), (work.names.qualified(node) or "").partition(".")[0]
+        if not word.islower() and root in FOREIGN:
+            yield (*extent, ignored("library-name", root))
+        elif not word.islower() and _is_member(work, node):
+            yield (*extent, ignored("own-member"))
+        elif of_cudnn and root != "torch":
+            yield (*extent, ignored("cudnn-setting"))
 
 
 def _moved_now(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> set[Binding]:

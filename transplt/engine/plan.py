@@ -65,10 +65,15 @@ def plan(
     if settings.style == "portable":
         portable.adapt(work)
     if settings.decided is not None:
-        for edit in work.rewrites:  # what the plan asks for of the edits on offer
-            if edit.level is Level.UNSAFE and not edit.asked and work.choice(edit.code, edit.node) == APPLY:
-                edit.asked, edit.message = True, f"{edit.message}, as {settings.decided.plan} says"
+        _ask(work, settings.decided.plan)
     return work
+
+
+def _ask(work: Work, name: str) -> None:
+    """The edits on offer that a plan asks for; `name` is that of its file."""
+    for edit in work.rewrites:
+        if edit.level is Level.UNSAFE and not edit.asked and work.choice(edit.code, edit.node) == APPLY:
+            edit.asked, edit.message = True, f"{edit.message}, as {name} says"
 
 
 def in_force(settings: Settings) -> tuple[Fixer, ...]:

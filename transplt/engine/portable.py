@@ -19,7 +19,7 @@ from transplt.engine.portable_gates import QUESTIONS, Gate, behind_devices, foll
 from transplt.engine.portable_wholes import TORN, torn, wholes
 from transplt.rules.accelerator import accelerator_for
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import call_of, index_in, last_name
+from transplt.syntax.asks import attribute_of, call_of, index_in, last_name
 from transplt.syntax.scan import parent, statement
 from transplt.trees.expressions import left_side
 
@@ -47,8 +47,7 @@ def adapt(work: Work) -> None:
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
     version = oldest(work.settings.torch_version, work.settings.oldest_torch)
     portable = {id(edit): new for edit in planned if (new := _portable(work, edit, version)) is not None}
-    gates = [follow(work, edit) for edit in planned if id(edit) in portable and _asks(edit)]
-    why = _settle(work, planned, portable, gates)
+    why = _Settlement(work, planned, portable).settle()
     for edit in planned if version != work.settings.torch_version else ():
         if id(edit) not in portable and id(edit) not in why and _portable(work, edit, work.settings.torch_version):
             why[id(edit)] = f"{_ADMITS} {version}, which has no torch.accelerator for it"
@@ -56,95 +55,104 @@ def adapt(work: Work) -> None:
         if (new := portable.get(id(edit))) is not None:
             work.add(new)
             work.add(work.keep(new.node, _BOTH))
-        else:
-            message, help_ = f"not portable: {edit.message} would change what the program does on CUDA", _HELP
-            if id(edit) in why:
-                message = f"not portable: {edit.message}: {why[id(edit)]}"
-                help_ = _RAISE if why[id(edit)].startswith(_ADMITS) else _HELP
-            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_))
+            continue
+        reason = why.get(id(edit), "")
+        said = f": {reason}" if reason else " would change what the program does on CUDA"
+        help_ = _RAISE if reason.startswith(_ADMITS) else _HELP
+        work.add(work.note(edit.node, edit.code, f"not portable: {edit.message}{said}", api=edit.api, help=help_))
 
 
-def _asks(edit: Edit) -> bool:
-    return edit.api in QUESTIONS or isinstance(parent(edit.node), ast.Compare)
+class _Settlement:
+    """Which edits are made: what a gate that stays would part is taken out of `portable` (by edit), and `why` says so.
 
+    `moving` are the gates that have not been found to stay.
+    """
 
-def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: list[Gate]) -> dict[int, str]:
-    """Take out of `portable` what a gate that stays would part; why, by edit."""
-    why: dict[int, str] = {}
-    moving = {id(gate): gate for gate in gates}
-    for gate in gates:
-        gate.chosen = behind_devices(work, gate, _devices(gate, planned))
-    settled = False
-    while not settled:
-        settled = True
-        for gate in list(moving.values()):
-            lost = [edit for edit in planned if id(edit) not in portable]
-            if id(gate.edit) not in portable:  # it stood behind a gate that stays
-                gate.why = why[id(gate.edit)]
-            if not gate.why:
-                behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
-                gate.why = f"{_LEFT}: {behind}" if behind else ""
-            if not gate.why and _places(gate, planned) and _places_elsewhere(planned, portable, moving, gates):
-                gate.why = _PARTED
-            if gate.why:
-                settled = False
-                del moving[id(gate)]
-                _drop(portable, gate.edit, why, gate.why)
-                for edit in planned:  # what it guards goes with it: one edit, or none
-                    if id(edit) in portable and gate.guards(edit.node):
-                        _drop(portable, edit, why, "the question in front of it stays")
-        for edit in planned:
-            if id(edit) in portable and _needs_gate(edit) and not any(g.guards(edit.node) for g in moving.values()):
-                if (alone := _without_a_gate(work, edit)) is not None:
-                    portable[id(edit)] = alone
-                    continue
-                settled = False
-                _drop(portable, edit, why, "without any accelerator torch.accelerator raises, and this ran")
-        for edit in torn(work, planned, portable):
-            settled = False
-            _drop(portable, edit, why, TORN)
-    moved = [edit for edit in planned if id(edit) in portable]
-    groups = [[gate.edit, *(edit for edit in moved if gate.guards(edit.node))] for gate in moving.values()]
-    for number, members in enumerate([*groups, *wholes(moved)]):
-        together = [portable[id(edit)] for edit in members]
-        name = next((new.group for new in together if new.group), f"gate {number}")
-        for new in together:
-            new.group = name
-    return why
+    def __init__(self, work: Work, planned: list[Edit], portable: dict[int, Edit]) -> None:
+        self.work, self.planned, self.portable = work, planned, portable
+        self.why: dict[int, str] = {}
+        asking = [edit for edit in planned if edit.api in QUESTIONS or isinstance(parent(edit.node), ast.Compare)]
+        self.gates = [follow(work, edit) for edit in asking if id(edit) in portable]
+        self.moving = {id(gate): gate for gate in self.gates}
+        for gate in self.gates:
+            gate.chosen = behind_devices(work, gate, self._devices(gate))
 
+    def _devices(self, gate: Gate) -> set[str]:
+        """The names that get the device which a gate chooses."""
+        found = set[str]()
+        for edit in self.planned:
+            if edit.code == "NPU201" and gate.guards(edit.node):
+                match statement(edit.node):
+                    case ast.Assign(targets=targets):
+                        found.update(map(last_name, targets))
+                    case ast.AnnAssign(target=target):
+                        found.add(last_name(target))
+        return found - {""}
 
-def _devices(gate: Gate, planned: list[Edit]) -> set[str]:
-    """The names that get the device which a gate chooses."""
-    found = set[str]()
-    for edit in planned:
-        holder = statement(edit.node)
-        if edit.code == "NPU201" and isinstance(holder, (ast.Assign, ast.AnnAssign)) and gate.guards(edit.node):
-            targets = holder.targets if isinstance(holder, ast.Assign) else [holder.target]
-            found.update(last_name(each) for each in targets)
-    return found - {""}
+    def settle(self) -> dict[int, str]:
+        """Take out what stays until nothing more has to, and let the rest move in groups; why, by edit."""
+        left = -1
+        while left != len(self.portable) + len(self.moving):
+            left = len(self.portable) + len(self.moving)
+            self._keep_gates()
+            self._look_at_bare()
+            for edit in torn(self.work, self.planned, self.portable):
+                self._drop(edit, TORN)
+        moved = [edit for edit in self.planned if id(edit) in self.portable]
+        groups = [[gate.edit, *(edit for edit in moved if gate.guards(edit.node))] for gate in self.moving.values()]
+        for number, members in enumerate([*groups, *wholes(moved)]):
+            together = [self.portable[id(edit)] for edit in members]
+            name = next((new.group for new in together if new.group), f"gate {number}")
+            for new in together:
+                new.group = name
+        return self.why
 
+    def _keep_gates(self) -> None:
+        """Take out the gates that stay, and what they guard: one edit, or none."""
+        for gate in list(self.moving.values()):
+            if reason := self._why_it_stays(gate):
+                del self.moving[id(gate)]
+                self._drop(gate.edit, reason)
+                for edit in self.planned:
+                    if id(edit) in self.portable and gate.guards(edit.node):
+                        self._drop(edit, "the question in front of it stays")
 
-def _places(gate: Gate, planned: list[Edit]) -> bool:
-    """True for a question that chooses the device where tensors go."""
-    return any(edit.code == "NPU201" and gate.guards(edit.node) for edit in planned)
+    def _why_it_stays(self, gate: Gate) -> str:
+        if id(gate.edit) not in self.portable:  # it stood behind a gate that stays
+            return self.why[id(gate.edit)]
+        if gate.why:
+            return gate.why
+        lost = [edit for edit in self.planned if id(edit) not in self.portable]
+        moved = [edit for edit in self.planned if id(edit) in self.portable]
+        if behind := stays_behind(self.work, gate, lost, moved):
+            return f"{_LEFT}: {behind}"
+        places = any(edit.code == "NPU201" and gate.guards(edit.node) for edit in self.planned)
+        return _PARTED if places and self._places_elsewhere(lost) else ""
 
+    def _places_elsewhere(self, lost: list[Edit]) -> bool:
+        """True where another question stays, and with it code of this file that brings tensors to CUDA."""
+        placing = [edit for edit in lost if edit.code in _PLACING or edit.api.endswith("Tensor")]
+        return any(
+            gate.edit.api in QUESTIONS or any(gate.guards(edit.node) for edit in placing)
+            for gate in self.gates
+            if placing and id(gate) not in self.moving
+        )
 
-def _places_elsewhere(
-    planned: list[Edit], portable: dict[int, Edit], moving: dict[int, Gate], gates: list[Gate]
-) -> bool:
-    """True where another question stays, and with it code of this file that brings tensors to CUDA."""
-    lost = [edit for edit in planned if id(edit) not in portable]
-    placing = [edit for edit in lost if edit.code in _PLACING or edit.api.endswith("Tensor")]
-    return any(
-        gate.edit.api in QUESTIONS or any(gate.guards(edit.node) for edit in placing)
-        for gate in gates
-        if placing and id(gate) not in moving
-    )
+    def _look_at_bare(self) -> None:
+        """What is right only where there is an accelerator, and no gate guards, gets a form that holds, or stays."""
+        for edit in self.planned:
+            if id(edit) not in self.portable or not _needs_gate(edit):
+                continue
+            if any(gate.guards(edit.node) for gate in self.moving.values()):
+                continue
+            if (alone := _without_a_gate(self.work, edit)) is not None:
+                self.portable[id(edit)] = alone
+            else:
+                self._drop(edit, "without any accelerator torch.accelerator raises, and this ran")
 
-
-def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:
-    if portable.pop(id(edit), None) is not None:
-        why[id(edit)] = reason
+    def _drop(self, edit: Edit, reason: str) -> None:
+        if self.portable.pop(id(edit), None) is not None:
+            self.why[id(edit)] = reason
 
 
 def _needs_gate(edit: Edit) -> bool:
@@ -217,25 +225,15 @@ def _accelerator(work: Work, edit: Edit, version: str) -> Edit | None:
     call = call_of(node)
     if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
         return None
-    if name == "current_stream" and not _only_waited_for(call):
-        return None
-    if name == "device_index" and not _by_number(call):
-        return None
+    if name == "current_stream" and (call is None or attribute_of(parent(call)) != "synchronize"):
+        return None  # a torch.Stream lacks what else is asked of one of torch.cuda
+    match call:
+        case ast.Call(args=[ast.Constant(value=number)]) if type(number) is int:
+            pass
+        case _ if name == "device_index":  # it takes no torch.device and no string
+            return None
     new = f"torch.accelerator.{name}"
     return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
-
-
-def _only_waited_for(call: ast.Call | None) -> bool:
-    """`torch.cuda.current_stream().synchronize()`: a torch.Stream lacks what else is asked of one of torch.cuda."""
-    above = parent(call) if call is not None else None
-    return isinstance(above, ast.Attribute) and above.attr == "synchronize"
-
-
-def _by_number(call: ast.Call | None) -> bool:
-    """`torch.cuda.device(1)`: torch.accelerator.device_index takes no torch.device and no string."""
-    if call is None or len(call.args) != 1 or not isinstance(call.args[0], ast.Constant):
-        return False
-    return type(call.args[0].value) is int
 
 
 def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
@@ -276,9 +274,9 @@ def _in_format(node: ast.AST) -> bool:
 
 def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | None:
     """`d.type == "cuda"` -> `d.type in ("cuda", "npu")`; what is compared must be a type, no full device."""
-    if len(compare.ops) != 1 or node.value != "cuda" or not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
+    if node.value != "cuda" or len(compare.ops) != 1 or compare.comparators[0] is not node:
         return None
-    if compare.comparators[0] is not node:
+    if not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
         return None
     word = "in" if isinstance(compare.ops[0], ast.Eq) else "not in"
     left = work.source.slice(*work.source.extent(compare.left))

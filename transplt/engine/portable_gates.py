@@ -17,7 +17,8 @@ from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import index_in, last_name
+from transplt.syntax.asks import class_of_method, following, index_in, inner_nodes, last_name
+from transplt.syntax.modules import module_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What asks, by its full name; comparisons of a device type ask too.
@@ -75,40 +76,46 @@ def _climb(work: Work, gate: Gate, node: ast.AST, answer: bool, number: bool) ->
     above = parent(node)
     if _shown(node):
         return
-    if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
-        _climb(work, gate, above, not answer, False)
-    elif isinstance(above, ast.BoolOp):
-        if isinstance(above.op, ast.And) == answer:
-            others = above.values[index_in(above, "values", node) + 1 :]
-            gate.guarded += others if answer else ()
-            if not answer and others:
-                raise _Stays(_NOT_FOLLOWED)
+    match above:
+        case ast.UnaryOp(op=ast.Not()):
+            _climb(work, gate, above, not answer, False)
+        case ast.BoolOp(op=op, values=values):  # of `asked or other` and `not asked and other` the answer is the same
+            if isinstance(op, ast.And) == answer:
+                others = values[index_in(above, "values", node) + 1 :]
+                if others and not answer:
+                    raise _Stays(_NOT_FOLLOWED)
+                gate.guarded += others
             _climb(work, gate, above, answer, False)
-        elif answer:
-            _climb(work, gate, above, True, False)  # `asked or other`
-        else:
-            _climb(work, gate, above, False, False)  # `not asked and other`
-    elif isinstance(above, ast.Compare) and number:
-        _climb(work, gate, above, _asks_for_some(above, node), False)
-    elif isinstance(above, ast.IfExp) and above.test is node:
-        gate.guarded.append(above.body if answer else above.orelse)
-        _chosen(work, gate, above, above.body if answer else above.orelse)
-    elif isinstance(above, (ast.If, ast.While)) and above.test is node:
-        _statement(gate, above, answer)
-        for inner in above.body if answer else above.orelse:
-            _flags(work, gate, inner)
-    elif isinstance(above, ast.Assert) and above.test is node and answer:
-        gate.guarded += _demanded(above)
-    elif isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Mod, ast.FloorDiv)) and above.right is node:
-        return  # without a device it divided by zero: nothing ran
-    elif isinstance(above, ast.Call) and node in above.args and last_name(above.func) == "bool":
-        _climb(work, gate, above, answer, False)
-    elif isinstance(above, ast.keyword) and above.arg in _ANY_ANSWER:
-        return
-    elif isinstance(above, (ast.Assign, ast.AnnAssign)) and above.value is node:
-        _reads(work, gate, above, answer, number)
-    else:
-        raise _Stays(_NOT_FOLLOWED)
+        case ast.Compare() if number:
+            _climb(work, gate, above, _asks_for_some(above, node), False)
+        case ast.IfExp(test=test, body=body, orelse=orelse) if test is node:
+            gate.guarded.append(body if answer else orelse)
+            _chosen(work, gate, above, body if answer else orelse)
+        case ast.If(test=test) | ast.While(test=test) if test is node:
+            _branches(work, gate, above, answer)
+        case ast.Assert(test=test) if test is node and answer:
+            gate.guarded += _demanded(above)
+        case ast.BinOp(op=ast.Mod() | ast.FloorDiv(), right=right) if right is node:
+            return  # without a device it divided by zero: nothing ran
+        case ast.Call(func=func, args=args) if node in args and last_name(func) == "bool":
+            _climb(work, gate, above, answer, False)
+        case ast.keyword(arg=name) if name in _ANY_ANSWER:
+            return
+        case ast.Assign(value=value) | ast.AnnAssign(value=value) if value is node:
+            _reads(work, gate, above, answer, number)
+        case _:
+            raise _Stays(_NOT_FOLLOWED)
+
+
+def _branches(work: Work, gate: Gate, above: ast.If | ast.While, answer: bool) -> None:
+    """What a statement guards whose test the answer is, and the flags that it sets there."""
+    yes, no = (above.body, above.orelse) if answer else (above.orelse, above.body)
+    gate.guarded += yes
+    if isinstance(above, ast.If) and no and isinstance(no[-1], _EXITS) and not answer:
+        alone = isinstance(no[-1], ast.Raise) and not gate.guarded
+        gate.guarded += _demanded(above) if alone else following(above)
+    for inner in yes:
+        _flags(work, gate, inner)
 
 
 def _asks_for_some(compare: ast.Compare, node: ast.AST) -> bool:
@@ -123,14 +130,6 @@ def _asks_for_some(compare: ast.Compare, node: ast.AST) -> bool:
     if not (some.get(kind) or none.get(kind)):
         raise _Stays(_NOT_FOLLOWED)
     return bool(some.get(kind))
-
-
-def _statement(gate: Gate, above: ast.If | ast.While, answer: bool) -> None:
-    gate.guarded += above.body if answer else above.orelse
-    other = above.orelse if answer else above.body
-    if isinstance(above, ast.If) and other and isinstance(other[-1], _EXITS) and not answer:
-        alone = isinstance(other[-1], ast.Raise) and not gate.guarded
-        gate.guarded += _demanded(above) if alone else _rest(above)
 
 
 def _chosen(work: Work, gate: Gate, choice: ast.IfExp, yes: ast.expr) -> None:
@@ -162,20 +161,10 @@ def _flags(work: Work, gate: Gate, statement: ast.stmt) -> None:
 
 def _demanded(statement: ast.stmt) -> list[ast.stmt]:
     """What a statement guards that raises without a device; one with nothing behind it guards code somewhere else."""
-    rest = _rest(statement)
+    rest = following(statement)
     if not rest:
         raise _Stays(_NOT_FOLLOWED)
     return rest
-
-
-def _rest(statement: ast.stmt) -> list[ast.stmt]:
-    """The statements behind one in its block."""
-    above = parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(above, name, None)
-        if isinstance(block, list) and statement in block:
-            return block[block.index(statement) + 1 :]
-    return []
 
 
 def _reads(work: Work, gate: Gate, statement: ast.Assign | ast.AnnAssign, answer: bool, number: bool) -> None:
@@ -191,17 +180,13 @@ def _reads(work: Work, gate: Gate, statement: ast.Assign | ast.AnnAssign, answer
     if (id(target), answer, number) in gate.followed:
         return  # `use_cuda = torch.cuda.is_available() and use_cuda`
     gate.followed.add((id(target), answer, number))
-    if owner.kind == "module" and (not work.project.known or _seen_elsewhere(work, target.id)):
-        raise _Stays(f"other files may ask for {target.id}")
+    if owner.kind == "module":
+        read = "__all__" in owner.bindings or f"{module_name(work.scan.path)}.{target.id}" in work.project.used_names
+        if read or not work.project.known:
+            raise _Stays(f"other files may ask for {target.id}")
     for name in work.names.uses(target):
         if isinstance(name.ctx, ast.Load):
             _climb(work, gate, name, answer, number)
-
-
-def _seen_elsewhere(work: Work, name: str) -> bool:
-    from transplt.syntax.modules import module_name
-
-    return "__all__" in work.scan.root.bindings or f"{module_name(work.scan.path)}.{name}" in work.project.used_names
 
 
 # --- what stands behind a gate -----------------------------------------------------------------------------------
@@ -216,8 +201,8 @@ def stays_behind(work: Work, gate: Gate, lost: Iterable[Edit], portable: Iterabl
 def behind_devices(work: Work, gate: Gate, names: Collection[str]) -> list[ast.AST]:
     """What is reached where a variable, or an attribute, of one of these names is no CPU: `if device != "cpu": ...`."""
     probe = Gate(gate.edit)
-    for compare in ast.walk(work.scan.tree) if names else ():
-        if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
+    for compare in inner_nodes(work.scan.tree, ast.Compare) if names else ():
+        if len(compare.ops) != 1:
             continue
         sides = [_device_compared(side) for side in (compare.left, compare.comparators[0])]
         values = [side.value for side in sides if isinstance(side, ast.Constant)]
@@ -234,12 +219,13 @@ def _device_compared(side: ast.expr) -> ast.expr:
     `torch.device("cpu")`.
     """
     while True:
-        if isinstance(side, ast.Attribute) and side.attr == "type":
-            side = side.value
-        elif isinstance(side, ast.Call) and len(side.args) == 1 and last_name(side.func) in ("str", "device"):
-            side = side.args[0]
-        else:
-            return side
+        match side:
+            case ast.Attribute(value=inner, attr="type"):
+                side = inner
+            case ast.Call(func=func, args=[inner]) if last_name(func) in ("str", "device"):
+                side = inner
+            case _:
+                return side
 
 
 @dataclass(slots=True)
@@ -277,19 +263,19 @@ class _Look:
                 yield note.message
 
     def _word(self, node: ast.AST) -> Iterator[str]:
-        word = ""
-        if isinstance(node, ast.Attribute):
-            word = node.attr
-        elif isinstance(node, ast.Name) and id(node) not in self.gate.read:
-            word = node.id
-        elif isinstance(node, (ast.keyword, ast.arg)):
-            word = node.arg or ""
-        elif isinstance(node, ast.alias):
-            word = f"{node.name} {node.asname or ''}"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not _shown(node):
-            word = node.value
-        if word and mentions_cuda(word.lower().encode()):
-            yield f"{word.strip()[:40]!r}"
+        match node:
+            case ast.Name() if id(node) in self.gate.read:
+                return
+            case ast.Attribute(attr=word) | ast.Name(id=word) | ast.keyword(arg=str(word)) | ast.arg(arg=word):
+                said = word
+            case ast.alias(name=name, asname=other):
+                said = f"{name} {other or ''}"
+            case ast.Constant(value=str(text)) if not _shown(node):
+                said = text
+            case _:
+                return
+        if mentions_cuda(said.lower().encode()):
+            yield f"{said.strip()[:40]!r}"
 
     def _called(self, call: ast.Call) -> Iterator[str]:
         full = self.work.names.qualified(call.func)
@@ -305,17 +291,13 @@ class _Look:
         elif isinstance(call.func, ast.Attribute):
             if full is not None and self._own(full, None):
                 yield f"{full} of another file of the project"
-            for name in self._methods(call.func.attr):
-                yield from self.at(name)
+            for node in ast.walk(self.work.scan.tree):
+                if isinstance(node, FUNCTIONS) and node.name == call.func.attr and class_of_method(node) is not None:
+                    yield from self.at(node)
 
     def _own(self, full: str, node: ast.AST | None) -> bool:
         relative = isinstance(node, ast.ImportFrom) and node.level > 0
         return relative or self.work.slots.own.project_name(full) is not None
-
-    def _methods(self, name: str) -> Iterator[ast.AST]:
-        for node in ast.walk(self.work.scan.tree):
-            if isinstance(node, FUNCTIONS) and node.name == name and isinstance(parent(node), ast.ClassDef):
-                yield node
 
 
 def _shown(node: ast.AST) -> bool:
