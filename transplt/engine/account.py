@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, TokenVerdict
@@ -15,6 +15,9 @@ from transplt.edits.work import Work
 from transplt.engine.own_words import LongerNames, Range, ignored, own_names
 from transplt.flow.callees import NEEDS_A_CARD
 from transplt.rules.reasons import named
+
+#: What speaks of a token that no edit took away, the first before the others.
+_OTHERWISE = (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +72,34 @@ def settle(
     live = [token for token in tokens if token.where != "comment"]
     if not live:
         return Account(TokenCount(comments=len(tokens)), [], NO_LEDGER)
-    ranges_of: dict[TokenVerdict, list[Range]] = {verdict: [] for verdict in TokenVerdict}
+    ranges_of: defaultdict[TokenVerdict, list[Range]] = defaultdict(list)
     stays = ranges_of[TokenVerdict.IGNORED]
     stays += [(*each.extent, ignored(each.reason, each.detail)) for each in work.kept]
     stays += own_names(work, applied)
-    for finding in (*done, *findings):
+    said = [*done, *findings]
+    for finding in said:
         cause = cause_of(finding)
         ranges_of[cause.verdict].append((finding.span.start, finding.span.end, cause))
     converted = taken_away(source.utf8, live, applied)
-    covers = {verdict: Cover(ranges) for verdict, ranges in ranges_of.items()}
+    covers = {verdict: Cover(ranges_of[verdict]) for verdict in TokenVerdict}
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)
     longer = LongerNames(work, _Inside(open_))
     # A rule of the user's speaks of one name of a package, a built-in one knows the package.
-    packages = {finding.api.split(".")[0] for finding in (*done, *findings) if not finding.code.startswith("NPU0")}
+    packages = {finding.api.split(".")[0] for finding in said if not finding.code.startswith("NPU0")}
     asked: set[str] = set()
     rows: list[TokenRow] = []
     left: list[Note] = []
     for token in live:
-        known = None
         if token.start in converted:
-            known = covers[TokenVerdict.CONVERTED].cause(token) or Cause(TokenVerdict.CONVERTED)
+            known: Cause | None = covers[TokenVerdict.CONVERTED].cause(token) or Cause(TokenVerdict.CONVERTED)
         else:
-            for verdict in (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED):
-                known = known or covers[verdict].cause(token)
-            known = known or longer.cause(token)
+            causes = (covers[verdict].cause(token) for verdict in _OTHERWISE)
+            known = next(filter(None, causes), None) or longer.cause(token)
         line, column = source.position(token.start)
-        package = _package(known)
-        if package and package in packages:
-            known, package = ignored("reported-package"), ""
-        if package and work.project.portable:
-            known, package = ignored("handled-package"), ""
+        known, package = _unreported(work, known, packages)
         if known is None or package:
-            note = _of_a_package(source, token, package) if package else _unknown(source, token)
+            note = _unknown(source, token, package)
             if not package or package not in asked:
                 left.append(note)
             asked.add(package)
@@ -147,12 +145,21 @@ def taken_away(utf8: bytes, live: list[Token], applied: Sequence[tuple[int, int,
     return gone
 
 
-def _package(cause: Cause | None) -> str:
-    """The package that gives a name and that only a finding knows something of; empty for all others."""
-    if cause is None:
-        return ""
-    gives = cause.reason == "package-name" or (cause.reason == "library-name" and cause.detail in NEEDS_A_CARD)
-    return cause.detail if gives else ""
+def _unreported(work: Work, known: Cause | None, packages: Container[str]) -> tuple[Cause | None, str]:
+    """The cause of a token, and the package that gives its name, where only a finding knows something of it.
+
+    `packages` are those that findings speak of.
+    """
+    match known:
+        case Cause(reason="package-name", detail=package) if package:
+            pass
+        case Cause(reason="library-name", detail=package) if package and package in NEEDS_A_CARD:
+            pass
+        case _:
+            return known, ""
+    if package in packages:
+        return ignored("reported-package"), ""
+    return (ignored("handled-package"), "") if work.project.portable else (known, package)
 
 
 class _Inside:
@@ -166,29 +173,14 @@ class _Inside:
         return at < len(self.ranges) and self.ranges[at][1] <= end
 
 
-def _of_a_package(source: Source, token: Token, package: str) -> Note:
+def _unknown(source: Source, token: Token, package: str) -> Note:
     text = source.slice(token.start, token.end)
-    return Note(
-        (token.start, token.end),
-        "NPU602",
-        Level.UNKNOWN,
-        f"the package {package} has a name with {text!r} here that no rule knows",
-        api=package,
-        help=f"check what it does without CUDA, and whether {package} supports NPUs in the same way",
-        effort=Effort.LOW,
-    )
-
-
-def _unknown(source: Source, token: Token) -> Note:
-    text = source.slice(token.start, token.end)
-    return Note(
-        (token.start, token.end),
-        "NPU602",
-        Level.UNKNOWN,
-        f"{text!r} is not known to any rule",
-        help="check whether the program depends on CUDA here; if not, add `# transplt: ignore[NPU602]` with the reason",
-        effort=Effort.LOW,
-    )
+    message = f"{text!r} is not known to any rule"
+    help_ = "check whether the program depends on CUDA here; if not, add `# transplt: ignore[NPU602]` with the reason"
+    if package:
+        message = f"the package {package} has a name with {text!r} here that no rule knows"
+        help_ = f"check what it does without CUDA, and whether {package} supports NPUs in the same way"
+    return Note((token.start, token.end), "NPU602", Level.UNKNOWN, message, package, help_, Effort.LOW)
 
 
 def _one_a_line(source: Source, notes: list[Note]) -> list[Note]:

@@ -102,11 +102,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     facts, found, names = empty_facts(path), file.scan, file.names
     stages.enter(stages.FOLLOWED)
     if has_facts:
-        slots = linked_slots(found, names, ProjectFacts(), alone=False)
-        file.once(_linked)[:] = [slots]
-        facts = facts_of(slots, compile_rules(settings))
-        if not loads_itself(settings.torch_version) and is_configuration(found.tree):
-            facts = replace(facts, gives=names_given(data))  # it imports no torch_npu: who reads it does
+        facts = _followed(file, data, settings)
     elif leads:
         facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not has_facts:
@@ -120,6 +116,16 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
         facts = replace(facts, text=data)  # for the files that launch its kernels
     facts = _of_checkpoints(facts, data)
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
+
+
+def _followed(file: File, data: bytes, settings: Settings) -> ModuleFacts:
+    """What a file says to others of its values, which are followed for this."""
+    slots = linked_slots(file.scan, file.names, ProjectFacts(), alone=False)
+    file.once(_linked)[:] = [slots]
+    facts = facts_of(slots, compile_rules(settings))
+    if not loads_itself(settings.torch_version) and is_configuration(file.scan.tree):
+        return replace(facts, gives=names_given(data))  # it imports no torch_npu: who reads it does
+    return facts
 
 
 def _read_in_text(facts: ModuleFacts, data: bytes, path: str) -> ModuleFacts:

@@ -42,10 +42,10 @@ _LIBRARY = "NPU140"
 
 def leave_npu_code(work: Work) -> None:
     """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
+    places = npu_places(work.source) if mentions_npu(work.source.utf8) else []
     if work.project.portable:
         work.notes = [_handled(note) for note in work.notes]
-    places = npu_places(work.source) if mentions_npu(work.source.utf8) else []
-    if not work.project.portable and not _chooses(work, places):
+    elif not _chooses(work, places):
         return
     sides = _sides_for_cuda(work, places)
     areas = _Areas(sides)
@@ -56,8 +56,8 @@ def leave_npu_code(work: Work) -> None:
         extent = work.source.extent(edit.node)
         if edit.user or (edit.code in _NO_EFFECT and not areas.hold(extent)):
             continue
-        reason = REASON if areas.hold(extent) else _why_nothing_is_left(work, edit, starts)
-        work.add(Kept(extent, reason) if reason else _left(edit, extent, "file" if places else "project"))
+        reason = _why_nothing_is_left(work, edit, areas, starts)
+        work.add(Kept(extent, reason) if reason else _left(edit, extent, places))
     _leave_what_never_runs(work, starts)
     if any(edit.group in (ADAPTORS.name, TUNINGS.name) for edit in planned):  # what each would have answered is open
         work.grouped = [edit for edit in work.grouped if edit.group != ADAPTORS.name]
@@ -92,8 +92,10 @@ def _sides_for_cuda(work: Work, places: list[int]) -> list[Extent]:
     return [*sides, *npu_choices.answered(work.source, work.scan)]
 
 
-def _why_nothing_is_left(work: Work, edit: Edit, starts: list[int]) -> str:
+def _why_nothing_is_left(work: Work, edit: Edit, areas: _Areas, starts: list[int]) -> str:
     """For which reason an edit that is taken back leaves nothing to do; empty where something is left."""
+    if areas.hold(work.source.extent(edit.node)):
+        return REASON
     if edit.code == "NPU207":
         return "text"
     if _under_a_cuda_condition(work.source, edit.node, starts):
@@ -111,12 +113,13 @@ def _leave_what_never_runs(work: Work, starts: list[int]) -> None:
     work.withdraw_notes(lambda note: note in never_run)
 
 
-def _left(edit: Edit, extent: Extent, where: str) -> Note:
+def _left(edit: Edit, extent: Extent, places: list[int]) -> Note:
     if edit.code == _LIBRARY and _is_compared(edit.node):
         old, new = edit.api.rpartition(".")[2], _new_name(edit)
         message = f"a comparison with {old} is false on NPUs: the library calls them {new}"
         help_ = f"name both: in ({old}, {new}, ...)"
         return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
+    where = "file" if places else "project"
     return Note(
         extent,
         CODE,

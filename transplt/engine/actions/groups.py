@@ -82,24 +82,25 @@ class Groups:
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known = list(findings)
+        open_ = [each for each in known if each.open]
         self._kernels = Kernels(known)
         #: By path: the kernels in a source, in words.
         self.kernels = self._kernels.listed
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
-        self._images = {each.path for each in known if each.code == IMAGE and each.open}
-        self._extras = [each for each in known if each.code == _EXTRA and each.open]
-        self._whole = {(each.code, package) for each in known if each.open and (package := _whole_package(each))}
+        self._images = {each.path for each in open_ if each.code == IMAGE}
+        self._extras = [each for each in open_ if each.code == _EXTRA]
+        self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
-        self._placed = {_first_word(each.detail("library")) for each in known if each.code == _OWN_DEVICE and each.open}
+        self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
         #: By file and option: what an extra of the requirements is called after, and is there for.
-        self._named_extras = {(each.path, each.option): each for each in known if each.code == _REQUIRED and each.open
+        self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         self._triton: dict[str, set[str]] = {}
-        for each in known:
-            if each.open and each.edit is None and each.code.startswith(_OF_KERNELS):
+        for each in open_:
+            if each.edit is None and each.code.startswith(_OF_KERNELS):
                 self._triton.setdefault(each.path, set()).add(each.code)
-        self._gates = {(each.path, each.span.line): each for each in known if each.code in _GATES and each.open}
+        self._gates = {(each.path, each.span.line): each for each in open_ if each.code in _GATES}
 
     def of(self, finding: Finding) -> Group:
         """The one group of an open finding."""
@@ -121,17 +122,8 @@ class Groups:
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
-        if finding.code == _NATIVE and (folder := self._engines.around(finding.path)) is not None:
-            title = Sentence(
-                "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
-                name=folder or Sentence("the top folder"),
-            )
-            how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
-            return Group(title, "engine", folder, "tidy", how, Effort.LOW)
-        if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
-            return self._source(finding)
-        if finding.code == _NATIVE and (unit := self._kernels.beside(finding.path)) is not None:
-            return self._kernel(unit)
+        if finding.code == _NATIVE and (native := self._native(finding)) is not None:
+            return native
         if (same := _substitution(finding)) is not None:
             return same
         if finding.code.startswith(_OTHER_FILES):
@@ -139,6 +131,20 @@ class Groups:
         if len(codes := self._triton.get(finding.path, ())) > 1 and finding.code in codes:
             return _of_triton(finding, codes)
         return self._by_page(finding)
+
+    def _native(self, finding: Finding) -> Group | None:
+        """The group of a line of C++, and of its build; None for a build that makes no kernel of the project's."""
+        if (folder := self._engines.around(finding.path)) is not None:
+            title = Sentence(
+                "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
+                name=folder or Sentence("the top folder"),
+            )
+            how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
+            return Group(title, "engine", folder, "tidy", how, Effort.LOW)
+        if finding.path.lower().endswith(SOURCE_SUFFIXES):
+            return self._source(finding)
+        unit = self._kernels.beside(finding.path)
+        return self._kernel(unit) if unit is not None else None
 
     def _source(self, finding: Finding) -> Group:
         unit = self._kernels.of_source(finding.path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding
@@ -98,15 +98,32 @@ class Kernels:
             of[each.code].append(each)
         paths = {each.path for found in of.values() for each in found}
         native = {path for path in paths if path.lower().endswith(SOURCE_SUFFIXES)}
-        self._held, declared = of[_HOLDS], of[_DECLARES]
+        self._held = of[_HOLDS]
         #: By path: the kernels in a source, as the remark lists them.
         self.listed = {each.path: kernels for each in self._held if (kernels := each.detail("kernels"))}
+        self._find_builds(of, paths, native)
+        self._find_units(native)
+        asked = (each for code in _ASKS_FOR for each in of[code])
+        units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
+        self._asked = units - {None}
+        said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
+        self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
+
+    def _find_builds(self, of: dict[str, list[Finding]], paths: Collection[str], native: Collection[str]) -> None:
+        """Find the folders of builds, the extensions that they declare, and the names that are imported."""
+        declared = of[_DECLARES]
         builds = {each.path for each in declared}.union(each.path for code in _BUILDS for each in of[code] if each.open)
         folders = {posixpath.dirname(path) for path in builds if _is_setup(path)}
         self._builds = sorted(folders, key=lambda folder: (-len(folder), folder))
+        #: The folders with files by which make or CMake build.
+        made_by = [path for path in paths if posixpath.basename(path).lower() in _MADE_BY or path.endswith(".cmake")]
+        self._made = {posixpath.dirname(path) for path in made_by}
         self._extensions = _with_twins([_declared(each, native) for each in declared])
         self._names = {plain_name(part) for each in of[_IMPORTS] for part in each.api.split(".")}
         self._names |= {plain_name(each.name) for each in self._extensions if not each.sources}
+
+    def _find_units(self, native: Collection[str]) -> None:
+        """Find what each source belongs to."""
         self._owner = {path: self._owner_of(path, native) for path in native}
         with_kernels = {path for path in native if path.lower().endswith(_KERNEL_SUFFIXES)}
         #: By owner: the names of the kernels in its sources.
@@ -115,14 +132,6 @@ class Kernels:
             self._kernels[self._owner[path]].add(_parts(path)[1])
         self._by_path = {path: self._unit(path) for path in native}
         self._units = sorted(set(self._by_path.values()), key=lambda unit: (unit.folder, unit.kernel))
-        #: The folders with files by which make or CMake build.
-        made_by = [path for path in paths if posixpath.basename(path).lower() in _MADE_BY or path.endswith(".cmake")]
-        self._made = {posixpath.dirname(path) for path in made_by}
-        asked = (each for code in _ASKS_FOR for each in of[code])
-        units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
-        self._asked = units - {None}
-        said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
-        self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 
     def of_source(self, path: str) -> Unit:
         """The unit of a C++ or CUDA source."""
@@ -130,14 +139,7 @@ class Kernels:
 
     def _owner_of(self, path: str, native: Iterable[str]) -> _Owner:
         """The extension of a source, or else its folder."""
-        naming = [each for each in self._extensions if path in each.sources]
-        if not naming:
-            folder = posixpath.dirname(path)
-            beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
-            if len(beside) != 1:  # by its name, but for what says that it is CUDA
-                stem = _parts(path)[1]
-                beside = [each for each in beside if any(_same(_parts(source)[1], stem) for source in each.sources)]
-            naming = beside
+        naming = [each for each in self._extensions if path in each.sources] or self._extensions_beside(path)
         if len(naming) == 1:
             return _Owner(_common(naming[0].sources), naming[0].name)
         home = self._home(posixpath.dirname(path))
@@ -149,6 +151,14 @@ class Kernels:
             if _within(path, package) or not any(_within(other, package) for other in native):
                 return _Owner(looking[0].folder, looking[0].name)
         return _Owner(home)
+
+    def _extensions_beside(self, path: str) -> list[_Extension]:
+        """Those with sources in the folder of another one; of several, those with a source of its name."""
+        folder, stem = posixpath.dirname(path), _parts(path)[1]
+        beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
+        if len(beside) == 1:
+            return beside
+        return [each for each in beside if any(_same(_parts(source)[1], stem) for source in each.sources)]
 
     def _home(self, folder: str) -> str:
         """The folder of the extension that sources in `folder` belong to: that of their own build, at the highest."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.flow.code import Definition
@@ -19,7 +19,7 @@ from transplt.flow.cuda_builds import BUILDERS
 from transplt.flow.graph import Graph
 from transplt.flow.support import Built, ExtensionFacts, Fallen, Operators, Referred
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import keyword_of, plain_name, string_of
+from transplt.syntax.asks import attribute_of, dotted, keyword_of, plain_name, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
@@ -114,13 +114,8 @@ _HOLDERS = frozenset({ast.Module, ast.ClassDef, ast.Lambda, *FUNCTIONS})
 def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, Referred]]:
     """Names of other modules and of this one's functions and classes, where they are used."""
     root = scan.root
-    inside = {
-        local
-        for scope in scan.scopes.values()
-        if scope.kind == "function"
-        for local, bindings in scope.bindings.items()
-        if bindings[0].kind == "import"
-    }
+    functions = [scope.bindings for scope in scan.scopes.values() if scope.kind == "function"]
+    inside = {local for each in functions for local, bindings in each.items() if bindings[0].kind == "import"}
     for local, nodes in scan.names.items():
         extension = loaded.get(local)
         here = root.bindings.get(local)
@@ -133,18 +128,19 @@ def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -
         for node in nodes:
             if extension:
                 yield node, Built(extension)
-                continue
-            full = names.resolve(local, scan.scope_of(node))
-            if full is None and kinds & {"def", "class"}:
-                found = names.lookup(local, scan.scope_of(node))
-                full = f"{module}.{local}".strip(".") if found is not None and found[0] is root else None
-            if full is None or full.startswith("torch."):
-                continue
-            top: ast.AST = node
-            while isinstance(parent(top), ast.Attribute):
-                top = parent(top)
-                full = f"{full}.{top.attr}"  # type: ignore[attr-defined]
-            yield node, Definition(full)
+            elif whom := _definition(scan, names, node, module if kinds & {"def", "class"} else None):
+                yield node, whom
+
+
+def _definition(scan: Scan, names: Names, node: ast.Name, module: str | None) -> Definition | None:
+    """What a name outside of torch stands for, with its members; `module` is that of a name which the file defines."""
+    full = names.resolve(node.id, scan.scope_of(node))
+    if full is None and module is not None:
+        found = names.lookup(node.id, scan.scope_of(node))
+        full = f"{module}.{node.id}".strip(".") if found is not None and found[0] is scan.root else None
+    if full is None or full.startswith("torch."):
+        return None
+    return Definition(".".join([full, *(attribute_of(each) for each in dotted(node)[1:])]))
 
 
 def _self_calls(
@@ -184,9 +180,9 @@ def fallen(files: Collection[ExtensionFacts], graph: Graph, known: dict[str, str
     """What falls, by full name. `known` are names of libraries that fall, with their extension."""
     judge = _Judge(
         graph,
-        frozenset(name for item in files for name in item.builds),
-        frozenset(name for item in files for name in item.registers),
-        graph.defined | graph.aliases.keys() | {name for item in files for name in item.assigned},
+        frozenset().union(*(item.builds for item in files)),
+        frozenset().union(*(item.registers for item in files)),
+        (graph.defined | graph.aliases.keys()).union(*(item.assigned for item in files)),
         known,
     )
     callers: dict[str, set[str]] = {}
@@ -209,20 +205,24 @@ def fallen(files: Collection[ExtensionFacts], graph: Graph, known: dict[str, str
             if who in graph.defined and who not in found:
                 found[who] = Fallen(found[name].extension, (name, *found[name].way)[:4])
                 queue.append(who)
-    certain = dict(found)
-    perhaps: list[tuple[tuple[str, Referred], Fallen]] = []
-    for edge in (edge for item in files for edge in item.maybe):
-        who, whom = edge
-        if who in found or who not in graph.defined:
+    maybe = [edge for item in files for edge in item.maybe if edge[0] in graph.defined]
+    for who, why in _perhaps(judge, sorted(maybe, key=_by_name), dict(found)):
+        found.setdefault(who, why)
+    return found
+
+
+def _perhaps(
+    judge: _Judge, maybe: Iterable[tuple[str, Referred]], certain: dict[str, Fallen]
+) -> Iterator[tuple[str, Fallen]]:
+    """What falls where a branch is taken, beside what falls for certain."""
+    for who, whom in maybe:
+        if who in certain:
             continue
         if extension := judge.extension(whom):
-            perhaps.append((edge, Fallen(extension, certain=False)))
+            yield who, Fallen(extension, certain=False)
         elif certain and (name := judge.definition(whom)) in certain:
             why = certain[name]
-            perhaps.append((edge, Fallen(why.extension, (name, *why.way)[:4], certain=False)))
-    for (who, _), fallen_so in sorted(perhaps, key=lambda each: _by_name(each[0])):
-        found.setdefault(who, fallen_so)
-    return found
+            yield who, Fallen(why.extension, (name, *why.way)[:4], certain=False)
 
 
 @dataclass(frozen=True, slots=True)
