@@ -78,7 +78,7 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
 
 def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:
     source, body = work.source, work.scan.tree.body
-    tops = [_top(node) for node in uses]
+    tops = [top_of(node) for node in uses]
     at_once = [node.lineno for node in tops if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     limit = min(at_once, default=len(source.line_starts) + 1)
     heads = [node for node in import_head(body, set()) if node.lineno < limit]
@@ -104,7 +104,9 @@ def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) ->
     body = work.scan.tree.body
     found: list[ast.Import | ast.ImportFrom] = []
     for node in reversed(heads):
-        if not _is_own(work, node) or (found and body.index(found[0]) != body.index(node) + 1):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        own = is_own(work, node) or any(map(work.project.path_of, names))
+        if not own or (found and body.index(found[0]) != body.index(node) + 1):
             break
         found.insert(0, node)
     return found
@@ -119,13 +121,8 @@ def _key(node: ast.Import | ast.ImportFrom) -> tuple[bool, bool, int, str]:
     return node.level > 0, True, -node.level, (node.module or "").lower()
 
 
-def _is_own(work: Work, node: ast.Import | ast.ImportFrom) -> bool:
-    """True for an import of one of the project's own modules."""
-    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    return is_own(work, node) or any(work.project.path_of(name) for name in names)
-
-
-def _top(node: ast.AST) -> ast.stmt:
+def top_of(node: ast.AST) -> ast.stmt:
+    """The statement of the module that holds a node."""
     while not isinstance(parent(node), ast.Module):
         node = parent(node)
     assert isinstance(node, ast.stmt)

@@ -12,12 +12,13 @@ from functools import cache
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
+from transplt.edits.helper_import import top_of
 from transplt.edits.helper_source import Import, Module, around, closure, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
 from transplt.syntax.asks import begins, defaults_of, first_code
 from transplt.syntax.files import File
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Binding
 
 _WIDTH = 120
@@ -55,12 +56,13 @@ class Inline:
         for given in parts.imports:
             local[given.local] = self._import(given, lines, used)
         body = self.work.scan.tree.body
-        above = [_statement(binding.node) for binding in used]
+        above = [statement(binding.node) for binding in used]
         if lines:
             above += import_head(body, set())
         below = max((node for node in above if node in body), key=begins, default=None)
         place = first_code(self.work.scan.tree, below)
-        if at is not None and not _runs_later(at) and begins(place) > begins(_top(at)):
+        top = top_of(at) if at is not None else None
+        if top is not None and not isinstance(top, (*FUNCTIONS, ast.ClassDef)) and begins(place) > begins(top):
             return None
         bound = [each for piece in pieces for each in piece.binds]
         for each in bound:
@@ -80,7 +82,9 @@ class Inline:
         prefixes: list[tuple[int, str]] = []
         for local, bindings in sorted(root.bindings.items()):
             targets = {binding.target for binding in bindings}
-            if len(targets) != 1 or bindings[0].kind != "import" or not _is_at_top(bindings[0].node):
+            if len(targets) != 1 or bindings[0].kind != "import":
+                continue
+            if not isinstance(parent(statement(bindings[0].node)), ast.Module):
                 continue
             (target,) = targets
             if target == given.full or (given.name[:1].isupper() and _same_class(target, given.full)):
@@ -112,27 +116,6 @@ def _same_class(target: str, full: str) -> bool:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _statement(node: ast.AST) -> ast.stmt:
-    while not isinstance(node, ast.stmt):
-        node = parent(node)
-    return node
-
-
-def _is_at_top(node: ast.AST) -> bool:
-    return isinstance(parent(_statement(node)), ast.Module)
-
-
-def _top(node: ast.AST) -> ast.stmt:
-    while not isinstance(parent(node), ast.Module):
-        node = parent(node)
-    assert isinstance(node, ast.stmt)
-    return node
-
-
-def _runs_later(node: ast.AST) -> bool:
-    return isinstance(_top(node), (*FUNCTIONS, ast.ClassDef))
 
 
 def _free(work: Work, name: str) -> str:
@@ -209,7 +192,8 @@ def _signature(file: File, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iter
 def _joined_headers(utf8: bytes) -> bytes:
     """A text in which the header of a function is one line where that is short enough."""
     lines = utf8.decode().split("\n")
-    for node in sorted(_functions(utf8), key=lambda each: -each.lineno):
+    functions = (node for node in ast.walk(ast.parse(utf8)) if isinstance(node, FUNCTIONS))
+    for node in sorted(functions, key=lambda each: -each.lineno):
         first, end = node.lineno - 1, node.body[0].lineno - 1
         header = lines[first:end]
         if len(header) < 2 or any("#" in line or '"' in line for line in header):
@@ -219,7 +203,3 @@ def _joined_headers(utf8: bytes) -> bytes:
         if len(text) <= _WIDTH:
             lines[first:end] = [text]
     return "\n".join(lines).encode()
-
-
-def _functions(utf8: bytes) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(ast.parse(utf8)) if isinstance(node, FUNCTIONS))

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.syntax.asks import inner_nodes, of_kind
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
-from transplt.syntax.scopes import Binding
 
 PACKAGE = "transplt.helper"
 #: What a module offers to projects; the rest is what that needs.
@@ -190,7 +191,8 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
     pieces = [piece for module in every.values() for piece in module.pieces if id(piece) in wanted]
     used = {piece.module for piece in pieces}
     optional = dict.fromkeys(text for module in every.values() if module.name in used for text in module.optional)
-    return Parts(tuple(sorted(imports.values(), key=_order)), tuple(optional), tuple(_state_first(pieces)))
+    ordered = sorted(imports.values(), key=lambda given: (given.module, given.name, given.asname))
+    return Parts(tuple(ordered), tuple(optional), tuple(_state_first(pieces)))
 
 
 def _one_of(before: Import | None, given: Import) -> Import:
@@ -208,10 +210,6 @@ def _state_first(pieces: list[Piece]) -> Iterator[Piece]:
     early = [piece for piece in pieces if not piece.defines and {*piece.at_once} <= ready]
     yield from early
     yield from (piece for piece in pieces if piece not in early)
-
-
-def _order(given: Import) -> tuple[str, str, str]:
-    return given.module, given.name, given.asname
 
 
 def _below(module: Module) -> set[str]:
@@ -232,25 +230,21 @@ def module_of(name: str, data: bytes) -> Module:
     pieces: list[Piece] = []
     body = file.scan.tree.body
     for index, node in enumerate(body):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            imports.update((each.local, each) for each in _imports(node))
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            inner = [each for each in node.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-            imports.update((each.local, each) for one in inner for each in _imports(one, types_only=True))
-        elif isinstance(node, ast.Try) and any(isinstance(each, ast.Import) for each in node.body):
-            optional.append(_text(file, body, index))
-            tried += [each.local for one in node.body if isinstance(one, ast.Import) for each in _imports(one)]
-        elif not _is_left_out(node):
-            pieces.append(_piece(file, name, body, index))
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                imports.update((each.local, each) for each in _imports(node))
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                inner = [each for each in node.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+                imports.update((each.local, each) for one in inner for each in _imports(one, types_only=True))
+            case ast.Try() if inside := [*of_kind(ast.Import, node.body)]:
+                optional.append(_text(file, body, index))
+                tried += [each.local for one in inside for each in _imports(one)]
+            case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name(id="__all__"), *_]):
+                pass
+            case _:
+                pieces.append(_piece(file, name, body, index))
     imports.pop("annotations", None)
     return Module(name, imports, tuple(pieces), tuple(optional), tuple(tried))
-
-
-def _is_left_out(node: ast.stmt) -> bool:
-    """True for docstrings and `__all__`."""
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
 
 
 def _imports(node: ast.Import | ast.ImportFrom, *, types_only: bool = False) -> Iterator[Import]:
@@ -264,22 +258,19 @@ def _imports(node: ast.Import | ast.ImportFrom, *, types_only: bool = False) -> 
 def _piece(file: File, module: str, body: list[ast.stmt], index: int) -> Piece:
     node, root = body[index], file.scan.root
     inside = {id(each) for each in ast.walk(node)}
-    named = [name for group in file.scan.names.values() for name in group if id(name) in inside]
-    named = [name for name in named if is_of_module(file, name)]
+    every = chain.from_iterable(file.scan.names.values())
+    named = [name for name in every if id(name) in inside and is_of_module(file, name)]
     own = tuple(name for name, bindings in root.bindings.items()
                 if any(id(each.node) in inside for each in bindings) and _is_bound_at_top(node, name))  # fmt: skip
     bodies = [one for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in inner.body]
     late = {id(each) for part in (*bodies, *annotations_in(node)) for each in ast.walk(part)}
-    outside = {name for name, bindings in root.bindings.items() if _is_from_outside(bindings[0])}
+    imported = {name: bindings[0].target for name, bindings in root.bindings.items() if bindings[0].kind == "import"}
+    outside = {name for name, target in imported.items() if not target.startswith(f"{PACKAGE}.")}
     at_once = {name.id for name in named if id(name) not in late} - {*own} - outside
     needs = {name.id for name in named} - {*own}
-    needs |= {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
+    needs.update(*(each.names for each in inner_nodes(node, ast.Global)))
     defines = isinstance(node, (*FUNCTIONS, ast.ClassDef))
     return Piece(module, _text(file, body, index), own, tuple(sorted(needs)), tuple(sorted(at_once)), defines)
-
-
-def _is_from_outside(binding: Binding) -> bool:
-    return binding.kind == "import" and not binding.target.startswith(f"{PACKAGE}.")
 
 
 def _is_bound_at_top(node: ast.stmt, name: str) -> bool:

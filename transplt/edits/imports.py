@@ -317,7 +317,8 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
         offset = line_start(source, at.lineno) if at else len(source.utf8)
         text = "".join(f"{line}{newline}" for line in sorted(wanted))
         return [placed(wanted[min(wanted)], offset, text + newline)]
-    standard = sorted(line for line in wanted if _is_standard(line))
+    words = {line: line.split() for line in wanted}  # of `import module` there are two
+    standard = sorted(line for line, each in words.items() if len(each) == 2 and each[1].split(".")[0] in STANDARD)
     found = []
     if standard and not any(_is_standard_import(node) for node in heads):
         offset, _, text = _among_standard(source, heads, standard)
@@ -333,12 +334,6 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
         lead = lead_of(source, offset) if line == others[0] else ""
         found.append(placed(wanted[line], offset, f"{lead}{line}{newline}"))
     return found
-
-
-def _is_standard(line: str) -> bool:
-    """True for `import module` of the standard library."""
-    words = line.split()
-    return len(words) == 2 and words[1].split(".")[0] in STANDARD
 
 
 def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:

@@ -138,7 +138,8 @@ def own_lines(source: Source, node: ast.stmt) -> tuple[Extent, tuple[ast.stmt, .
 
 def alone(source: Source, edit: Edit) -> Placed:
     """Lines beside a statement that nothing else is put around."""
-    return _beside(source, edit, _place(edit), 0)
+    assert isinstance(edit.where, Beside)
+    return _beside(source, edit, edit.where, 0)
 
 
 def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -> list[Placed]:
@@ -202,11 +203,6 @@ def _parted(source: Source, edits: Sequence[Edit]) -> list[tuple[ast.stmt, Edit]
         for node in nodes:
             found.setdefault(id(node), (node, edit))
     return list(found.values())
-
-
-def _place(edit: Edit) -> Beside:
-    assert isinstance(edit.where, Beside)
-    return edit.where
 
 
 def _beside(

@@ -18,7 +18,7 @@ from itertools import groupby, pairwise
 from transplt.base.finding import Finding, Operation, Replacement
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain
 from transplt.trees.transform import CannotRewrite, rewritten
 
 #: Operands longer than this many bytes are holes: no transform looks into them.
@@ -76,7 +76,7 @@ def build_sites(source: Source, edits: Sequence[Edit]) -> list[Site]:
     ordered: list[Site] = []
     for _, same in groupby(sorted(by_node.values(), key=_extent), key=_extent):
         group = list(same)
-        ordered += group if len(group) == 1 else sorted(group, key=lambda site: _depth(site.node))
+        ordered += group if len(group) == 1 else sorted(group, key=lambda site: len(chain(site.node)))
     roots: list[Site] = []
     open_sites: list[Site] = []
     for site in ordered:
@@ -89,14 +89,6 @@ def build_sites(source: Source, edits: Sequence[Edit]) -> list[Site]:
 
 def _extent(site: Site) -> tuple[int, int]:
     return site.start, -site.end
-
-
-def _depth(node: ast.AST) -> int:
-    depth = 0
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        depth += 1
-    return depth
 
 
 def rewrite_site(source: Source, site: Site) -> _Rewritten:
@@ -152,8 +144,15 @@ def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten]) -> 
     filled = dict(zip(names, fills, strict=True))
     new_text = _HOLE.sub(lambda found: filled.get(found[0], found[0]), changed)
     old_text = source.slice(site.start, site.end)
-    edits = [edit for piece in every_inner for edit in piece.edits]
-    return new_text, _one_piece(site, old_text, new_text, edits), failures
+    edits = [*site.edits, *(edit for piece in every_inner for edit in piece.edits)]
+    return new_text, [_piece(site, site.start, old_text, new_text, edits)], failures
+
+
+def _piece(site: Site, start: int, before: str, after: str, edits: list[Edit]) -> Piece:
+    """The piece for what differs between two texts, the first of which begins at an offset."""
+    head, tail = _trim(before, after)
+    end = start + len(before[: len(before) - tail].encode())
+    return Piece(start + len(before[:head].encode()), end, after[head : len(after) - tail], edits, site)
 
 
 def rendered(source: Source, node: ast.expr | ast.stmt | ast.arg, edits: Sequence[Edit]) -> str:
@@ -185,6 +184,8 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
     wanted = {source.extent(node) for edit in site.edits for node in edit.holes}
     holes: list[ast.expr] = []
     simple = isinstance(site.node, (ast.expr, ast.Expr, ast.Assign, ast.Return))
+    of_strings = isinstance(site.node, ast.JoinedStr)
+    method = site.node.func if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) else None
     stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if simple else []
     while stack:
         node = stack.pop()
@@ -192,11 +193,10 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
             # No expressions, or spans that hold the brackets of the call: go on to what is inside.
             stack.extend(ast.iter_child_nodes(node))
             continue
-        if not isinstance(node, ast.expr) or isinstance(node, ast.FormattedValue):
-            if isinstance(node, ast.FormattedValue):
-                stack.append(node.value)
+        if isinstance(node, ast.FormattedValue):
+            stack.append(node.value)
             continue
-        if isinstance(site.node, ast.JoinedStr) and isinstance(node, ast.Constant):
+        if not isinstance(node, ast.expr) or (of_strings and isinstance(node, ast.Constant)):
             continue
         start, end = source.extent(node)
         if start < site.start or end > site.end or start >= end:
@@ -205,16 +205,12 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
         long = not wanted and (end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)))
         if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
             stack.extend(ast.iter_child_nodes(node))
-        elif (holds_site or long) and _is_method(site.node, node) and (start, end) not in child_spans:
+        elif (holds_site or long) and node is method and (start, end) not in child_spans:
             stack.extend(ast.iter_child_nodes(node))  # a transform of a call may need its method, not what it is of
         elif holds_site or long or (start, end) in wanted:
             holes.append(node)
     holes.sort(key=lambda node: source.extent(node)[0])
     return holes
-
-
-def _is_method(call: ast.AST, node: ast.AST) -> bool:
-    return isinstance(call, ast.Call) and call.func is node and isinstance(node, ast.Attribute)
 
 
 def _segments(source: Source, site: Site, holes: list[ast.expr]) -> tuple[list[str], list[tuple[int, int]]]:
@@ -268,13 +264,8 @@ def _segment_pieces(site: Site, parts: Sequence[list[str] | None], spans: list[t
     assert old is not None and new is not None
     pieces = []
     for index, (start, _) in enumerate(spans):
-        before, after = old[index], new[index]
-        if before == after:
-            continue
-        head, tail = _trim(before, after)
-        begin = start + len(before[:head].encode())
-        end = start + len(before[: len(before) - tail].encode())
-        pieces.append(Piece(begin, end, after[head : len(after) - tail], _edits_of(site, parts, index), site))
+        if old[index] != new[index]:
+            pieces.append(_piece(site, start, old[index], new[index], _edits_of(site, parts, index)))
     return pieces
 
 
@@ -293,13 +284,6 @@ def _edits_of(site: Site, parts: Sequence[list[str] | None], index: int) -> list
     }
     together = any(not site.edits[at].apart for at in changed)
     return [edit for at, edit in enumerate(site.edits) if (at in changed if edit.apart else together)]
-
-
-def _one_piece(site: Site, before: str, after: str, inner: list[Edit]) -> list[Piece]:
-    head, tail = _trim(before, after)
-    begin = site.start + len(before[:head].encode())
-    end = site.start + len(before[: len(before) - tail].encode())
-    return [Piece(begin, end, after[head : len(after) - tail], [*site.edits, *inner], site)]
 
 
 def _trim(before: str, after: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from transplt.edits.work import Work
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import block_of, plain_name
 from transplt.syntax.scan import parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -67,15 +67,13 @@ def _only_sets(work: Work, node: ast.If, doomed: set[ast.stmt]) -> bool:
 def _computes(work: Work, node: ast.expr) -> bool:
     """True for an expression that does nothing but give a value."""
     for each in ast.walk(node):
-        if isinstance(each, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
-            return False
-        if isinstance(each, ast.Call):
-            called = work.names.qualified(each.func) or (each.func.id if isinstance(each.func, ast.Name) else "")
-            if called.removeprefix("builtins.") not in _PURE and not _of_a_tensor(each):
+        match each:
+            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
                 return False
+            case ast.Call(func=ast.Attribute(attr="element_size" | "numel" | "dim"), args=[]):
+                continue  # a number that a tensor knows
+            case ast.Call(func=func):
+                called = work.names.qualified(func) or plain_name(func)
+                if called.removeprefix("builtins.") not in _PURE:
+                    return False
     return True
-
-
-def _of_a_tensor(call: ast.Call) -> bool:
-    """`x.element_size()`, `x.numel()`: a number that a tensor knows."""
-    return isinstance(call.func, ast.Attribute) and not call.args and call.func.attr in ("element_size", "numel", "dim")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from transplt.edits.lines import own_lines
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.syntax.asks import root_name
+from transplt.syntax.asks import inner_nodes, root_name
 from transplt.syntax.modules import module_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.departures import without_names
@@ -93,4 +93,4 @@ def is_listed(work: Work, name: str) -> bool:
     if work.scan.path.endswith("__init__.py"):
         return True
     lists = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
-    return any(isinstance(each, ast.Constant) and each.value == name for node in lists for each in ast.walk(node))
+    return any(each.value == name for node in lists for each in inner_nodes(node, ast.Constant))
