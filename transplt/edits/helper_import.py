@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from transplt.edits.edit import AtTop, Edit
-from transplt.edits.imports import import_head, is_docstring, is_future, is_own
+from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.helper_place import HelperPlace
@@ -84,8 +84,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     heads = [node for node in import_head(body, set()) if node.lineno < limit]
     newline = source.newline()
     if not heads:
-        first = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
-        offset = line_start(source, first.lineno) if first else len(source.utf8)
+        offset = code_begins(source, body)
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
     own = _own_at_the_end(work, heads)
     keys = [_key(node) for node in own]

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.syntax.asks import inner_nodes, of_kind
+from transplt.syntax.asks import inner_nodes, nodes_in, of_kind
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
 
@@ -164,9 +164,9 @@ def parts_of(names: tuple[str, ...]) -> Parts:
 
 def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
     """What some names of modules need, each module below those that it imports. KeyError for a name that none has."""
-    homes = {name: module.name for module in every.values() for piece in module.pieces for name in piece.binds}
-    binders = {(module.name, name): piece for module in every.values() for piece in module.pieces
-               for name in piece.binds}  # fmt: skip
+    known = [(module.name, piece) for module in every.values() for piece in module.pieces]
+    binders = {(home, name): piece for home, piece in known for name in piece.binds}
+    homes = {name: home for home, name in binders}
     pending = [(homes[name], name) for name in names]
     wanted: set[int] = set()
     imports: dict[str, Import] = {}
@@ -188,9 +188,9 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
             more = [(home, each) for each in (*piece.needs, *piece.binds)]
         pending += [each for each in more if each not in seen]
         seen.update(more)
-    pieces = [piece for module in every.values() for piece in module.pieces if id(piece) in wanted]
+    pieces = [piece for _, piece in known if id(piece) in wanted]
     used = {piece.module for piece in pieces}
-    optional = dict.fromkeys(text for module in every.values() if module.name in used for text in module.optional)
+    optional = dict.fromkeys(chain.from_iterable(each.optional for each in every.values() if each.name in used))
     ordered = sorted(imports.values(), key=lambda given: (given.module, given.name, given.asname))
     return Parts(tuple(ordered), tuple(optional), tuple(_state_first(pieces)))
 
@@ -262,8 +262,8 @@ def _piece(file: File, module: str, body: list[ast.stmt], index: int) -> Piece:
     named = [name for name in every if id(name) in inside and is_of_module(file, name)]
     own = tuple(name for name, bindings in root.bindings.items()
                 if any(id(each.node) in inside for each in bindings) and _is_bound_at_top(node, name))  # fmt: skip
-    bodies = [one for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in inner.body]
-    late = {id(each) for part in (*bodies, *annotations_in(node)) for each in ast.walk(part)}
+    bodies = (inner.body for inner in ast.walk(node) if isinstance(inner, FUNCTIONS))
+    late = {id(each) for each in nodes_in([*chain.from_iterable(bodies), *annotations_in(node)])}
     imported = {name: bindings[0].target for name, bindings in root.bindings.items() if bindings[0].kind == "import"}
     outside = {name for name, target in imported.items() if not target.startswith(f"{PACKAGE}.")}
     at_once = {name.id for name in named if id(name) not in late} - {*own} - outside

@@ -313,27 +313,28 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
     body, newline = scan.tree.body, source.newline()
     heads = import_head(body, set())
     if not heads:
-        at = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
-        offset = line_start(source, at.lineno) if at else len(source.utf8)
         text = "".join(f"{line}{newline}" for line in sorted(wanted))
-        return [placed(wanted[min(wanted)], offset, text + newline)]
+        return [placed(wanted[min(wanted)], code_begins(source, body), text + newline)]
     words = {line: line.split() for line in wanted}  # of `import module` there are two
     standard = sorted(line for line, each in words.items() if len(each) == 2 and each[1].split(".")[0] in STANDARD)
+    apart = any(map(_is_standard_import, heads))  # else they are one block
     found = []
-    if standard and not any(_is_standard_import(node) for node in heads):
-        offset, _, text = _among_standard(source, heads, standard)
-        found.append(placed(wanted[standard[0]], offset, text))
-    elif standard:
-        for line in standard:
-            offset, _, text = _among_standard(source, heads, [line])
-            found.append(placed(wanted[line], offset, text))
+    for lines in [[line] for line in standard] if apart or not standard else [standard]:
+        offset, _, text = _among_standard(source, heads, lines)
+        found.append(placed(wanted[lines[0]], offset, text))
     others = sorted((line for line in wanted if line not in standard), key=lambda line: (line[:4] != "impo", line))
-    last = ([node for node in heads if _imports_torch(node)] or heads)[-1]
-    offset = line_below(source, last)
+    offset = line_below(source, next(filter(_imports_torch, reversed(heads)), heads[-1]))
+    lead = lead_of(source, offset)
     for line in others:
-        lead = lead_of(source, offset) if line == others[0] else ""
         found.append(placed(wanted[line], offset, f"{lead}{line}{newline}"))
+        lead = ""
     return found
+
+
+def code_begins(source: Source, body: Sequence[ast.stmt]) -> int:
+    """The offset of the first statement below the docstring and the imports from `__future__`, or of the end."""
+    first = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
+    return line_start(source, first.lineno) if first else len(source.utf8)
 
 
 def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:

@@ -156,15 +156,7 @@ def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -
         if not isinstance(edit.where, Beside):
             continue
         node, below = edit.where.node, edit.where.below
-        first, last = _span(source, node, node)
-        if below:
-            depth = sum(
-                _holds(source, wrap, first, last)
-                and (last < _ends(source, wrap.last) or first > _begins(source, wrap.last))
-                for _, wrap in wraps
-            )
-        else:
-            depth = sum(_holds(source, wrap, first, last) and _begins(source, wrap.first) < first for _, wrap in wraps)
+        depth = sum(_holds_beside(source, wrap, edit.where) for _, wrap in wraps)
         item = _beside(source, edit, edit.where, depth, unit, lines)
         found.append(((item.start, 0 if below else 1, -node.col_offset if below else 0, len(found)), item))
     in_strings = lines_in_strings(source) if wraps else set()
@@ -239,6 +231,16 @@ def _span(source: Source, first: ast.stmt, last: ast.stmt) -> Extent:
 
 def _holds(source: Source, wrap: Around, first: int, last: int) -> bool:
     return _begins(source, wrap.first) <= first and last <= _ends(source, wrap.last)
+
+
+def _holds_beside(source: Source, wrap: Around, place: Beside) -> bool:
+    """True where lines beside a statement come to lie in what is put around."""
+    first, last = _span(source, place.node, place.node)
+    if not _holds(source, wrap, first, last):
+        return False
+    if place.below:
+        return last < _ends(source, wrap.last) or first > _begins(source, wrap.last)
+    return _begins(source, wrap.first) < first
 
 
 def _comments(source: Source, line: int) -> int:

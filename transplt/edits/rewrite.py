@@ -17,7 +17,7 @@ from itertools import groupby, pairwise
 
 from transplt.base.finding import Finding, Operation, Replacement
 from transplt.base.text.source import Source, splice
-from transplt.edits.edit import Edit
+from transplt.edits.edit import Edit, Extent
 from transplt.syntax.scan import chain
 from transplt.trees.transform import CannotRewrite, rewritten
 
@@ -181,36 +181,41 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
     """The operands of a site that its changes do not get to see, in source order; where edits name them, no others."""
     child_spans = {(child.start, child.end) for child in site.children}
     inner = _Inner(site.children)
-    wanted = {source.extent(node) for edit in site.edits for node in edit.holes}
+    wanted = set[Extent]().union(*(map(source.extent, edit.holes) for edit in site.edits))
     holes: list[ast.expr] = []
     simple = isinstance(site.node, (ast.expr, ast.Expr, ast.Assign, ast.Return))
     of_strings = isinstance(site.node, ast.JoinedStr)
-    method = site.node.func if isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute) else None
+    called = getattr(site.node, "func", None)
     stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if simple else []
     while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.keyword, ast.Starred, ast.Slice, ast.GeneratorExp, ast.comprehension, ast.arguments)):
-            # No expressions, or spans that hold the brackets of the call: go on to what is inside.
-            stack.extend(ast.iter_child_nodes(node))
-            continue
-        if isinstance(node, ast.FormattedValue):
-            stack.append(node.value)
-            continue
-        if not isinstance(node, ast.expr) or (of_strings and isinstance(node, ast.Constant)):
+        node = _operand(stack.pop(), of_strings)
+        if isinstance(node, list):
+            stack.extend(node)
             continue
         start, end = source.extent(node)
-        if start < site.start or end > site.end or start >= end:
+        if not site.start <= start < end <= site.end:
             continue
-        holds_site = bool(inner.within(start, end))
         long = not wanted and (end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)))
+        hole = long or bool(inner.within(start, end))
         if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
             stack.extend(ast.iter_child_nodes(node))
-        elif (holds_site or long) and node is method and (start, end) not in child_spans:
+        elif hole and node is called and isinstance(node, ast.Attribute) and (start, end) not in child_spans:
             stack.extend(ast.iter_child_nodes(node))  # a transform of a call may need its method, not what it is of
-        elif holds_site or long or (start, end) in wanted:
+        elif hole or (start, end) in wanted:
             holes.append(node)
-    holes.sort(key=lambda node: source.extent(node)[0])
-    return holes
+    return sorted(holes, key=source.extent)
+
+
+def _operand(node: ast.AST, of_strings: bool) -> ast.expr | list[ast.AST]:
+    """A node that can be an operand; what is looked at in place of one that cannot."""
+    match node:
+        case ast.keyword() | ast.Starred() | ast.Slice() | ast.GeneratorExp() | ast.comprehension() | ast.arguments():
+            return [*ast.iter_child_nodes(node)]  # no expression, or a span that holds the brackets of the call
+        case ast.FormattedValue(value=value):
+            return [value]
+        case ast.expr() if not (of_strings and isinstance(node, ast.Constant)):
+            return node
+    return []
 
 
 def _segments(source: Source, site: Site, holes: list[ast.expr]) -> tuple[list[str], list[tuple[int, int]]]:

@@ -33,8 +33,8 @@ def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> list
             continue
         scope_of, lookup = work.scan.scope_of, work.names.lookup
         held = lookup(name, scope_of(roots[0]))
-        uses = [use for use in work.scan.names.get(name, ()) if lookup(name, scope_of(use)) == held]
-        if all(use in roots for use in uses) and work.take(alias):
+        others = {*work.scan.names.get(name, ())}.difference(roots)
+        if not any(lookup(name, scope_of(use)) == held for use in others) and work.take(alias):
             by_statement.setdefault(node, []).append(name)
     removed: list[ast.stmt] = []
     for node, names in by_statement.items():
