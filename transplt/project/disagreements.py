@@ -33,7 +33,9 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
         if files in told and files[0] != files[1]:
             continue
         told.add(files)
-        if not _is_switched_off(voice.asks[0]):
+        pin = voice.asks[0].pin
+        line = pin.text.split("\n")[pin.line - 1].encode("utf-8", "replace")
+        if not any(comment.holds_for(CODE) for comment in ignore_comments(line)):
             findings.append(_finding(voice.asks[0], other.asks[0], version))
     return tuple(findings)
 
@@ -51,11 +53,6 @@ def _finding(here: Ask, there: Ask, version: str) -> Finding:
         help=f"find out which one the project runs with; this migration is for torch {version}, --torch-version "
         "takes another",
     )
-
-
-def _is_switched_off(ask: Ask) -> bool:
-    line = ask.pin.text.split("\n")[ask.pin.line - 1].encode("utf-8", "replace")
-    return any(comment.holds_for(CODE) for comment in ignore_comments(line))
 
 
 def _span(ask: Ask) -> Span:

@@ -57,7 +57,8 @@ def parse_executor(text: str) -> Where:
         return Where(INLINE, 1)
     if match["address"]:
         return Where(match["cluster"], 0, match["address"])
-    workers = int(match["number"] or match["workers"] or _cores())
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    workers = int(match["number"] or match["workers"] or cores)
     if not workers:
         raise UsageError(f"{text}: at least one worker")
     return Where(match["pool"] or match["cluster"], workers)
@@ -252,7 +253,3 @@ def _ray(where: Where) -> Iterator[Executor]:
 
 def _missing(name: str) -> UsageError:
     return UsageError(f"this needs {name}, which is not installed: {install_command(name)}")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -66,7 +66,9 @@ def extended_by(table: Table) -> list[Table]:
     They lie in the repository around it, without one in its folder: an input has no say over what lies elsewhere.
     UsageError, with path and line, for anything else, for a file that is not there and for a circle.
     """
-    top = Path(os.path.realpath(_top(table.path.parent)))
+    folder = table.path.parent
+    above = (each for each in (folder, *folder.parents) if (each / ".git").exists())
+    top = Path(os.path.realpath(next(above, folder)))
     seen = [Path(os.path.realpath(table.path))]
     found: list[Table] = []
     while EXTEND in table.table:
@@ -92,8 +94,3 @@ def extended_by(table: Table) -> list[Table]:
         found.append(base)
         table = base
     return found
-
-
-def _top(folder: Path) -> Path:
-    """The top of the repository around a folder, else the folder itself."""
-    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)

@@ -60,7 +60,10 @@ class Shares:
         items = [Share(self._worker, method, tuple(share)) for share in shares if share]
         for share, answers in self._carried_out(items):
             if not isinstance(answers, Died):
-                yield from _each(share, answers)
+                for entry, (failed, value) in zip(share.entries, answers, strict=True):
+                    if failed:
+                        raise value
+                    yield entry, value
             elif len(share.entries) == 1:
                 yield share.entries[0], answers
             else:  # one of its files: each for itself
@@ -92,10 +95,3 @@ def worked_through(share: Share) -> list[tuple[bool, Any]]:
     finally:
         gc.set_threshold(*usual)
     return answers
-
-
-def _each(share: Share, answers: list[tuple[bool, Any]]) -> Iterator[tuple[Entry, Any]]:
-    for entry, (failed, value) in zip(share.entries, answers, strict=True):
-        if failed:
-            raise value
-        yield entry, value

@@ -59,7 +59,10 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
 
     target = _together(root, found)
     asks = list(asks_in(found))
-    weighed = [f"weighed: {_pins_text(asks)}"] if len(asks) > 1 else []
+    # `requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`
+    listed = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
+    listed += [f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else []
+    weighed = [f"weighed: {'; '.join(listed)}"] if len(asks) > 1 else []
     return replace(
         target,
         weighed=(*weighed, *target.weighed),
@@ -135,12 +138,6 @@ def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[st
     named = [f"{what} (torch {spans([each for each in versions if each in stops])})" for what, stops in telling]
     more = f" and {len(named) - _MOST_BLOCKERS} more" if len(named) > _MOST_BLOCKERS else ""
     return best, (f"blockers of other versions: {'; '.join(named[:_MOST_BLOCKERS])}{more}",)
-
-
-def _pins_text(asks: Sequence[Ask]) -> str:
-    """`requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`."""
-    shown = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
-    return "; ".join([*shown, *([f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else [])])
 
 
 def _target(version: str, why: str, written_for: str = "") -> TorchTarget:

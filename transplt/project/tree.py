@@ -232,7 +232,7 @@ def _worked_through(
         budget=plan.budget,
     )
     step = steps(progress, found.files, found.files)
-    meanwhile = partial(prepare_reports, patches) if written != "nothing" else _nothing
+    meanwhile = partial(prepare_reports, patches) if written != "nothing" else lambda: None
     records, unread = work_through(worker, found.files, found.files, jobs, step, meanwhile)
     if many:
         from transplt.project.whole import whole_or_left
@@ -264,10 +264,6 @@ def _worked_through(
             *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
         ),
     )
-
-
-def _nothing() -> None:
-    pass
 
 
 def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:

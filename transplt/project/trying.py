@@ -12,6 +12,7 @@ from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settin
 from transplt.engine.engine import index_source, migrate_source
 from transplt.flow.facts import ProjectFacts
 from transplt.project.unmatched import Occurring, nearest
+from transplt.render.cell import many
 from transplt.rules.rule import Kind
 from transplt.rules.rule_set import compile_rules, parse_rules
 from transplt.rules.versions import versions_of
@@ -43,7 +44,7 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
             own = [each for each in found if each.code in (rule.code, "NPU005", "NPU016", "NPU017", "NPU020", "NPU505")]
             near = "" if own else nearest(rule, occurring)
             hint = f"; the nearest name there is {near}" if near and near != rule.old else ""
-            yield f"{head} {rule.old}: {_times(len(own)) if own else f'matches nothing{hint}'}"
+            yield f"{head} {rule.old}: {many(len(own), 'place') if own else f'matches nothing{hint}'}"
             yield from (f"  {path}:{each.span.line}:{each.span.column}: {each.message}" for each in own)
     if count > _MOST:
         yield f"{count - _MOST} more rules, not tried one by one"
@@ -107,7 +108,3 @@ def _migrated(
 
 def _key(finding: Finding) -> tuple[int, int, str, str]:
     return finding.span.line, finding.span.column, finding.code, finding.message
-
-
-def _times(count: int) -> str:
-    return "1 place" if count == 1 else f"{count} places"

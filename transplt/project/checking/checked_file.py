@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from transplt.base.finding import NO_TOKENS, Finding, Level, Span, Status, TokenCount
+from transplt.base.finding import NO_TOKENS, Finding, Level, Status, TokenCount
 from transplt.base.text.frames import decoded, frames
 from transplt.base.text.source import Source
 from transplt.engine.edited_lines import edits_in_order
@@ -110,11 +110,8 @@ def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:
                 start += grown
             if edit.span.start < finding.span.end or edit.span.end <= finding.span.start:
                 end += grown
-        left.append(replace(finding, span=_clamped(new, finding.span, start, end)))
+        size = len(new.utf8)
+        first = min(max(finding.span.start + start, 0), size)
+        span = new.span(first, min(max(finding.span.end + end, first), size))
+        left.append(replace(finding, span=span))
     return tuple(left)
-
-
-def _clamped(new: Source, span: Span, start: int, end: int) -> Span:
-    size = len(new.utf8)
-    first = min(max(span.start + start, 0), size)
-    return new.span(first, min(max(span.end + end, first), size))

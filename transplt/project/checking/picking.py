@@ -27,15 +27,13 @@ def numbered(files: Sequence[CheckedFile], project: CheckedProject, before: int)
         found = sorted((each for each in file.findings if each.edit and not each.ignored), key=Finding.sort_key)
         path, first = project.shown(file.path), before + len(edits) + 1
         if file.patch:
-            lines = [_line(number, path, each) for number, each in enumerate(found, first)]
+            lines = [
+                f"# {number}: {visible(path)}:{each.span.line}:{each.span.column} {each.code} {visible(each.text)}\n"
+                for number, each in enumerate(found, first)
+            ]
             patch += ["".join(lines).encode("utf-8", "backslashreplace"), file.patch]
         edits += [NumberedEdit(project.root, file.path, each) for each in found]
     return edits, b"".join(patch)
-
-
-def _line(number: int, path: str, finding: Finding) -> str:
-    at = f"{visible(path)}:{finding.span.line}:{finding.span.column}"
-    return f"# {number}: {at} {finding.code} {visible(finding.text)}\n"
 
 
 def picked_edits(text: str, edits: Sequence[NumberedEdit]) -> list[NumberedEdit]:

@@ -24,12 +24,11 @@ def followed(decided: Decided | None, findings: Mapping[str, Sequence[Finding]])
         else:
             why = f"nothing with this code is {'' if choice.choice == LEAVE else 'edited '}there"
             lost.append(not_followed(choice.choice, f"{path}:{choice.line} {choice.code}", why))
-    for pattern in decided.left:
+    files = [(pattern, pattern) for pattern in decided.left]
+    files += [(pattern, f"{', '.join(codes)} in {pattern}") for pattern, codes in decided.codes if pattern != "*"]
+    for pattern, what in files:
         if not any(matches(path, pattern) for path in findings):
-            lost.append(not_followed(LEAVE, pattern, "the project has no such file"))
-    for pattern, codes in decided.codes:
-        if pattern != "*" and not any(matches(path, pattern) for path in findings):
-            lost.append(not_followed(LEAVE, f"{', '.join(codes)} in {pattern}", "the project has no such file"))
+            lost.append(not_followed(LEAVE, what, "the project has no such file"))
     left = sum(decided.leaves(path) for path in findings)
     did = [f"{key} {value}" for key, value in decided.keys]
     did += [f"{many(count, 'place')}: {choice}" for choice, count in sorted(done.items())]

@@ -62,6 +62,7 @@ def row_of(summary: Summary) -> dict[str, Any]:
     """What a survey keeps of an analysis; docs/survey.md describes the keys."""
     result, effort = summary.result, summary.effort
     low, high = hours_range(summary.actions)
+    blocks = Counter(action.blocks for action in summary.actions)
     return {
         "python_files": len(result.python_files),
         "torch": {
@@ -77,7 +78,7 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "hours": effort.hours,
         "hours_low": low,
         "hours_high": high,
-        "blocks": _by_blocks(summary.actions),
+        "blocks": {kind: blocks[kind] for kind in BLOCKS},
         "actions": [
             {
                 "title": visible(each.title), "blocks": each.blocks, "aside": each.aside, "effort": each.effort.value,
@@ -90,11 +91,6 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "unread": [visible(each.path) for each in result.unread][:_MOST_ROWS],
         "complete": result.complete,
     }  # fmt: skip
-
-
-def _by_blocks(actions: tuple[Action, ...]) -> dict[str, int]:
-    counts = Counter(action.blocks for action in actions)
-    return {kind: counts[kind] for kind in BLOCKS}
 
 
 def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:

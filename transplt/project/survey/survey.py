@@ -78,8 +78,9 @@ def survey(
     except OSError as error:
         raise CannotFinish(f"cannot write {shown(states)}: {reason(error)}") from error
     known = {source.name: read_state(path) for source, path in zip(sources, files, strict=True)}
+    keys = {name: state.key for name, state in known.items() if state is not None}
     tasks = [
-        replace(asked, name=source.name, source=source.text, is_url=source.is_url, known=_key(known[source.name]))
+        replace(asked, name=source.name, source=source.text, is_url=source.is_url, known=keys.get(source.name, ""))
         for source in sources
     ]
     by_name = {source.name: (source, path) for source, path in zip(sources, files, strict=True)}
@@ -92,7 +93,8 @@ def survey(
         if isinstance(answer, Died):
             answer = Answer(failed=answer.why)
         if answer.failed:
-            failed[task.name] = _cleaned(answer.failed, source)
+            why = answer.failed.replace(source.text, source.shown)  # only the user may know all of the URL
+            failed[task.name] = "".join(each if each.isprintable() else " " for each in why)
             progress(f"{before}: failed: {failed[task.name]}")
             continue
         state = known[task.name]
@@ -115,16 +117,6 @@ def survey(
         transplt.__version__,
     )
     return Done(value, made, len(rows) - made)
-
-
-def _cleaned(text: str, source: Source) -> str:
-    """A reason without what only the user may know of the URL."""
-    text = text.replace(source.text, source.shown)
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _key(state: State | None) -> str:
-    return state.key if state is not None else ""
 
 
 def state_name(source: Source) -> str:
