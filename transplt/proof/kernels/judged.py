@@ -66,7 +66,7 @@ class KernelResult:
         return Verdict(Word.RUNS, self.reasons[0] if self.reasons else "nothing of it could be compared")
 
     def _agreement(self) -> str:
-        told = f"{_launches(self.compared)} compared"
+        told = f"{self.compared} {'launch' if self.compared == 1 else 'launches'} compared"
         if self.sampled:
             told += f", {self.ran:,} of {self.programs:,} programs of the largest"
         if self.largest:
@@ -89,7 +89,11 @@ class _Judge:
         for result in mine:
             if shapes and shapes not in result.shapes:
                 result.shapes.append(shapes)
-        self._count(kernels, found["launches"])
+        for kernel, launch in zip(kernels, found["launches"][0], strict=False):
+            result = self.results[kernel]
+            result.launches += 1
+            if launch["programs"] >= result.programs:
+                result.programs, result.ran = launch["programs"], launch["ran"]
         self._limits(mine, migrated["findings"] or [], (migrated["error"] or {}).get("reason", ""))
         if original["skipped"] or original["error"]:
             why = original["skipped"] or f"the original itself stops: {_reason(original['error'])}"
@@ -101,17 +105,13 @@ class _Judge:
             return
         if migrated["error"]:
             reached = min(len(found["launches"][1]), len(kernels) - 1)
-            self._stops(self.results[kernels[reached]], migrated["error"])
+            result, error = self.results[kernels[reached]], migrated["error"]
+            place = Place(error["path"], error["line"]) if error["path"] else None
+            result.differences.append(Difference(error["reason"], place, result.place))
+            result.verdicts.append(Verdict(Word.STOPS, _reason(error)))
             return
         self._compared(call, kernels, found["compared"])
         self._orders(mine, original["orders"] or [], migrated["orders"] or [])
-
-    def _count(self, kernels: list[Kernel], sides: list[list[dict[str, Any]]]) -> None:
-        for kernel, launch in zip(kernels, sides[0], strict=False):
-            result = self.results[kernel]
-            result.launches += 1
-            if launch["programs"] >= result.programs:
-                result.programs, result.ran = launch["programs"], launch["ran"]
 
     def _limits(self, mine: list[KernelResult], findings: list[dict[str, Any]], stopped: str) -> None:
         """Findings of the card that name a kernel; what `stopped` it is told as such."""
@@ -122,11 +122,6 @@ class _Judge:
             for result in mine:
                 if each["message"].startswith(f"kernel {result.kernel.name}:") and told not in result.limits:
                     result.limits.append(told)
-
-    def _stops(self, result: KernelResult, error: dict[str, Any]) -> None:
-        place = Place(error["path"], error["line"]) if error["path"] else None
-        result.differences.append(Difference(error["reason"], place, result.place))
-        result.verdicts.append(Verdict(Word.STOPS, _reason(error)))
 
     def _compared(self, call: dict[str, Any], kernels: list[Kernel], compared: dict[str, Any]) -> None:
         """What the function gives back decides where it launches otherwise than the original: sums of parts, a row for
@@ -229,10 +224,6 @@ def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _each(results: list[KernelResult], verdict: Verdict) -> None:
     for result in results:
         result.verdicts.append(verdict)
-
-
-def _launches(count: int) -> str:
-    return f"{count} launch" if count == 1 else f"{count} launches"
 
 
 def _reason(error: dict[str, Any]) -> str:

@@ -37,7 +37,8 @@ class KernelProof(Proof):
         proof = cls([_part(each) for each in kernels], seconds, "", kernels, never, calls.why, more)
         libraries = calls.told["libraries"]
         if libraries:
-            proof.shortened.append(f"kernels of libraries: {_some(libraries)}")
+            more_names = f" and {len(libraries) - _SHOWN} more" if len(libraries) > _SHOWN else ""
+            proof.shortened.append(f"kernels of libraries: {', '.join(libraries[:_SHOWN])}{more_names}")
         return proof
 
     @property
@@ -133,7 +134,3 @@ def _kernel(result: KernelResult) -> dict[str, Any]:
         "largest_difference": result.largest, "largest_share": result.share, "roundings": result.roundings,
         "limits": result.limits,
     }  # fmt: skip
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

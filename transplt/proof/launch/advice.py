@@ -100,9 +100,8 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:
     """What helps where a module is missing, and the others that would be missing next."""
-    own = next(
-        (each for each in _folders(asked.root) if (each / f"{name}.py").is_file() or (each / name).is_dir()), None
-    )
+    folders = _folders(asked.root)
+    own = next((each for each in folders if (each / f"{name}.py").is_file() or (each / name).is_dir()), None)
     if own is not None:
         called = name if (own / name).exists() else f"{name}.py"
         if own == asked.root:
@@ -134,7 +133,8 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
         other += ("them" if len(missing) > 1 else "it") if other else ""
         pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
-        yield f"install {_enumeration(missing)}: {python} -m pip install {what}{other}{pinned}"
+        names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
+        yield f"install {names}: {python} -m pip install {what}{other}{pinned}"
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -149,10 +149,6 @@ def _folders(root: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 below = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.isidentifier())
                 waiting.extend((each, depth + 1) for each in below)
-
-
-def _enumeration(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _others(asked: Asked, given: Collection[str]) -> list[str]:

@@ -8,7 +8,6 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from transplt.base.text.regular_file import RECORDS, SOURCE, read_regular
 from transplt.disk.manifest import CHANGE_LIST, read_manifest
@@ -44,7 +43,11 @@ def find_migration(start: Path) -> Migration | None:
         manifest = read_manifest(folder)
         if manifest is not None:
             version, style = str(manifest.get("torch", "")), str(manifest.get("style", ""))
-            edited = _from_manifest(manifest)
+            edited = {
+                name: {line for line in found if isinstance(line, int)} if isinstance(found, list) else set()
+                for name, entry in manifest["files"].items()
+                for found in [entry.get("edited_lines", ())]
+            }
         else:
             try:
                 text = read_regular(folder / CHANGE_LIST, RECORDS).decode("utf-8-sig", "replace")
@@ -54,14 +57,6 @@ def find_migration(start: Path) -> Migration | None:
         files = [_edited_file(folder / name, lines) for name, lines in sorted(edited.items()) if name.endswith(".py")]
         return Migration(folder, version, tuple(f for f in files if f is not None), style)
     return None
-
-
-def _from_manifest(manifest: dict[str, Any]) -> dict[str, set[int]]:
-    lines = {name: entry.get("edited_lines", ()) for name, entry in manifest["files"].items()}
-    return {
-        name: {line for line in found if isinstance(line, int)} if isinstance(found, list) else set()
-        for name, found in lines.items()
-    }
 
 
 def _from_change_list(text: str) -> dict[str, set[int]]:
@@ -100,7 +95,12 @@ def _edited_file(path: Path, lines: Iterable[int]) -> EditedFile | None:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     spans = _statement_spans(tree)
-    statements = {line: span for line in sorted(lines) if (span := _span_of(line, spans))}
+    statements = {}
+    for line in sorted(lines):
+        holding = [(last - first, first, last) for first, last in spans if first <= line <= last]
+        if holding:
+            _, first, last = min(holding)
+            statements[line] = frozenset(range(first, last + 1))
     source = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return EditedFile(path, statements, tuple(source)) if statements else None
 
@@ -134,11 +134,3 @@ def _first_line(node: ast.AST) -> int:
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _span_of(line: int, spans: list[tuple[int, int]]) -> frozenset[int]:
-    holding = [(last - first, first, last) for first, last in spans if first <= line <= last]
-    if not holding:
-        return frozenset()
-    _, first, last = min(holding)
-    return frozenset(range(first, last + 1))

@@ -61,7 +61,9 @@ def in_words(found: list[Use]) -> str:
     text = f"{shown(use.peak)} at most on npu:{use.card}{who}{state}"
     if use.needs > use.peak:
         text += f"; with all state of optimizers ({shown(use.state)}) {shown(use.needs)}"
-    return f"{text}: {' and '.join(f'{_percent(use.needs, size)} of {size} GiB' for size in SIZES)}"
+    shares = [(100 * use.needs / (size << 30), size) for size in SIZES]
+    percents = [f"{f'{share:.0f} %' if share >= 1 else 'less than 1 %'} of {size} GiB" for share, size in shares]
+    return f"{text}: {' and '.join(percents)}"
 
 
 def shown(size: int) -> str:
@@ -70,8 +72,3 @@ def shown(size: int) -> str:
         if size >= one:
             return f"{size / one:.2f} {unit}"
     return f"{size} bytes"
-
-
-def _percent(size: int, gib: int) -> str:
-    share = 100 * size / (gib << 30)
-    return f"{share:.0f} %" if share >= 1 else "less than 1 %"

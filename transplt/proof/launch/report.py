@@ -48,11 +48,8 @@ class Report:
     def stops(self) -> list[Seen]:
         """The lines at which its processes stopped, but for those that the guard of CUDA stopped."""
         raised = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
-        return [
-            Seen(each["path"], each["line"], f"stopped by {each['reason']}")
-            for each in raised
-            if each["type"] != "CudaLeftover"
-        ]
+        own = [each for each in raised if each["type"] != "CudaLeftover"]
+        return [Seen(each["path"], each["line"], f"stopped by {each['reason']}") for each in own]
 
     @property
     def seen(self) -> list[Seen]:
@@ -124,11 +121,14 @@ def build(
                 merged[key]["count"] += finding["count"]
             else:
                 merged[key] = dict(finding)
-        shapes.extend(
-            {**shape, "stack": [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]}
-            for shape in process["shapes"]
-        )
-    reporting = [each for each in outcome.processes if _reports(each)]  # not those of multiprocessing's own
+        for shape in process["shapes"]:
+            stack = [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]
+            shapes.append({**shape, "stack": stack})
+    reporting = [
+        each
+        for each in outcome.processes  # not those of multiprocessing's own
+        if any(each[fact] for fact in ("torch", "findings", "exception", "leaving")) or stood(each["stack"]) is not None
+    ]
     processes = [_process(each, root) for each in reporting or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
     facts = Facts(
@@ -162,11 +162,6 @@ def _limits(facts: Facts) -> list[str]:
         return idle
     word = "process was" if facts.cut == 1 else "processes were"
     return [*idle, f"{facts.cut} {word} stopped before reporting everything: operators and lines are those of the rest"]
-
-
-def _reports(process: dict[str, Any]) -> bool:
-    reported = ("torch", "findings", "exception", "leaving")
-    return any(process[each] for each in reported) or stood(process["stack"]) is not None
 
 
 def relative(path: str, root: Path) -> str:

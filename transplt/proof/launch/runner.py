@@ -117,7 +117,11 @@ def start(
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
         processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
-        traces = tuple(_events(path) for path in sorted(complete.glob("*.trace")))
+        traces = tuple(
+            # The last line of a process that was killed may be cut.
+            [json.loads(line) for line in path.read_text("utf-8", "replace").splitlines() if line.endswith("}")]
+            for path in sorted(complete.glob("*.trace"))
+        )
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
         return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung)
@@ -165,12 +169,6 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
         "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
         "inserted": trace.inserted,
     }  # fmt: skip
-
-
-def _events(path: Path) -> list[dict[str, Any]]:
-    """The events of one process; the last line of one that was killed may be cut."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def stub_of(given: str) -> tuple[str, int]:
@@ -251,7 +249,10 @@ def _execute(
         _running.discard(process)
     if timed_out or hung:
         _stop(process)
-        _end_the_rest(records)
+        for path in records.glob("*.stack"):
+            if _locked(path):  # a rank that outlived its launcher: those of torchrun have sessions of their own
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(int(path.stem), signal.SIGKILL)
     if reader is not None:
         reader.join(5)
     return _Outcome(process.returncode or 0, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
@@ -334,14 +335,6 @@ def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
     while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
         time.sleep(0.05)
     time.sleep(0.05)  # the last one may still be at it
-
-
-def _end_the_rest(records: Path) -> None:
-    """End ranks that outlived their launcher: those of torchrun have sessions of their own."""
-    for path in records.glob("*.stack"):
-        if _locked(path):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(int(path.stem), signal.SIGKILL)
 
 
 def _locked(path: Path) -> bool:

@@ -89,7 +89,9 @@ class Warm:
 
         None where there is no process to fork it, so that it has to be started otherwise.
         """
-        place = self._of(command[0], environment)
+        settings = (environment.get(name, "") for name in ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS"))
+        with self._begins:
+            place = self._begun((command[0], *settings), command[0], environment)
         if place is None:
             return None
         _, script, *arguments = command
@@ -106,12 +108,6 @@ class Warm:
         except (OSError, ValueError, subprocess.TimeoutExpired):
             connection.close()
             return None
-
-    def _of(self, python: str, environment: dict[str, str]) -> str | None:
-        names = ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS")
-        key = (python, *(environment.get(name, "") for name in names))
-        with self._begins:
-            return self._begun(key, python, environment)
 
     def _begun(self, key: tuple[str, ...], python: str, environment: dict[str, str]) -> str | None:
         if key not in self._waiting:
