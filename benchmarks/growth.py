@@ -24,9 +24,9 @@ from benchmarks.growth_shapes import OTHER, PYTHON, Text
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
 from transplt.engine.engine import index_source, join_facts, migrate_source
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.python_in import other_facts
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.python_in import other_facts
 from transplt.syntax.files import Files
 
 #: A doubling may cost so much.

@@ -34,9 +34,9 @@ from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from transplt.precision.compare import Comparison, compare  # noqa: E402
 from transplt.precision.dumps import open_dump  # noqa: E402
+from transplt.precision.first_line import sentence  # noqa: E402
 from transplt.precision.instrument.project import write_copy  # noqa: E402
 from transplt.precision.instrument.script import Probing  # noqa: E402
-from transplt.precision.sentence import sentence  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 from transplt.project.tree import migrate_tree  # noqa: E402
 

@@ -31,9 +31,9 @@ from benchmarks.planted_page import page  # noqa: E402
 from tests.precision.planted import EQUAL, PLANTED, Equal, Planted  # noqa: E402
 from tests.precision.planting import compared, missed, program, record, without_elements  # noqa: E402
 from transplt.base.errors import UsageError  # noqa: E402
+from transplt.precision.first_line import sentence  # noqa: E402
 from transplt.precision.instrument.project import PROBES  # noqa: E402
 from transplt.precision.instrument.script import Probing, instrument  # noqa: E402
-from transplt.precision.sentence import sentence  # noqa: E402
 from transplt.proof.launch.dumping import read_fault  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 

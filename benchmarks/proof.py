@@ -34,7 +34,7 @@ from proof_scripts import PROVEN  # noqa: E402
 from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from transplt import __version__  # noqa: E402
-from transplt.disk.cache_folder import Cache  # noqa: E402
+from transplt.base.disk.cache_folder import Cache  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 from transplt.project.tree import migrate_tree  # noqa: E402
 from transplt.proof.launch.options import RunOptions, Trace  # noqa: E402

@@ -26,11 +26,11 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.precision.planting import compared, program, record  # noqa: E402
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded  # noqa: E402
-from transplt.precision.detail import Detail  # noqa: E402
 from transplt.precision.dumps import open_dump  # noqa: E402
+from transplt.precision.first_line import sentence  # noqa: E402
 from transplt.precision.instrument.project import PROBES  # noqa: E402
 from transplt.precision.instrument.script import Probing, instrument  # noqa: E402
-from transplt.precision.sentence import sentence  # noqa: E402
+from transplt.precision.rank_detail import Detail  # noqa: E402
 from transplt.precision.watch.points import bounds, chosen  # noqa: E402
 from transplt.precision.watch.watching import watch  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402

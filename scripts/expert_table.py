@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT))
 from transplt.base.finding import Finding  # noqa: E402
 from transplt.base.settings import DEFAULT_TORCH_VERSION  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
+from transplt.project.report.migration_record import RunResult  # noqa: E402
 from transplt.project.tree import migrate_tree  # noqa: E402
-from transplt.report.records import RunResult  # noqa: E402
 
 DATA = ROOT / "docs" / "reference" / "expert_ports.json"
 AMP = "native"

@@ -19,7 +19,7 @@ from transplt.base.settings import Settings
 from transplt.base.text.cuda_words import find_tokens
 from transplt.engine.engine import index_source, migrate_source
 from transplt.flow.facts import ProjectFacts
-from transplt.program.compiled import given_up
+from transplt.program.compiled_modules import given_up
 from transplt.rules.reasons import words_of
 
 #: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.

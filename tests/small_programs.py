@@ -25,7 +25,7 @@ from typing import Any
 
 from transplt.project import tree
 from transplt.project.options import Options, make_plan
-from transplt.report.records import RunResult
+from transplt.project.report.migration_record import RunResult
 
 FOLDER = Path(__file__).resolve().parent / "programs"
 #: The batch of one process of several, where the program has an option for it.

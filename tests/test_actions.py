@@ -24,11 +24,11 @@ from transplt.engine.actions.effort import blockers
 from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
+from transplt.project.report.action_lines import action_lines, first_actions, place_text
+from transplt.project.report.html import render_report
+from transplt.project.report.summary import summary
+from transplt.project.report.unsupported_op import render_unsupported
 from transplt.project.tree import diff_tree
-from transplt.report.action_lines import action_lines, first_actions, place_text
-from transplt.report.html import render_report
-from transplt.report.summary import summary
-from transplt.report.unsupported_op import render_unsupported
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
 from transplt.rules.tables import read_table, rules_dir
 
@@ -538,7 +538,7 @@ def test_the_share_of_automatic_work_is_that_of_python(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
     (tmp_path / "in/k.cu").write_text("cudaMalloc();\n" * 90)
-    from transplt.report.html import automatic_share
+    from transplt.project.report.html import automatic_share
 
     assert automatic_share(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))) == 100
 

@@ -11,7 +11,7 @@ import pytest
 
 from transplt import check, migrate_tree
 from transplt.base.errors import UsageError
-from transplt.edits import added
+from transplt.edits import added_fixers as added
 from transplt.project.own_settings import own_fixers
 
 PACKAGE = Path(__file__).resolve().parent.parent / "samples" / "fixer_package"

@@ -6,10 +6,10 @@ import pytest
 
 from tests.harness import clean
 from transplt.base.text.source import read_source
+from transplt.flow.destinations import places
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.links import linked_slots
 from transplt.flow.module_facts import parameters_in_text
-from transplt.flow.reached import places
+from transplt.flow.slot_links import linked_slots
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan

@@ -111,7 +111,7 @@ def test_an_unreadable_folder(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(path: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("transplt.disk.walk.os.scandir", refuse)
+    monkeypatch.setattr("transplt.base.disk.walk.os.scandir", refuse)
     code, err = run("-i", tmp_path / "proj")
     assert code == 2
     assert err == f"Error: cannot read the folder {tmp_path / 'proj'}: Permission denied\n"
@@ -164,7 +164,7 @@ def test_a_parent_that_refuses(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(**_: object) -> str:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("transplt.disk.publish.tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("transplt.base.disk.publish.tempfile.mkdtemp", refuse)
     code, err = run("-i", source, "-o", tmp_path / "a" / "b")
     assert code == 3
     assert err == f"Error: cannot write into {tmp_path / 'a' / 'b'}: Read-only file system\n"

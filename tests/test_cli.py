@@ -276,7 +276,7 @@ def test_a_run_that_cannot_finish_is_exit_code_3(
     def full(fd: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("transplt.disk.mirror._write_all", full)
+    monkeypatch.setattr("transplt.base.disk.mirror._write_all", full)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
     assert "No space left on device; nothing was left behind" in err
@@ -334,7 +334,7 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
 def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
-    from transplt.report import console
+    from transplt.project.report import console
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -126,7 +126,7 @@ exclude = ['\#old', '\!new', 'a\ b', 'a\*b']
 
 
 def test_a_bad_pattern(tmp_path: Path) -> None:
-    from transplt.disk.walk import walk
+    from transplt.base.disk.walk import walk
 
     write(tmp_path, "")
     with pytest.raises(UsageError, match="a pattern of --exclude cannot be read"):

@@ -7,11 +7,11 @@ import ast
 import pytest
 
 from transplt.base.text.source import read_source
+from transplt.flow.destinations import places
 from transplt.flow.device_arguments import ROWS, Row
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.links import linked_slots
 from transplt.flow.marks import BACKEND, DEVICE
-from transplt.flow.reached import places
+from transplt.flow.slot_links import linked_slots
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan

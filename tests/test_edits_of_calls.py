@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_trees import SPACE, readable
-from transplt.trees import calls, departures, expressions
-from transplt.trees.transform import CannotRewrite, New, rewritten
+from transplt.edits.trees import calls, expressions
+from transplt.edits.trees import removals as departures
+from transplt.edits.trees.transform import CannotRewrite, New, rewritten
 
 LAYOUT = SPACE.filter(lambda space: "\r" not in space)
 CALLEES = st.sampled_from(["f", "a.b", "(a).b", "( # (\n a)", "f(x)", "f(x).g", "(x + y)", "x[0]", "a . b", "'é'.b"])

@@ -20,10 +20,10 @@ from transplt.base.settings import Settings
 from transplt.base.text.source import read_source, splice
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.transform import CannotRewrite
 from transplt.edits.work import Work
 from transplt.engine import plan as planning
 from transplt.engine.engine import ProjectFacts, index_source, migrate_source
-from transplt.trees.transform import CannotRewrite
 
 LINE = b"import torch_npu  # noqa: F401\n"
 PLAIN = Settings()

@@ -7,8 +7,8 @@ import pytest
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.flow.entries import Aside
-from transplt.flow.entry import Entry, entry_of
+from transplt.flow.entry_points import Aside
+from transplt.flow.entry_text import Entry, entry_of
 
 TRAIN = "import models\nloss.backward()\n"
 GUARD = "if __name__ == '__main__':\n    main()\n"

@@ -25,10 +25,10 @@ from transplt.faces.cli.main import main
 from transplt.faces.lsp.open_project import OpenProject
 from transplt.faces.mcp.work_orders import work_orders
 from transplt.project.options import Options, make_plan
+from transplt.project.report.analysis_summary import summarize
+from transplt.project.report.migration_record import RunResult
 from transplt.project.survey.measure import row_of
 from transplt.project.tree import analyse_tree, migrate_tree
-from transplt.report.analysis_summary import summarize
-from transplt.report.records import RunResult
 
 #: (path, line, code, message) of what is left.
 Left = Counter[tuple[str, int, str, str]]

@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from transplt.base.text.source import read_source
-from transplt.syntax.asks import is_dotted
 from transplt.syntax.formulas import Formula, Parts, Reading
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import is_dotted
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
 

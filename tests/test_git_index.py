@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.disk.git_index import find_repository, parse_index, read_tracked
+from transplt.base.disk.git_index import find_repository, parse_index, read_tracked
 
 NAMES = ["a.py", "data/x.yaml", "data/deep/er/y.yaml", "data/deep/z", "\u00fc.txt", "l" * 200]
 

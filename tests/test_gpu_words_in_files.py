@@ -9,10 +9,10 @@ import pytest
 
 from transplt.base.finding import Finding, Level
 from transplt.base.settings import Settings, TorchTarget
-from transplt.files.gpu_words import beside_tokens, gpu_word_findings
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.tokens import MAX_FINDINGS
+from transplt.engine.files.gpu_words import beside_tokens, gpu_word_findings
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.tokens import MAX_FINDINGS
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from transplt.base.text.json_records import from_json, to_json
-from transplt.flow.code import (
+from transplt.flow.gates.code import (
     Callee,
     CodeFacts,
     CodePiece,
@@ -22,7 +22,7 @@ from transplt.flow.code import (
     Slot,
     SlotValue,
 )
-from transplt.flow.graph import Graph, ancestors
+from transplt.flow.gates.graph import Graph, ancestors
 
 FACTS = (
     CodeFacts(

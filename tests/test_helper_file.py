@@ -32,7 +32,7 @@ from transplt.edits.helper_source import (
     paths,
     public_names,
 )
-from transplt.engine.outcome import apply_edits
+from transplt.engine.edit_outcome import apply_edits
 from transplt.engine.plan import plan
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import transplt
-from transplt.disk.manifest import edited_since, read_manifest
+from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.edits.helper_file import helper_text
 from transplt.faces.cli.main import main
 

@@ -11,7 +11,7 @@ import pytest
 
 from transplt.engine.analysis.known import facts_of, resolved
 from transplt.faces.cli.library import migrate_tree
-from transplt.report.host_script import HOST_SCRIPT, render_host_script
+from transplt.project.report.host_script import HOST_SCRIPT, render_host_script
 from transplt.rules.host_settings import host_settings
 from transplt.rules.tables import read_table
 

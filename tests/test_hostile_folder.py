@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.disk.search_path import leave_current_folder
+from transplt.base.disk.search_path import leave_current_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What we import of others, and what these look for.

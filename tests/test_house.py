@@ -97,14 +97,14 @@ def test_one_room_has_libcst() -> None:
         for module, path in modules().items()
         if any(name.split(".")[0] == "libcst" for name in every_import(path))
     }
-    assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
+    assert {module for module in having if not module.startswith("transplt.edits.trees.")} == {"transplt.codemod"}
 
 
 #: Who reads files at all: the one reader, those that read what the package itself brings, those whose processes write
 #: for them, who reads what the system says of a process, and what an installed package says of itself.
 READERS = {
-    "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.render.templates",
-    "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.watch", "transplt.disk.child",
+    "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.base.render.templates",
+    "transplt.proof.launch.runner", "transplt.proof.launch.hangs", "transplt.project.budget_watch", "transplt.base.disk.child",
     "transplt.edits.added_codemods", "transplt.base.extras",
 }  # fmt: skip
 
@@ -146,9 +146,9 @@ def test_programs_are_started_in_few_places() -> None:
     # git, npu-smi for `transplt doctor`, transplt itself for an agent and for each repository of a survey, and what the
     # user asks `transplt run` to start.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
-        "transplt.disk.git_command",
-        "transplt.diagnose.npu_smi",
-        "transplt.disk.child",
+        "transplt.base.disk.git_command",
+        "transplt.precision.diagnose.npu_smi",
+        "transplt.base.disk.child",
     }
 
 

@@ -15,13 +15,13 @@ from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.base.settings import Settings
 from transplt.engine.patch import unified_diff
 from transplt.project.options import Options, make_plan
+from transplt.project.report.code_pages import code_pages
+from transplt.project.report.html import automatic_share, ranked_files, render_report
+from transplt.project.report.migration_record import FileRecord, RunResult
+from transplt.project.report.page_data import page_data
+from transplt.project.report.shown_files import ShownFile, shown_files
 from transplt.project.torch_version import TorchTarget
 from transplt.project.tree import migrate_tree
-from transplt.report.code_pages import code_pages
-from transplt.report.html import automatic_share, ranked_files, render_report
-from transplt.report.page_data import page_data
-from transplt.report.records import FileRecord, RunResult
-from transplt.report.shown_files import ShownFile, shown_files
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 TRAIN = """import torch
@@ -140,7 +140,7 @@ def test_a_page_stays_bounded() -> None:
 
 
 def test_findings_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transplt.report.shown_files._MOST_FINDINGS", 10)
+    monkeypatch.setattr("transplt.project.report.shown_files._MOST_FINDINGS", 10)
     result = run_result(3, 4)
     shown = [row for file in data_of(result)["files"] for row in file[0]]
     assert [row[3] for row in shown] == ["left"] * 10

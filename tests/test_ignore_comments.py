@@ -14,13 +14,15 @@ from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.settings import TORCH_VERSIONS, TorchTarget
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.edits.ignores import MISSPELT, ON_REQUEST, UNKNOWN, UNUSED
-from transplt.files.ignore_lines import ignore_line_findings
-from transplt.files.kind import kind_of
-from transplt.files.tokens import scan_other_file
+from transplt.engine.files.ignore_lines import ignore_line_findings
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.tokens import scan_other_file
 from transplt.project.config import read_config
 from transplt.rules.pages import load
 
 ROOT = Path(__file__).resolve().parent.parent
+#: The rooms of what every migration looks for.
+ALWAYS = ("fixers/codemods", "fixers/triton/codemods")
 
 
 def said(result: FileResult) -> list[tuple[str, int]]:
@@ -265,14 +267,15 @@ def test_nothing_is_in_vain_while_the_project_is_not_known() -> None:
 
 
 def test_codes_on_request_are_those_of_the_rooms_that_do_not_always_work() -> None:
-    rooms = ("fixers/amp", "fixers/distributed", "fixers/tunings", "engine/analysis", "proof", "emulator")
+    asked = ("fixers/amp", "fixers/distributed", "fixers/tunings", "fixers/triton/tunings")
+    rooms = (*asked, "engine/analysis", "proof", "emulator")
     text = {
         room: "".join(path.read_text("utf-8") for path in sorted((ROOT / "transplt" / room).glob(pattern)))
-        for pattern, every in (("**/*.py", (*rooms, "fixers/codemods", "edits")), ("*.py", ("engine",)))
+        for pattern, every in (("**/*.py", (*rooms, *ALWAYS, "edits")), ("*.py", ("engine",)))
         for room in every
     }
     codes = {room: set(re.findall(r'"(NPU[0-9]{3})"', each)) for room, each in text.items()}
-    always = codes["fixers/codemods"] | codes["edits"] | codes["engine"]
+    always = codes["edits"] | codes["engine"] | set.union(*(codes[room] for room in ALWAYS))
     for path in (ROOT / "rules").glob("*.json"):
         always |= set(re.findall(r'"(NPU[0-9]{3})"', path.read_text("utf-8")))
     late = set.union(*(codes[room] for room in rooms)) - always

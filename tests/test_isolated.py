@@ -12,7 +12,7 @@ import pytest
 
 from transplt import check, migrate_tree
 from transplt.faces.cli import main as cli
-from transplt.report.summary import summary
+from transplt.project.report.summary import summary
 
 USES_CUDA = 'import torch\nx = torch.zeros(1, device="cuda")\n'
 ALL_OFF = '[tool.transplt.per-file-ignores]\n"*" = []\n'

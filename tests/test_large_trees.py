@@ -11,11 +11,11 @@ import transplt.project.worker
 from tests import standin_engine
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.flow.packed import packed, sharing
-from transplt.project import passes
+from transplt.flow.packed_facts import packed, sharing
+from transplt.project import file_passes as passes
 from transplt.project.options import Options, make_plan
+from transplt.project.report.migration_record import RunResult
 from transplt.project.tree import migrate_tree
-from transplt.report.records import RunResult
 
 FILES = {
     "pkg/__init__.py": "from .devices import pick\n",

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-import transplt.disk.leftovers
+import transplt.base.disk.leftovers
 from tests.processes import unmeasured
 from transplt import migrate_tree
+from transplt.base.disk.leftovers import MARK, held, remove_leftovers
+from transplt.base.disk.replace import remove_unfinished
 from transplt.base.errors import UsageError
-from transplt.disk.leftovers import MARK, held, remove_leftovers
-from transplt.disk.replace import remove_unfinished
-from transplt.report.summary import summary
+from transplt.project.report.summary import summary
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and locks")
 
@@ -43,7 +43,7 @@ from transplt.faces.cli.main import entry_point
 sys.exit(entry_point())
 """
 WRITING = WAITING.format(module="transplt.project.tree", name="write_reports")
-PUBLISHING = WAITING.format(module="transplt.disk.publish", name="finished")
+PUBLISHING = WAITING.format(module="transplt.base.disk.publish", name="finished")
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_a_leftover_of_another_machine_is_only_named(tmp_path: Path) -> None:
     left = leftover(tmp_path / ".proj_msft.abcdefgh", mark)
     said = f"{left} is left over, unless a run on another machine still writes it: remove it by hand"
     assert remove_leftovers(tmp_path / "proj_msft") == [said]
-    leftover(tmp_path / ".proj_msft.bbbbbbbb", {**mark, "locked": False, **transplt.disk.leftovers._machine()})
+    leftover(tmp_path / ".proj_msft.bbbbbbbb", {**mark, "locked": False, **transplt.base.disk.leftovers._machine()})
     assert len(remove_leftovers(tmp_path / "proj_msft")) == 2
     assert len(os.listdir(tmp_path)) == 2
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import transplt.disk.publish
+import transplt.base.disk.publish
 import transplt.project.worker
 from tests import standin_engine
+from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.base.settings import TORCH_VERSIONS
-from transplt.disk.manifest import edited_since, read_manifest
 from transplt.project.options import Options, make_plan
+from transplt.project.report.migration_record import RunResult
 from transplt.project.tree import migrate_tree
-from transplt.report.records import RunResult
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +181,7 @@ def test_a_failure_puts_the_old_output_back(project: Path, tmp_path: Path, monke
             raise OSError(18, "Invalid cross-device link")
         real(old, new)
 
-    monkeypatch.setattr(transplt.disk.publish.os, "rename", rename)
+    monkeypatch.setattr(transplt.base.disk.publish.os, "rename", rename)
     with pytest.raises(CannotFinish, match=r"cannot put the output at .*: Invalid cross-device link"):
         run(project, force=True)
     assert (out / "pkg" / "a.py").read_text() == "torch.npu\n"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from transplt.base.settings import Settings
-from transplt.base.text.marks import Marked, Texts, on_lines_with
+from transplt.base.text.text_search import Marked, Texts, on_lines_with
 from transplt.engine import prefilter
 
 _BYTES = [b"a", b"b", b"_", b"1", b".", b"-", b" ", b"\n", b"\xc3\xa9", b"(", b"B"]

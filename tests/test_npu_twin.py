@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from transplt.base.finding import Finding, Level, Span
 from transplt.engine.actions.actions import actions_of
-from transplt.engine.own_places import own_places
+from transplt.engine.files.npu_twin import twins
+from transplt.engine.own_npu_folders import own_places
 from transplt.faces.cli.main import main
-from transplt.files.npu_twin import twins
 from transplt.project.checking.check_run import check_paths
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import migrate_tree

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transplt.base.finding import Effort, Level
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.tokens import MAX_FINDINGS, OtherFile, scan_other_file
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.tokens import MAX_FINDINGS, OtherFile, scan_other_file
 from transplt.project.torch_version import TorchTarget
 
 TARGET = TorchTarget("2.8", "", "2.8.0.post5", "8.5.0", "2.8.0")

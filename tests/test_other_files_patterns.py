@@ -10,9 +10,9 @@ from tests.harness import migrate, pattern, record
 from transplt.base.finding import Status
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, migrate_source
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.tokens import OtherFile, scan_other_file
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.tokens import OtherFile, scan_other_file
 from transplt.flow.facts import ProjectFacts
 from transplt.project.torch_version import choose_target
 

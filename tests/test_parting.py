@@ -11,9 +11,9 @@ from transplt.base.settings import Settings
 from transplt.base.text.source import read_source, splice
 from transplt.edits.edit import Around, Beside, Edit
 from transplt.edits.lines import own_lines
-from transplt.edits.parting import can_part, indent_of
+from transplt.edits.shared_lines import can_part, indent_of
 from transplt.edits.work import Work
-from transplt.engine.outcome import apply_edits
+from transplt.engine.edit_outcome import apply_edits
 from transplt.engine.plan import plan
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules

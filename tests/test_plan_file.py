@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_port import git
-from transplt.base.decided import matches
 from transplt.base.errors import TranspltError, UsageError
+from transplt.base.plan_decisions import matches
 from transplt.base.text.source import read_source
 from transplt.faces.cli.main import main
 from transplt.project.options import Options, make_plan

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from transplt.base.disk.git_command import run_git
 from transplt.base.errors import CannotFinish, UsageError
-from transplt.disk.git_command import run_git
 from transplt.faces.cli.main import main
 from transplt.project.port.decisions import decision_of, decisions
 from transplt.rules.pages import all_codes

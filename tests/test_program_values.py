@@ -12,8 +12,8 @@ from transplt.engine.engine import index_source
 from transplt.flow.facts import ProjectFacts
 from transplt.program.program import Program
 from transplt.program.programs import programs_of
-from transplt.program.scripted import scripted_in
-from transplt.program.values import origins, uses, values_of
+from transplt.program.torchscript import scripted_in
+from transplt.program.variable_values import origins, uses, values_of
 
 
 def program_of(source: str, **others: str) -> Program:

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from transplt.base.disk.manifest import edited_since, read_manifest, reports_of
 from transplt.base.errors import UsageError
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.settings import Settings
-from transplt.disk.manifest import edited_since, read_manifest, reports_of
 from transplt.engine.actions.actions import actions_of
 from transplt.project.options import Options, make_plan
+from transplt.project.report.diff_rows import DiffRow, diff_rows
+from transplt.project.report.html import render_report
+from transplt.project.report.migration_record import FileRecord, RunResult
+from transplt.project.report.snippets import snippets
 from transplt.project.torch_version import TorchTarget
 from transplt.project.tree import migrate_tree
-from transplt.report.diff_rows import DiffRow, diff_rows
-from transplt.report.html import render_report
-from transplt.report.records import FileRecord, RunResult
-from transplt.report.snippets import snippets
 
 VOID = frozenset({"meta", "link", "input"})
 
@@ -79,7 +79,7 @@ print(torch.cuda.get_arch_list(), torch.cuda.nccl.version())
 @pytest.fixture(autouse=True)
 def low(monkeypatch: pytest.MonkeyPatch) -> None:
     """A diff of 80 lines is a large one here."""
-    monkeypatch.setattr("transplt.report.shown_files._LARGE_DIFF", 2_000)
+    monkeypatch.setattr("transplt.project.report.shown_files._LARGE_DIFF", 2_000)
 
 
 def project(folder: Path, lines: int = 0) -> Path:

@@ -17,18 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
+from transplt.base.disk.walk import LeftOut
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span, Status, TokenCount
+from transplt.base.render.cell import MAX_CHARACTERS, cell, visible
 from transplt.base.settings import Settings
-from transplt.disk.walk import LeftOut
+from transplt.project.report import write_reports
+from transplt.project.report.change_list import COLUMNS as CHANGE_COLUMNS
+from transplt.project.report.change_list import render_change_list
+from transplt.project.report.log import render_log
+from transplt.project.report.migration_record import FileRecord, RunResult
+from transplt.project.report.summary import MOST_LINES, summary
+from transplt.project.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
 from transplt.project.torch_version import TorchTarget
-from transplt.render.cell import MAX_CHARACTERS, cell, visible
-from transplt.report import write_reports
-from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
-from transplt.report.change_list import render_change_list
-from transplt.report.log import render_log
-from transplt.report.records import FileRecord, RunResult
-from transplt.report.summary import MOST_LINES, summary
-from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
 

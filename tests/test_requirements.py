@@ -10,10 +10,10 @@ from transplt.base.text.markers import holds_on_linux
 from transplt.base.text.requirement import Requirement
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import migrate_source
-from transplt.files.dependency_files import requirements_of
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.requirements import requirement_findings
+from transplt.engine.files.dependency_files import requirements_of
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.requirements import requirement_findings
 from transplt.rules.packages import advice_on_requirement, package_installed_as
 
 READ = [

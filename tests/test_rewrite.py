@@ -12,10 +12,10 @@ from transplt.base.finding import Operation
 from transplt.base.text.source import Source, read_source, splice
 from transplt.edits.edit import Edit
 from transplt.edits.rewrite import Site, build_sites, findings_of, rewrite_site
+from transplt.edits.trees.literals import words_in_literal
+from transplt.edits.trees.transform import CannotRewrite
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.trees.literals import words_in_literal
-from transplt.trees.transform import CannotRewrite
 
 
 def rename(new: str) -> Callable[[cst.CSTNode], cst.CSTNode]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from transplt.disk.manifest import edited_since, read_manifest
+from transplt.base.disk.manifest import edited_since, read_manifest
+from transplt.base.render.proofs import Seen, proofs
 from transplt.proof import run_section
 from transplt.proof.run_section import add_proof, add_run
-from transplt.render.proofs import Seen, proofs
 
 
 @pytest.fixture

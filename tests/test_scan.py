@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs
 from transplt.base.text.source import UnreadableSource, read_source
-from transplt.syntax.asks import is_property
 from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.nodes import is_property
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, chain, parent, scan, statement
 from transplt.syntax.scopes import Scope

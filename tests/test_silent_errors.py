@@ -12,8 +12,8 @@ import pytest
 
 from scripts.build_emulator_tables import ROOT, TABLES, silent_table
 from transplt.fixers.codemods import silent_errors as fixer
-from transplt.precision.known_silent import known_lines, known_of, rows_called
 from transplt.precision.record import Row, Tensor
+from transplt.precision.silent_errors import known_lines, known_of, rows_called
 from transplt.rules.silent_errors import (
     Given,
     SilentError,

@@ -6,9 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from transplt.base.render.spelling import short_version, version_after_v
 from transplt.faces.cli.command import FORMER_COMMANDS, SECTIONS
 from transplt.faces.cli.main import main
-from transplt.render.spelling import short_version, version_after_v
 
 FORMER = (
     ("explain NPU201 --json", "explain NPU201 --format json", "--json is --format json now"),

@@ -13,8 +13,8 @@ from tests.processes import unmeasured
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.proof", "transplt.fixers.distributed", "transplt.fixers.amp", "transplt.report.html",
-    "transplt.project.tree", "transplt.files.tokens",
+    "transplt.proof", "transplt.fixers.distributed", "transplt.fixers.amp", "transplt.project.report.html",
+    "transplt.project.tree", "transplt.engine.files.tokens",
 )  # fmt: skip
 PROGRAM = """
 import runpy, sys

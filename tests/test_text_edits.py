@@ -9,10 +9,10 @@ import pytest
 from transplt.base.finding import FileResult, Level, TokenCount
 from transplt.base.settings import Settings, TorchTarget
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.files import editors
-from transplt.files.document import Document
-from transplt.files.kind import FileKind
-from transplt.files.other_file import migrate_other
+from transplt.engine.files import editors
+from transplt.engine.files.document import Document
+from transplt.engine.files.kind import FileKind
+from transplt.engine.files.other_file import migrate_other
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 

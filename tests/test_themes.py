@@ -14,11 +14,11 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Edit
 from transplt.edits.fixer import Fixer
 from transplt.edits.groups import MANY_CARDS, MIXED_PRECISION, TUNINGS
+from transplt.edits.trees.transform import CannotRewrite, Transform
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.tunings import compile_mode
 from transplt.fixers.tunings.table import parse_tunings
-from transplt.trees.transform import CannotRewrite, Transform
 
 
 def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch) -> None:

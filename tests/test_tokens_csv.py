@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from transplt.base.finding import Ledger, TokenVerdict
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORDS
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.tokens import scan_other_file
 from transplt.faces.cli.main import main
-from transplt.files.kind import kind_of
-from transplt.files.tokens import scan_other_file
-from transplt.report.tokens import COLUMNS
+from transplt.project.report.tokens import COLUMNS
 from transplt.rules.reasons import reasons
 
 FILES = {

@@ -16,10 +16,10 @@ from tests.test_program_values import program_of
 from tests.test_startup import imported
 from transplt.fixers.amp.reading import runs_network
 from transplt.fixers.codemods.data_parallel import _name_of
+from transplt.fixers.distributed.program.module_reads import _asked
+from transplt.fixers.distributed.program.random_draws import seeded
 from transplt.precision.calls import _RANDOM
-from transplt.program.drawing import seeded
-from transplt.program.module_reads import _asked
-from transplt.program.trained import handed_on
+from transplt.program.whole_models import handed_on
 from transplt.rules.tables import read_table
 from transplt.rules.torch_callables import MODULE, TABLE, TENSOR, full_names, last_names, names_of
 
@@ -182,7 +182,7 @@ def test_recorded_draws_are_known_as_random() -> None:
 
 #: Words of other things among which these stand: what a class of the program does by itself; what changes nothing,
 #: of texts and containers too.
-MIXED = {"flow/own_cuda.py", "program/acting.py"}
+MIXED = {"flow/own_cuda.py", "fixers/distributed/program/side_effects.py"}
 
 
 def test_no_module_has_such_a_list_of_its_own() -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from transplt.base.language import LANGUAGES, Sentence, gettext, language, ngettext, spoken, spoken_on, translated
 from transplt.faces.cli.main import main
-from transplt.report.wrapped import columns, wrapped
+from transplt.project.report.wrapped import columns, wrapped
 
 #: Messages that are English still: so many may be, until somebody translates them.
 MOST_MISSING = 40

@@ -19,22 +19,22 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-import transplt.disk.mirror
-import transplt.files.makefiles
+import transplt.base.disk.mirror
+import transplt.engine.files.makefiles
 import transplt.project.tree
 import transplt.project.worker
 from tests import standin_engine
 from tests.privileges import as_any_owner
+from transplt.base.disk.git_ignores import Patterns
+from transplt.base.disk.walk import Entry
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.base.finding import Status
 from transplt.base.text.regular_file import Limit
-from transplt.disk.git_ignores import Patterns
-from transplt.disk.walk import Entry
 from transplt.project.options import Options, make_plan
 from transplt.project.pool import default_jobs, share_out
+from transplt.project.report.migration_record import RunResult
+from transplt.project.report.summary import bring_command, summary
 from transplt.project.tree import migrate_tree
-from transplt.report.records import RunResult
-from transplt.report.summary import bring_command, summary
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -149,7 +149,7 @@ def test_an_editor_that_fails_costs_its_file_only(tmp_path: Path, monkeypatch: p
     def fails(*_: object) -> NoReturn:
         raise AssertionError("/a/path/that/nobody/should/see")
 
-    monkeypatch.setattr(transplt.files.makefiles, "changes", fails)
+    monkeypatch.setattr(transplt.engine.files.makefiles, "changes", fails)
     recipe = "all:\n\tCUDA_VISIBLE_DEVICES=0 python a.py # nccl\n"
     source = write(tmp_path / "proj", {"Makefile": recipe, "a.sh": "CUDA_VISIBLE_DEVICES=0 a\n", "a.py": USES_CUDA})
     result = run(source, jobs=jobs)
@@ -452,7 +452,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         calls["left"] -= 1
         os.write(fd, data)
 
-    monkeypatch.setattr(transplt.disk.mirror, "_write_all", write_all)
+    monkeypatch.setattr(transplt.base.disk.mirror, "_write_all", write_all)
     with pytest.raises(CannotFinish, match="No space left on device; nothing was left behind") as error:
         run(source, out=tmp_path / "new" / "out", jobs=0)
     assert str(tmp_path / "new" / "out" / "proj_msft") in str(error.value)
@@ -562,7 +562,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr("transplt.disk.walk.os.scandir", scandir)
+    monkeypatch.setattr("transplt.base.disk.walk.os.scandir", scandir)
     result = run(source)
     assert [finding.path for finding in result.unread] == ["locked"]
     assert only_project(result.output) == {"a.py"}

@@ -12,13 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from transplt.base.text.lexer import literals, one_plain_literal
+from transplt.edits.trees.calls import with_first, with_twin
+from transplt.edits.trees.expressions import module_named
+from transplt.edits.trees.literals import in_literals, words_in_literal
+from transplt.edits.trees.names import attribute_named, dotted, modules_imported, names_imported
+from transplt.edits.trees.removals import without_names
+from transplt.edits.trees.transform import CannotRewrite, New, code, rewritten
 from transplt.fixers.codemods.texts import swap_words
-from transplt.trees.calls import with_first, with_twin
-from transplt.trees.departures import without_names
-from transplt.trees.expressions import module_named
-from transplt.trees.literals import in_literals, words_in_literal
-from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported
-from transplt.trees.transform import CannotRewrite, New, code, rewritten
 
 
 def made(new: New, text: str, kind: type[ast.AST] = ast.expr) -> str:

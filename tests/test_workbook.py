@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from openpyxl import load_workbook
 
 from tests.processes import unmeasured
-from transplt.render.workbooks import Sheet, workbook
+from transplt.base.render.workbooks import Sheet, workbook
 
 TEXTS = ("a < b & \"c\" 'd'", " a blank before", "", "\x00\x1f\ud800x", "x" * 40_000, "=1+1", "\u4e2d", "#N/A", "=", 7)
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +60,7 @@ def test_the_same_rows_are_the_same_bytes() -> None:
 def elsewhere(*before: str) -> bytes:
     """What another process makes that does something before."""
     lines = (
-        "import sys", f"sys.path.insert(0, {str(ROOT)!r})", *before, "import transplt.render.workbooks",
+        "import sys", f"sys.path.insert(0, {str(ROOT)!r})", *before, "import transplt.base.render.workbooks",
         "from tests.test_workbook import made", "sys.stdout.buffer.write(made())",
     )  # fmt: skip
     done = subprocess.run(
@@ -81,7 +81,7 @@ def test_nothing_is_written_beside_a_workbook() -> None:
 
 def test_what_is_hidden_from_openpyxl_can_be_imported_afterwards() -> None:
     assert elsewhere(
-        "import transplt.render.workbooks, openpyxl",
+        "import transplt.base.render.workbooks, openpyxl",
         "assert 'numpy' not in sys.modules and not openpyxl.NUMPY and not openpyxl.LXML",
         "import numpy",
         "assert numpy.ones(2).sum() == 2",

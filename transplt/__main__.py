@@ -2,7 +2,7 @@
 
 import sys
 
-from transplt.disk.search_path import leave_current_folder
+from transplt.base.disk.search_path import leave_current_folder
 
 leave_current_folder()
 

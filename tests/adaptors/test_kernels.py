@@ -12,7 +12,7 @@ from transplt.base.finding import FileResult
 from transplt.base.settings import Settings
 from transplt.base.text.kernel_sources import is_kernel_source
 from transplt.engine.engine import index_source, migrate_source
-from transplt.files.python_in import other_facts
+from transplt.engine.files.python_in import other_facts
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.kernel_functions import compiled_modules, kernel_functions
 

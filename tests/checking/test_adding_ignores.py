@@ -8,7 +8,7 @@ import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
 from transplt.base.finding import Finding, Level, Span
-from transplt.files.add_ignores import with_ignores
+from transplt.engine.files.add_ignores import with_ignores
 
 WHY = "one card only"
 TAIL = "  # transplt: ignore[NPU1] why"

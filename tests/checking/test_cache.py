@@ -17,20 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checking.conftest import TRAIN, Call
+from transplt.base.disk import cache_folder as place
+from transplt.base.disk.cache_folder import Cache, NoCache, cache_folder
 from transplt.base.errors import UsageError
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.settings import Settings
 from transplt.base.text.json_records import from_json, to_json
-from transplt.disk import cache_folder as place
-from transplt.disk.cache_folder import Cache, NoCache, cache_folder
 from transplt.engine.engine import index_source
 from transplt.flow.facts import ModuleFacts
 from transplt.project import versions
 from transplt.project.checking.check_run import check_paths
 from transplt.project.checking.codes import switched_off
 from transplt.project.options import Options
+from transplt.project.report.check_results import CheckResult
 from transplt.project.worker import FileWorker
-from transplt.report.checked import CheckResult
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 RULE = {"rules": {"FuncNameModifyRule": [{"old_name": "lib.cuda_sync", "new_name": "lib.npu_sync"}]}}

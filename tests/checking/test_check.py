@@ -191,7 +191,7 @@ def test_unsafe_edits_are_offered_and_made_on_request(project: Path, call: Call)
 def test_a_file_that_changed_meanwhile_is_left_alone(project: Path) -> None:
     from transplt.base.errors import CannotFinish
     from transplt.project.checking.in_place import write_changes
-    from transplt.report.checked import ChangedFile
+    from transplt.project.report.check_results import ChangedFile
 
     file = project / "train.py"
     with pytest.raises(CannotFinish, match="changed in the meantime"):

@@ -14,8 +14,8 @@ import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
-from transplt.report.checked import CheckedFinding, CheckResult
-from transplt.report.formats import FORMATS, render
+from transplt.project.report.check_results import CheckedFinding, CheckResult
+from transplt.project.report.formats import FORMATS, render
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPAN = Span(3, 5, 3, 9, 40, 44)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import FIXED, Call, commit_all, git
-from transplt.disk import git_command
-from transplt.disk.git_command import status
+from transplt.base.disk import git_command
+from transplt.base.disk.git_command import status
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.checking.conftest import Call, commit_all, git
 from tests.checking.test_git_command import hostile  # noqa: F401
-from transplt.disk.git_changes import _hunks
+from transplt.base.disk.git_changes import _hunks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
 OLD = "import torch\nx = torch.ones(1).cuda()\n"

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import TRAIN, Call, commit_all
+from transplt.base.disk.replace import replace_file, write_asked_for
+from transplt.base.disk.walk import Entry
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.base.finding import Status
 from transplt.base.settings import TORCH_VERSIONS, Settings
-from transplt.disk.replace import replace_file, write_asked_for
-from transplt.disk.walk import Entry
 from transplt.project.checking.checked_file import CheckedFile, checked
 from transplt.project.checking.in_place import write_changes
+from transplt.project.report.check_results import ChangedFile
 from transplt.project.torch_version import TorchTarget
 from transplt.project.worker import FileWorker, Unread
-from transplt.report.checked import ChangedFile
 
 
 def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, call: Call) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, migrate_source
-from transplt.files.python_in import other_facts
+from transplt.engine.files.python_in import other_facts
 from transplt.flow.facts import ProjectFacts
 
 KERNELS = """

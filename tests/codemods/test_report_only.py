@@ -10,7 +10,8 @@ import pytest
 
 from transplt.edits.fixer import Fixer, fixers_of
 
-REPORT_ONLY = [fixer for fixer in fixers_of("transplt.fixers.codemods") if not fixer.edits]
+ALWAYS = fixers_of("transplt.fixers.codemods", "transplt.fixers.triton.codemods")
+REPORT_ONLY = [fixer for fixer in ALWAYS if not fixer.edits]
 
 
 def test_there_are_some() -> None:

@@ -372,6 +372,6 @@ def test_a_portable_program_keeps_what_a_gpu_needs() -> None:
 
 def test_files_without_kernels_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has no kernel costs nothing: no values are worked out."""
-    monkeypatch.setattr("transplt.program.triton.tiles._Reading", None)
+    monkeypatch.setattr("transplt.fixers.triton.reader.tiles._Reading", None)
     source = "import torch\nimport triton\n\nx = torch.ones(triton.cdiv(3, 2))\n"
     assert said(source) == []

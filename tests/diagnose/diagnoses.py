@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from transplt.diagnose.found import Collected, Failure
-from transplt.diagnose.scan import LogScan
+from transplt.precision.diagnose.findings import Collected, Failure
+from transplt.precision.diagnose.scan import LogScan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.diagnose.diagnoses import diagnosed
 from tests.diagnose.test_readings import TRACE, collected_from, told
-from transplt.diagnose.remedies import state_of
+from transplt.precision.diagnose.remedies import state_of
 
 SITE = "/opt/py/lib/python3.10/site-packages"
 BAR = "Running tokenizer on dataset (num_proc=16): {}|### | 48000/157712 [07:55<02:22, 772.28 examples/s]\n"

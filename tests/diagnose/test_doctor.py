@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from transplt.diagnose import npu_smi
-from transplt.diagnose.advice import Check, State, checks_of
-from transplt.diagnose.host import Host, examine
-from transplt.diagnose.triton import Triton, installed_triton
+from transplt.precision.diagnose import npu_smi
+from transplt.precision.diagnose.advice import Check, State, checks_of
+from transplt.precision.diagnose.host import Host, examine
+from transplt.precision.diagnose.triton import Triton, installed_triton
 from transplt.rules.tables import read_table
 
 HOME = "/usr/local/Ascend/ascend-toolkit/latest"

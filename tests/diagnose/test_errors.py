@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.anchors import STOPS
-from transplt.diagnose.operators import BEFORE_OPERATORS
+from transplt.precision.diagnose.anchors import STOPS
+from transplt.precision.diagnose.operators import BEFORE_OPERATORS
 from transplt.rules.errors import (
     error_called,
     errors_by_code,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.details import detail_in
+from transplt.precision.diagnose.cann_details import detail_in
 from transplt.rules.error_numbers import error_of_module, general_error, readings
 from transplt.rules.errors import Kind, errors_by_code
 from transplt.rules.tables import read_table

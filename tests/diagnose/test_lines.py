@@ -8,8 +8,8 @@ import pytest
 
 from tests.diagnose.diagnoses import diagnosed
 from tests.diagnose.test_readings import told
-from transplt.diagnose.remedies import remedy_of, state_of
-from transplt.diagnose.versions_named import VersionsNamed
+from transplt.precision.diagnose.remedies import remedy_of, state_of
+from transplt.precision.diagnose.versions_named import VersionsNamed
 from transplt.rules.error_numbers import general_error, readings
 from transplt.rules.errors import complaints, lines, sentences
 from transplt.rules.tables import read_table

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.found import Collected
-from transplt.diagnose.pieces import PIECE
-from transplt.diagnose.report import Source, diagnosis_text
-from transplt.diagnose.scan import LogScan
-from transplt.diagnose.stacks import Project, own_frame
+from transplt.precision.diagnose.findings import Collected
+from transplt.precision.diagnose.log_pieces import PIECE
+from transplt.precision.diagnose.report import Source, diagnosis_text
+from transplt.precision.diagnose.scan import LogScan
+from transplt.precision.diagnose.stacks import Project, own_frame
 
 PROGRESS = "".join(
     f"\r{n:3}%|{'#' * (n // 10):10}| {n}/100 [00:{n:02}<00:10, 5.98it/s, loss={3 - n / 50:.3f}]" for n in range(100)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.found import NEAR
-from transplt.diagnose.operators import operators_in
+from transplt.precision.diagnose.findings import NEAR
+from transplt.precision.diagnose.operators import operators_in
 
 INNER = (
     "RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.found import Collected
-from transplt.diagnose.remedies import remedy_of, state_of
-from transplt.diagnose.report import diagnosis_json, diagnosis_text
-from transplt.diagnose.scan import LogScan
-from transplt.diagnose.versions_named import VersionsNamed
+from transplt.precision.diagnose.findings import Collected
+from transplt.precision.diagnose.remedies import remedy_of, state_of
+from transplt.precision.diagnose.report import diagnosis_json, diagnosis_text
+from transplt.precision.diagnose.scan import LogScan
+from transplt.precision.diagnose.versions_named import VersionsNamed
 from transplt.rules.errors import forms, readings
 
 TRACE = 'Traceback (most recent call last):\n  File "{}", line 7, in step\n    {}\n'

@@ -8,9 +8,9 @@ import io
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from transplt.diagnose.found import Collected
-from transplt.diagnose.remedies import Remedy, remedy_of
-from transplt.diagnose.scan import LogScan
+from transplt.precision.diagnose.findings import Collected
+from transplt.precision.diagnose.remedies import Remedy, remedy_of
+from transplt.precision.diagnose.scan import LogScan
 
 
 def remedy(text: str) -> Remedy:

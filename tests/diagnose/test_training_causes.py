@@ -6,8 +6,8 @@ import pytest
 
 from tests.diagnose.diagnoses import diagnosed
 from tests.diagnose.test_readings import SITE, TRACE, collected_from, told
-from transplt.diagnose.remedies import state_of
-from transplt.diagnose.report import diagnosis_text
+from transplt.precision.diagnose.remedies import state_of
+from transplt.precision.diagnose.report import diagnosis_text
 from transplt.rules.card_types import lists_of
 
 OOM = (

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
-from transplt.trees.departures import without_first
-from transplt.trees.expressions import and_also, between, only_if, wrapped_anew
-from transplt.trees.transform import CannotRewrite, New, rewritten
+from transplt.edits.trees.calls import one_after_the_other, with_keyword, with_last_name
+from transplt.edits.trees.expressions import and_also, between, only_if, wrapped_anew
+from transplt.edits.trees.removals import without_first
+from transplt.edits.trees.transform import CannotRewrite, New, rewritten
 
 FOLDERS = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
 WRAPPED = wrapped_anew("p.wrap", "", behind=False)

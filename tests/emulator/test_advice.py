@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.emulator.test_report import process, raised
+from transplt.base.render.proofs import Seen
 from transplt.faces.cli.main import main as transplt
 from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.options import RunOptions
-from transplt.render.proofs import Seen
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from transplt.render.verdict import WORDS, Verdict, Word, gravest
+from transplt.base.render.verdict import WORDS, Verdict, Word, gravest
 
 
 def test_the_words_and_their_order() -> None:

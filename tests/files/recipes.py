@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
 
 TARGET = TorchTarget("2.8", "", "2.8.0.post4", "9.0.0", "2.8.0")
 

@@ -15,8 +15,8 @@ from tests.harness import reasons, record
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
 from transplt.engine.engine import index_source
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")

@@ -14,9 +14,9 @@ from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.requirement import normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
-from transplt.files.dependency_files import requirements_of
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.dependency_files import requirements_of
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
 
 #: No build that PyPI does not have: torch_npu 2.12 asks for torch 2.12.0. 2.8 asks for 2.8.0+cpu on x86_64.
 NEW = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")

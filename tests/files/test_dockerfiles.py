@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.files.recipes import migrated, said
 from transplt.base.settings import TorchTarget
-from transplt.files.dockerfile import instructions, without_flags, words
+from transplt.engine.files.dockerfile import instructions, without_flags, words
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.files.shell_pairs import migrated
 from transplt.base.finding import Effort, FileResult, Level
-from transplt.files.kind import FileKind
+from transplt.engine.files.kind import FileKind
 from transplt.rules.pages import load
 
 

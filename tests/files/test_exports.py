@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.files.recipes import migrated, said
-from transplt.files.dependencies.exports import export_of
+from transplt.engine.files.dependencies.exports import export_of
 
 HEAD = "# This file may be used to create an environment using:\n# $ conda create --name <env> --file <this file>\n"
 EXPORT = HEAD + "# platform: linux-64\n_libgcc_mutex=0.1=main\ncudatoolkit=10.2.89=hfd86e86_1\npytorch=1.8.1=py3_0\n"

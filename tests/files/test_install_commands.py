@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
 from transplt.edits.edit import Edit
-from transplt.files.dependencies.commands import install_line_changes
-from transplt.files.document import Document, text_of
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.dependencies.commands import install_line_changes
+from transplt.engine.files.document import Document, text_of
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
 
 NEW = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")

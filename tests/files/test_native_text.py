@@ -6,8 +6,8 @@ import pytest
 
 from tests.files.shell_pairs import TARGET
 from transplt.base.settings import Settings
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
 
 
 def told(path: str, text: str) -> tuple[list[tuple[str, int]], int, int]:

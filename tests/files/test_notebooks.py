@@ -19,12 +19,12 @@ from transplt.base.text.cuda_words import WORD
 from transplt.base.text.json_text import values
 from transplt.base.text.source import splice
 from transplt.engine.engine import index_source
-from transplt.files.kind import FileKind
-from transplt.files.notebook.cells import read_notebook
-from transplt.files.notebook.layout import layout_of
-from transplt.files.notebook.magics import masked, refused
-from transplt.files.other_file import migrate_other
-from transplt.files.python_in import other_facts
+from transplt.engine.files.kind import FileKind
+from transplt.engine.files.notebook.cells import read_notebook
+from transplt.engine.files.notebook.layout import layout_of
+from transplt.engine.files.notebook.magics import masked, refused
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.python_in import other_facts
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.reasons import words_of
 

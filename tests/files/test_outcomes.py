@@ -6,8 +6,8 @@ import pytest
 
 from tests.files.shell_pairs import migrated
 from transplt.base.finding import Level
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.shell.tools import NOT_THERE
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.shell.tools import NOT_THERE
 
 QUERY = "nvidia-smi --query-gpu=name --format=csv"
 

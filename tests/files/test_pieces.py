@@ -8,9 +8,9 @@ from tests.files.shell_pairs import TARGET, project
 from transplt.base.settings import Settings
 from transplt.base.text.source import splice
 from transplt.edits.edit import Edit, Found, Kept, Note
-from transplt.files.document import Document, text_of
-from transplt.files.kind import FileKind
-from transplt.files.pieces import in_lines, in_piece, reads
+from transplt.engine.files.document import Document, text_of
+from transplt.engine.files.embedded_pieces import in_lines, in_piece, reads
+from transplt.engine.files.kind import FileKind
 
 
 def document(text: str) -> Document:

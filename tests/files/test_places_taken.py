@@ -7,8 +7,8 @@ import pytest
 from tests.files.shell_pairs import TARGET
 from tests.harness import check_noop, check_rewrite
 from transplt.base.settings import Settings
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import hold_ledger
+from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings, TorchTarget
-from transplt.disk.walk import Entry
 from transplt.engine.engine import index_source, migrate_source
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.python_in import other_facts
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.python_in import other_facts
 from transplt.flow.facts import ProjectFacts
 from transplt.syntax.modules import module_name
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.files.recipes import migrated, said
-from transplt.files.recipes import is_workflow
+from transplt.engine.files.recipes import is_workflow
 
 COMPOSE = """\
 services:

@@ -16,8 +16,8 @@ from tests.files.shell_pairs import TARGET
 from tests.fuzz.mutations import PIECES
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
 
 EXAMPLES = os.environ.get("TRANSPLT_EXAMPLES", "")

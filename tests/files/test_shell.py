@@ -14,9 +14,9 @@ from tests.files.shell_pairs import TARGET, migrated
 from transplt.base.finding import FileResult, Level
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.shell.script import Script
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.shell.script import Script
 from transplt.flow import read_as
 from transplt.rules.pages import load
 
@@ -495,7 +495,7 @@ def test_variables_that_hand_on_variables_take_work_by_their_number(
         return read_as.Reading()
 
     monkeypatch.setattr(Script, "text", text)
-    monkeypatch.setattr("transplt.files.shell.held_values.reading_of", read)
+    monkeypatch.setattr("transplt.engine.files.shell.held_values.reading_of", read)
     done = []
     for number in (40, 80):
         work = 0

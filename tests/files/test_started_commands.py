@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.files.shell_pairs import migrated
-from transplt.files.kind import kind_of
+from transplt.engine.files.kind import kind_of
 
 DOCKER = [
     'CMD ["python", "tools/train.py", "--device", "cuda"]\n',

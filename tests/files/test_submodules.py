@@ -8,8 +8,8 @@ from tests.files.shell_pairs import TARGET
 from transplt.base.finding import Level
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source
-from transplt.files.kind import kind_of
-from transplt.files.other_file import migrate_other
+from transplt.engine.files.kind import kind_of
+from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
 
 USE = "import torch\nfrom third_lib.ops import knn\n\nx = knn(torch.zeros(2, 3).cuda())\n"

@@ -6,8 +6,8 @@ import contextlib
 
 import pytest
 
-from transplt.files import yaml_reader
-from transplt.files.yaml_reader import MappingNode, Node, NotYaml, ScalarNode, SequenceNode, compose
+from transplt.engine.files import yaml_reader
+from transplt.engine.files.yaml_reader import MappingNode, Node, NotYaml, ScalarNode, SequenceNode, compose
 
 TEXTS = (
     "device: cuda\n",

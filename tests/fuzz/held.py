@@ -21,11 +21,11 @@ from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORDS, find_tokens
 from transplt.base.text.source import UnreadableSource, read_source, splice
 from transplt.engine.engine import index_source, join_facts, migrate_source, survey_source
-from transplt.files.gpu_words import beside_tokens, gpu_word_findings
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.other_file import migrate_other
-from transplt.files.requirements import with_requirements
-from transplt.files.tokens import scan_other_file
+from transplt.engine.files.gpu_words import beside_tokens, gpu_word_findings
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.requirements import with_requirements
+from transplt.engine.files.tokens import scan_other_file
 from transplt.rules.pages import all_codes
 
 PATH = "m.py"

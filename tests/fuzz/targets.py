@@ -30,10 +30,10 @@ from tests.fuzz.held import (
 )  # fmt: skip
 from tests.fuzz.mutations import mutated, mutated_json
 from tests.fuzz.programs import programs
+from transplt.base.disk.walk import SKIPPED_FOLDERS
 from transplt.base.errors import UsageError
 from transplt.base.finding import Status
 from transplt.base.settings import TORCH_VERSIONS, Settings
-from transplt.disk.walk import SKIPPED_FOLDERS
 
 Holds = Callable[[bytes], None]
 
@@ -197,8 +197,8 @@ _REQUIREMENTS = (
 @target("requirements", mutated(seeds.REQUIREMENTS))
 def requirements(data: bytes) -> None:
     """Which torch a project asks for, and which of all packages; a requirement stands where its name does."""
-    from transplt.files.dependency_files import requirements_of
-    from transplt.files.kind import kind_of
+    from transplt.engine.files.dependency_files import requirements_of
+    from transplt.engine.files.kind import kind_of
     from transplt.project.pins import LOCK_FILES, PROJECT_FILES, asked_versions
     from transplt.project.torch_version import choose_target
     from transplt.rules.packages import packages
@@ -267,7 +267,7 @@ def hold_rewritten(program: bytes, settings: Settings) -> Status:
 @target("settings", mutated(seeds.SETTINGS))
 def settings_of_a_project(data: bytes) -> None:
     """`[tool.transplt]` is refused with a sentence, or the run has a plan and the walk ends."""
-    from transplt.disk.walk import walk
+    from transplt.base.disk.walk import walk
     from transplt.project.options import Options, make_plan
 
     rule_file = json.dumps(seeds.RULES[0]).encode()
@@ -301,7 +301,7 @@ def baseline(data: bytes) -> None:
 @target("manifest", mutated_json(seeds.MANIFESTS))
 def manifest(data: bytes) -> None:
     """What an output folder says of itself: known again, or not ours."""
-    from transplt.disk.manifest import edited_since, read_manifest
+    from transplt.base.disk.manifest import edited_since, read_manifest
 
     with folder(_dot_transplt__manifest_dot_json=data, a_dot_py=b"x\n") as top:
         found = read_manifest(top)
@@ -314,7 +314,7 @@ def manifest(data: bytes) -> None:
 
 def _walked(top: Path, **options: Any) -> None:
     """Every file is there in the end: mirrored or left out with a reason."""
-    from transplt.disk.walk import walk
+    from transplt.base.disk.walk import walk
 
     found = walk(top, **options)
     known = (
@@ -330,7 +330,7 @@ def _walked(top: Path, **options: Any) -> None:
 
 @target("git-index", mutated(seeds.INDEXES))
 def git_index(data: bytes) -> None:
-    from transplt.disk.git_index import read_tracked
+    from transplt.base.disk.git_index import read_tracked
 
     with folder(
         _dot_git__index=data, _dot_gitignore=b"*.txt\n", a_dot_txt=b"x", a_dot_py=b"x", deep__b_dot_txt=b"x"
@@ -374,10 +374,10 @@ def git_folder(data: bytes) -> None:
 @target("profiles", mutated(seeds.PROFILES, most=6))
 def profiles(data: bytes) -> None:
     """Whatever a profiler's file is, by its first bytes: it is read and told as text, JSON and page, or refused."""
-    from transplt.diagnose.profiles.page import render
-    from transplt.diagnose.profiles.reading import read_profiles
-    from transplt.diagnose.profiles.report import profiles_json, profiles_text
-    from transplt.diagnose.profiles.tables import UnreadableProfile
+    from transplt.precision.diagnose.profiles.page import render
+    from transplt.precision.diagnose.profiles.reading import read_profiles
+    from transplt.precision.diagnose.profiles.report import profiles_json, profiles_text
+    from transplt.precision.diagnose.profiles.tables import UnreadableProfile
 
     name = "t.json" if data[:1] in (b"[", b"{") else "t.log" if b"aclop" in data or b"-----" in data else "t.csv"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:

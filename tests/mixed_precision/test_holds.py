@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, migrate
-from transplt.fixers.amp import holds, native
+from transplt.fixers.amp import native
+from transplt.fixers.amp import output_checks as holds
 
 SOUND = """
 import torch

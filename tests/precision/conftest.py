@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from transplt.precision import sentence
+from transplt.precision import first_line as sentence
 from transplt.precision.compare import Comparison
-from transplt.precision.detail import Detail
+from transplt.precision.rank_detail import Detail
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.precision.planted import Planted, Swaps
 from transplt.precision.compare import Comparison, compare
 from transplt.precision.dumps import open_dump
-from transplt.precision.sentence import place, sentence
+from transplt.precision.first_line import place, sentence
 from transplt.proof.launch.dumping import read_fault
 from transplt.proof.launch.options import Dump, RunOptions
 from transplt.proof.launch.runner import start

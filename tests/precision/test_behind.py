@@ -14,7 +14,7 @@ from tests.precision.test_causes import LOSS, W, X, Y, Z, call, module, number
 from transplt.faces.cli.compare import compare as command
 from transplt.precision.compare import compare
 from transplt.precision.dumps import open_dump
-from transplt.precision.sentence import sentence
+from transplt.precision.first_line import sentence
 
 Rows = dict[str, Any]
 GRADIENTS = {"Module.net.Linear.parameters_grad.0": {"weight": [tensor(W)]}}

@@ -13,7 +13,7 @@ import pytest
 from tests.precision.recorder import tensor, write_rank
 from transplt.precision.compare import compare
 from transplt.precision.dumps import open_dump
-from transplt.precision.sentence import sentence
+from transplt.precision.first_line import sentence
 
 X, Y, Z, W = ([value, -2 * value, 0.5] for value in (1.0, 3.0, 7.0, 0.25))
 Rows = dict[str, Any]

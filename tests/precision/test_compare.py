@@ -14,8 +14,8 @@ from tests.precision.recorder import tensor, write_rank
 from transplt.faces.cli.compare import compare as command
 from transplt.precision.compare import Comparison, compare
 from transplt.precision.dumps import open_dump
+from transplt.precision.first_line import sentence
 from transplt.precision.record import UnusableDump
-from transplt.precision.sentence import sentence
 
 #: (model, fault, what the verdict names)
 FAULTS = [

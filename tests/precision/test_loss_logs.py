@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.diagnose.pieces import PIECE
+from transplt.precision.diagnose.log_pieces import PIECE
 from transplt.precision.loss.curve import Curves
 from transplt.precision.loss.events import BrokenEvents, _masked_crc, scalars_in
 from transplt.precision.loss.line import Words

@@ -10,7 +10,7 @@ import pytest
 
 from tests.precision.planted import EQUAL, PLANTED, Equal, Planted
 from tests.precision.planting import PROGRAMS, compared, missed, program, record, without_elements
-from transplt.precision.sentence import sentence
+from transplt.precision.first_line import sentence
 from transplt.proof.launch.warm import Warm
 
 #: What runs in every check: each way to plant, each kind of verdict.

@@ -11,7 +11,7 @@ import pytest
 from tests.precision.planting import PROGRAMS, compared, program, record
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded
 from transplt.precision.dumps import open_dump
-from transplt.precision.sentence import sentence
+from transplt.precision.first_line import sentence
 from transplt.precision.watch.points import bounds, chosen
 from transplt.precision.watch.watching import watch
 from transplt.proof.launch.warm import Warm

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transplt.precision.compare import Comparison
-from transplt.precision.sentence import place, sentence
+from transplt.precision.first_line import place, sentence
 
 Swaps = tuple[tuple[str, str], ...]
 #: Lines in front of the right one, or behind it, that do as well.

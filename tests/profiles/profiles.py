@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from transplt.diagnose.profiles.findings import Found, findings_of
-from transplt.diagnose.profiles.op_info import OpInfo
-from transplt.diagnose.profiles.profile import Profile
-from transplt.diagnose.profiles.readers import Stacks, read_table
-from transplt.diagnose.profiles.trace import read_trace
+from transplt.precision.diagnose.profiles.findings import Found, findings_of
+from transplt.precision.diagnose.profiles.op_info import OpInfo
+from transplt.precision.diagnose.profiles.profile import Profile
+from transplt.precision.diagnose.profiles.readers import Stacks, read_table
+from transplt.precision.diagnose.profiles.trace import read_trace
 
 KERNELS = "Step Id,Device_id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Input Shapes,Input Data Types\n"
 OPERATORS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles.profiles import asked, of_log
-from transplt.diagnose.profiles.autograd_table import AutogradTable
-from transplt.diagnose.profiles.findings import findings_of_logs
-from transplt.diagnose.profiles.profile import Profile
+from transplt.precision.diagnose.profiles.autograd_table import AutogradTable
+from transplt.precision.diagnose.profiles.findings import findings_of_logs
+from transplt.precision.diagnose.profiles.profile import Profile
 
 COMPILED = "[INFO] ASCENDCL(1,python):2021 [op_model_cache.h:2]3 Match op inputs failed. opType = MatMul, inputDesc = x"
 

@@ -7,10 +7,10 @@ import io
 import pytest
 
 from tests.profiles.profiles import APIS, KERNELS, OPERATORS, STEPS, kernel, named, of_tables
-from transplt.diagnose.profiles.findings import findings_of
-from transplt.diagnose.profiles.profile import Profile
-from transplt.diagnose.profiles.readers import Stacks, read_communication, read_table
-from transplt.diagnose.profiles.tables import UnreadableProfile
+from transplt.precision.diagnose.profiles.findings import findings_of
+from transplt.precision.diagnose.profiles.profile import Profile
+from transplt.precision.diagnose.profiles.readers import Stacks, read_communication, read_table
+from transplt.precision.diagnose.profiles.tables import UnreadableProfile
 
 MATMUL = kernel("aclnnMatmul_X_MatMulV2", "MatMulV2", "AI_CORE", 1000, 900)
 
@@ -194,7 +194,7 @@ def test_a_table_that_breaks_is_read_to_there() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transplt.diagnose.profiles.profile.MOST_NAMES", 10)
+    monkeypatch.setattr("transplt.precision.diagnose.profiles.profile.MOST_NAMES", 10)
     rows = (kernel(f"k{number}", f"Type{number}", "AI_CORE", number, 1, shapes=str(number)) for number in range(500))
     profile = of_tables(KERNELS + "".join(rows))
     assert len(profile.operators) == 11 and profile.dearest()[0].type == "(all others)"

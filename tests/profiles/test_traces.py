@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.profiles.profiles import named, of_trace
-from transplt.diagnose.profiles.events import Events
-from transplt.diagnose.profiles.tables import UnreadableProfile
+from transplt.precision.diagnose.profiles.events import Events
+from transplt.precision.diagnose.profiles.tables import UnreadableProfile
 
 
 def event(name: str, pid: int, us: float, *, tid: int = 1, cat: str = "", **arguments: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_events_that_are_none_do_no_harm(wrong: Any) -> None:
 
 
 def test_pieces_may_cut_characters_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transplt.diagnose.profiles.events._PIECE", 7)
+    monkeypatch.setattr("transplt.precision.diagnose.profiles.events._PIECE", 7)
     rows = [event(f"\u00e4\u4e2d{number}", 1, 1) for number in range(20)]
     found = [*Events(io.BytesIO(json.dumps({"traceEvents": rows}, ensure_ascii=False).encode()))]
     assert found == rows

@@ -12,6 +12,7 @@ import pytest
 
 from scripts.regen_samples import ADAPTED, AMP, APEX, DISTRIBUTED, NAMES, SAMPLES, TUNED
 from tests.planted.right import RIGHT
+from transplt.base.render.verdict import Word
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
@@ -19,7 +20,6 @@ from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
 from transplt.proof.prove.proof_text import as_text
 from transplt.proof.prove.unseeded import TITLE
-from transplt.render.verdict import Word
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("golden_samples")]
 

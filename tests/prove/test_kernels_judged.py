@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from transplt.base.render.verdict import Word
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.kernels.judged import KernelResult, judge
 from transplt.proof.kernels.report import KernelProof, as_text
-from transplt.render.verdict import Word
 
 TENSOR = {"tensor": {"dtype": "float32", "shape": [4, 8], "values": []}}
 #: A gap, and what roundings make one.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
-from transplt.disk.cache_folder import Cache
+from transplt.base.disk.cache_folder import Cache
 from transplt.proof.launch.interpreter import Versions, versions_of
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.runner import ScriptRun

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from transplt.base.render.verdict import Word
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.proof import Proof, between
 from transplt.proof.prove.proof_text import as_text
 from transplt.proof.prove.properties import judge
 from transplt.proof.prove.runs import Runner
-from transplt.render.verdict import Word
 
 _ORIGINAL = """
 import torch

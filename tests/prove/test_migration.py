@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.base.errors import UsageError
+from transplt.base.render.verdict import Verdict, Word
 from transplt.faces.cli.main import main
 from transplt.project import proving as migration
 from transplt.project.options import Options
@@ -18,7 +19,6 @@ from transplt.project.proving import Proving
 from transplt.project.tree import migrate_tree
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
-from transplt.render.verdict import Verdict, Word
 
 SCRIPT = """\
 import torch

@@ -14,14 +14,14 @@ import pytest
 from tests.browser import Browser, browser
 from tests.prove.test_record import SETUP
 from tests.test_html_report import in_browser
+from transplt.base.render.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove.found import Curve, Difference, Findings, Part
 from transplt.proof.prove.page import render_page
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import as_json
 from transplt.proof.prove.tolerance import PLAIN
 from transplt.proof.prove.training import Place
-from transplt.render.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
-from transplt.render.verdict import Verdict, Word
 
 Rows = list[tuple[float | None, float | None, float | None]]
 NASTY = "</script></style><img src=x onerror=alert(1)>\" '"

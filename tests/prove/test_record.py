@@ -16,7 +16,7 @@ import pytest
 
 from tests.planted.planting import ROOT, prove
 from tests.processes import unmeasured
-from transplt.disk.git_command import commit_of
+from transplt.base.disk.git_command import commit_of
 from transplt.proof.prove.command import prove_command
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.record import Program, Setup, command_line, hash_of, sealed

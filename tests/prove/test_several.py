@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import ROOT, Told
+from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Lines, Part
 from transplt.proof.prove.loaders import same_order
@@ -18,7 +19,6 @@ from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place, Training
-from transplt.render.verdict import Word
 
 Step = dict[str, Any]
 #: Programs that begin a process group by themselves, and not.

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import ROOT, trained
+from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.proof import Proof, Prover
 from transplt.proof.prove.runs import Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place
-from transplt.render.verdict import Word
 
 LOST = Stop("ModuleNotFoundError: No module named 'x'", Place("train.py", 3))
 BROKEN = Stop("RuntimeError: found cuda:0 and cpu", Place("train.py", 9))

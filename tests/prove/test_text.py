@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.prove.test_record import SETUP
+from transplt.base.render.cell import figure
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove.found import Curve, Difference, Findings, Part, Property, Width
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import as_json, as_text
 from transplt.proof.prove.tolerance import PLAIN, REORDERED
 from transplt.proof.prove.training import Place
-from transplt.render.cell import figure
-from transplt.render.verdict import Verdict, Word
 
 LOST = Difference(
     "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8

@@ -19,9 +19,9 @@ from transplt.engine.analysis.version_advice import advise
 from transplt.faces.cli.analyze import check_target, read_library
 from transplt.faces.cli.main import main
 from transplt.project.options import Options, make_plan
+from transplt.project.report.analysis_summary import summarize
+from transplt.project.report.unsupported_op import SHEETS
 from transplt.project.tree import analyse_tree
-from transplt.report.analysis_summary import summarize
-from transplt.report.unsupported_op import SHEETS
 
 TRAIN = """import torch
 import xformers.ops
@@ -121,7 +121,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     out = tmp_path / "out"
     if there:
         out.mkdir()
-    monkeypatch.setattr("transplt.report.analysis_reports.analysis_json", full)
+    monkeypatch.setattr("transplt.project.report.analysis_reports.analysis_json", full)
     with pytest.raises(CannotFinish, match=r"cannot write .*No space left on device"):
         main.main(["analyze", str(project), "-o", str(out), "-q"], standalone_mode=False)
     assert not out.exists() or not any(out.iterdir())

@@ -12,6 +12,7 @@ from transplt.base.errors import UsageError
 from transplt.base.finding import Level
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.fixer import fixers_of
+from transplt.fixers.tunings.table import TUNINGS as PACKAGES
 from transplt.fixers.tunings.table import parse_tunings, tunings
 from transplt.rules.pages import load
 from transplt.rules.tuning_facts import exists, schemas, versions
@@ -23,7 +24,7 @@ ALL = tuple((name, "") for name, tuning in TUNINGS.items() if not tuning.on_requ
 @pytest.mark.parametrize("name", TUNINGS)
 def test_each_has_a_module_and_a_page_that_names_sources_and_versions(name: str) -> None:
     tuning = TUNINGS[name]
-    (fixer,) = [fixer for fixer in fixers_of("transplt.fixers.tunings") if fixer.theme == f"tune:{name}"]
+    (fixer,) = [fixer for fixer in fixers_of(*PACKAGES) if fixer.theme == f"tune:{name}"]
     assert fixer.visits
     assert fixer.code == tuning.code
     assert fixer.name == name.replace("-", "_"), "the module is called like the tuning"

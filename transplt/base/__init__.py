@@ -1,3 +1,3 @@
-"""Records, errors and settings that everybody names; how bytes and characters of source files are read: decoding,
-spans, one lexer of literals, the words that bind a text to CUDA (`text/`).
+"""What everybody names and reads by: records, errors, settings; bytes and characters of source files (`text/`), a tree
+on a disk and git (`disk/`), pages, tables and workbooks (`render/`).
 """

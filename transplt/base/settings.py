@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-from transplt.base.decided import Decided
 from transplt.base.finding import Finding
+from transplt.base.plan_decisions import Decided
 
 #: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
 TORCH_VERSIONS = (

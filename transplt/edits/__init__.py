@@ -1,1 +1,1 @@
-"""One kind of edit; the file on the bench; sites, lines, imports, ignores."""
+"""One kind of edit; the current file; sites, lines, imports, ignores; LibCST, which writes an edit (`trees/`)."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.errors import UsageError, shown
-from transplt.edits.added import Added, digest_of, files_of, path_is, trusted, trusted_path
-from transplt.trees.users_codemods import why_no_codemod
+from transplt.edits.added_fixers import Added, digest_of, files_of, path_is, trusted, trusted_path
+from transplt.edits.trees.users_codemods import why_no_codemod
 
 _LOADED: dict[Added, Any] = {}
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")

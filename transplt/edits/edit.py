@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from transplt.base.finding import Effort, Level
-from transplt.trees.transform import New
+from transplt.edits.trees.transform import New
 
 _T = TypeVar("_T")
 

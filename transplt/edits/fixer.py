@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from transplt.base.text.marks import Texts
+from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Found
 from transplt.rules.versions import versions_of
 from transplt.syntax.scan import Scan
@@ -150,9 +150,11 @@ def fixers_in(module: str) -> tuple[Fixer, ...]:
 
 
 @cache
-def fixers_of(package: str) -> tuple[Fixer, ...]:
-    """The fixers of a package and the packages in it, in the order in which they look; its modules are imported."""
-    found = importlib.import_module(package)
-    for each in pkgutil.iter_modules(found.__path__, f"{package}."):
-        importlib.import_module(each.name)
-    return tuple(sorted(_REGISTERED.get(package, ()), key=lambda fixer: (fixer.rank, fixer.name)))
+def fixers_of(*packages: str) -> tuple[Fixer, ...]:
+    """The fixers of packages and the packages in them, in the order in which they look; their modules are imported."""
+    for package in packages:
+        for each in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(each.name)
+    inside = tuple(f"{package}." for package in packages)
+    every = (fixer for fixers in _REGISTERED.values() for fixer in fixers if fixer.module.startswith(inside))
+    return tuple(sorted(every, key=lambda fixer: (fixer.rank, fixer.name)))

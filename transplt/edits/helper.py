@@ -18,7 +18,7 @@ from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.helper_place import NAME, HelperPlace, place_of
-from transplt.syntax.asks import has_main_guard
+from transplt.syntax.nodes import has_main_guard
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
 CODE, LACKS = "NPU156", "NPU157"

@@ -12,7 +12,7 @@ from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.helper_place import HelperPlace
-from transplt.syntax.asks import has_main_guard
+from transplt.syntax.nodes import has_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
 
 

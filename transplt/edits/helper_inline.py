@@ -16,8 +16,8 @@ from transplt.edits.helper_import import top_of
 from transplt.edits.helper_source import Import, Module, around, closure, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
-from transplt.syntax.asks import begins, defaults_of, first_code
 from transplt.syntax.files import File
+from transplt.syntax.nodes import begins, defaults_of, first_code
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Binding
 

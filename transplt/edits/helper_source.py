@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.syntax.asks import inner_nodes, nodes_in, of_kind
 from transplt.syntax.files import File
+from transplt.syntax.nodes import inner_nodes, nodes_in, of_kind
 from transplt.syntax.scan import FUNCTIONS
 
 PACKAGE = "transplt.helper"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from transplt.base.decided import LEAVE, PLAN_LEAVES
 from transplt.base.finding import Finding, Level
+from transplt.base.plan_decisions import LEAVE, PLAN_LEAVES
 from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments
 from transplt.base.text.lexer import lex
 from transplt.edits.edit import Beside, Edit, Note

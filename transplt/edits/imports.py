@@ -16,8 +16,8 @@ from transplt.edits.work import Work
 from transplt.flow.key_reads import key_reads
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.rules.versions import loads_itself
-from transplt.syntax.asks import has_main_guard, last_name
 from transplt.syntax.configurations import is_configuration
+from transplt.syntax.nodes import has_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 TORCH_NPU = "import torch_npu  # noqa: F401"

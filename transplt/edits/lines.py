@@ -10,7 +10,7 @@ from transplt.base.finding import Level
 from transplt.base.text.lexer import lines_in_strings
 from transplt.base.text.source import Source
 from transplt.edits.edit import Around, Beside, Edit, Extent
-from transplt.edits.parting import indent_of, indent_unit, joined_behind, joint_before, parted_for
+from transplt.edits.shared_lines import indent_of, indent_unit, joined_behind, joint_before, parted_for
 
 #: What the record of a line end in the place of a `;` says.
 PARTED = "a line of its own"

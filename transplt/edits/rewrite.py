@@ -1,9 +1,9 @@
 """Edits of existing code, each on the smallest piece of source in which something changes.
 
 An edit belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold edits of their own, or
-that are long, are replaced by placeholder names (holes). The edits of that node run on the skeleton (transplt.trees).
-The result is compared with the skeleton segment by segment, so that a piece is the smallest span that differs. Inner
-sites are rewritten first; their text goes back into the holes.
+that are long, are replaced by placeholder names (holes). The edits of that node run on the skeleton
+(transplt.edits.trees). The result is compared with the skeleton segment by segment, so that a piece is the smallest
+span that differs. Inner sites are rewritten first; their text goes back into the holes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from itertools import groupby, pairwise
 from transplt.base.finding import Finding, Operation, Replacement
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent
+from transplt.edits.trees.transform import CannotRewrite, rewritten
 from transplt.syntax.scan import chain
-from transplt.trees.transform import CannotRewrite, rewritten
 
 #: Operands longer than this many bytes are holes: no transform looks into them.
 HOLE_BYTES = 60

@@ -12,13 +12,13 @@ from transplt.base.text.memo import Memoized
 from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Extent, Found, Kept, Note
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.links import linked_slots
+from transplt.flow.slot_links import linked_slots
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import by_place
 from transplt.syntax.files import File
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import by_place
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
 

@@ -10,10 +10,10 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
 from transplt.edits.helper import helper
 from transplt.edits.lines import own_lines
-from transplt.edits.parting import can_part
+from transplt.edits.shared_lines import can_part
+from transplt.edits.trees.expressions import between
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
-from transplt.trees.expressions import between
-from transplt.trees.transform import New
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from transplt.base.text.cuda_words import Token, find_tokens
 from transplt.base.text.source import Source
 from transplt.edits.edit import Note
 from transplt.edits.work import Work
-from transplt.engine.own_words import LongerNames, Range, ignored, own_names
+from transplt.engine.own_identifiers import LongerNames, Range, ignored, own_names
 from transplt.flow.callees import NEEDS_A_CARD
 from transplt.rules.reasons import named
 

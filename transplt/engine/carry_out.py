@@ -13,8 +13,8 @@ from transplt.edits.notes import finding_of
 from transplt.edits.rewrite import Failure, findings_of
 from transplt.edits.work import Work
 from transplt.engine.account import settle
+from transplt.engine.edit_outcome import Outcome
 from transplt.engine.ignore_findings import unused_findings, word_findings
-from transplt.engine.outcome import Outcome
 from transplt.engine.verify import applies, what_holds
 
 

@@ -16,35 +16,35 @@ from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
-from transplt.engine.adaptors import kernels_said
+from transplt.engine.adaptor_findings import kernels_said
 from transplt.engine.analysis.project import concerns, join, support_facts
-from transplt.engine.behind_options import mark_options
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
-from transplt.engine.picked import all_or_none, leave_unpicked
+from transplt.engine.option_guards import mark_options
+from transplt.engine.picked_edits import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import NameUse
 from transplt.flow.definition_uses import definition_uses
-from transplt.flow.entry import entry_of
+from transplt.flow.entry_text import entry_of
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.flow.import_text import Placing, placing_of
 from transplt.flow.key_reads import reads_in_text
-from transplt.flow.links import linked_slots, unlinked_slots
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need, parameters_in_text
 from transplt.flow.own_packages import tabled_names
-from transplt.flow.placing import Placing, placing_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
+from transplt.flow.slot_links import linked_slots, unlinked_slots
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
-from transplt.program.compiled import given_up
+from transplt.program.compiled_modules import given_up
 from transplt.rules.rule_set import compile_rules
 from transplt.rules.versions import loads_itself
-from transplt.syntax.asks import has_main_guard
 from transplt.syntax.configurations import is_configuration
 from transplt.syntax.files import File, Files
 from transplt.syntax.modules import imported_names
+from transplt.syntax.nodes import has_main_guard
 from transplt.syntax.parse import parse
 
 __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]

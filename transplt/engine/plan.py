@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from transplt.base.decided import APPLY
 from transplt.base.finding import Level
+from transplt.base.plan_decisions import APPLY
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.work import Work
 from transplt.engine import portable
-from transplt.engine.adaptors import answer, offer
-from transplt.engine.copies import leave_copies
-from transplt.engine.npu_side import leave_npu_code
-from transplt.engine.other_cards import leave_other_cards
+from transplt.engine.adaptor_findings import answer, offer
+from transplt.engine.npu_aware_copies import leave_copies
+from transplt.engine.npu_ready_code import leave_npu_code
+from transplt.engine.other_makers import leave_other_cards
+from transplt.fixers.tunings.table import TUNINGS
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.own_packages import beside_own_packages
 from transplt.flow.slots import Slots
-from transplt.program.stars import names_in
+from transplt.program.star_imports import names_in
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import is_unbound
+from transplt.syntax.nodes import is_unbound
 from transplt.syntax.scan import Scan
 
 
@@ -83,9 +84,9 @@ def in_force(settings: Settings) -> tuple[Fixer, ...]:
 
 @lru_cache(maxsize=32)
 def _holding(torch_version: str, added: tuple[tuple[str, str, str, str], ...]) -> tuple[Fixer, ...]:
-    fixers = fixers_of("transplt.fixers.codemods")
+    fixers = fixers_of("transplt.fixers.codemods", "transplt.fixers.triton.codemods")
     if added:
-        from transplt.edits.added import Added, added_fixers
+        from transplt.edits.added_fixers import Added, added_fixers
 
         others = added_fixers([Added(*each) for each in added])
         fixers = tuple(sorted((*fixers, *others), key=lambda fixer: (fixer.rank, fixer.name)))
@@ -97,10 +98,10 @@ def _themes(settings: Settings) -> tuple[Fixer, ...]:
     first.
     """
     asked_for = (
-        ("transplt.fixers.adaptors", bool(settings.adapt)),
-        ("transplt.fixers.distributed", bool(settings.entry)),
-        ("transplt.fixers.amp", settings.amp != "off"),
-        ("transplt.fixers.tunings", bool(settings.tune)),
+        (("transplt.fixers.adaptors",), bool(settings.adapt)),
+        (("transplt.fixers.distributed",), bool(settings.entry)),
+        (("transplt.fixers.amp",), settings.amp != "off"),
+        (TUNINGS, bool(settings.tune)),
     )
-    found = [fixer for package, asked in asked_for if asked for fixer in fixers_of(package)]
+    found = [fixer for packages, asked in asked_for if asked for fixer in fixers_of(*packages)]
     return tuple(fixer for fixer in found if settings.asks_for(fixer.theme))

@@ -14,14 +14,14 @@ import ast
 
 from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
+from transplt.edits.trees.expressions import left_side
 from transplt.edits.work import Work
 from transplt.engine.portable_gates import QUESTIONS, Gate, behind_devices, follow, stays_behind
 from transplt.engine.portable_wholes import TORN, torn, wholes
 from transplt.rules.accelerator import accelerator_for
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import attribute_of, call_of, index_in, last_name
+from transplt.syntax.nodes import attribute_of, call_of, index_in, last_name
 from transplt.syntax.scan import parent, statement
-from transplt.trees.expressions import left_side
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or raise nowhere any more.
 _EVERYWHERE = ("NPU135", "NPU159", "NPU230")

@@ -17,8 +17,8 @@ from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import class_of_method, following, index_in, inner_nodes, last_name
 from transplt.syntax.modules import module_name
+from transplt.syntax.nodes import class_of_method, following, index_in, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What asks, by its full name; comparisons of a device type ask too.

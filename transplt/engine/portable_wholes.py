@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from transplt.edits.edit import Edit
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import ancestor, parent
 
 TORN = "a device beside it stays with CUDA"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from transplt.base.settings import Settings
-from transplt.base.text.marks import Texts, joined, names_in
+from transplt.base.text.text_search import Texts, joined, names_in
 from transplt.engine.plan import in_force
 from transplt.rules.rule_set import RuleSet, compile_rules
 

@@ -30,10 +30,10 @@ from transplt.base.finding import (
 from transplt.base.settings import Settings
 from transplt.base.text.cuda_words import find_tokens
 from transplt.base.text.source import Source, UnreadableSource, read_source, splice
-from transplt.edits.added import Added
 from transplt.edits.added_codemods import codemod_of
+from transplt.edits.added_fixers import Added
+from transplt.edits.trees.users_codemods import Transformed, transformed
 from transplt.engine.verify import refused
-from transplt.trees.users_codemods import Transformed, transformed
 
 #: What an edit of a codemod is, and what it says or could not do.
 EDIT, SAID = "NPU021", "NPU022"

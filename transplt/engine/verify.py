@@ -12,10 +12,10 @@ from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.edits.edit import Around, Beside, Edit, Note
 from transplt.edits.groups import ADAPTORS, GROUPS, MANY_CARDS, MIXED_PRECISION, TUNED, TUNINGS, Group
 from transplt.edits.lines import alone
-from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
+from transplt.edits.shared_lines import indent_of
 from transplt.edits.work import Work
-from transplt.engine.outcome import Outcome, apply_edits
+from transplt.engine.edit_outcome import Outcome, apply_edits
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.rules.rule_set import compile_rules
@@ -123,7 +123,7 @@ def _unsound(work: Work, group: Group, outcome: Outcome) -> str:
     """Why what a theme wrote does not hold by its own rules, empty when it does."""
     if group is not MIXED_PRECISION:
         return ""
-    from transplt.fixers.amp.holds import unsound
+    from transplt.fixers.amp.output_checks import unsound
     from transplt.fixers.amp.unbound import unbound_amp
 
     unbound = {ast.unparse(node.value) for node in unbound_amp(work.file)}

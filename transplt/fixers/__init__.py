@@ -1,1 +1,3 @@
-"""What is rewritten: `codemods` in every migration; `amp`, `distributed` and `tunings` when they are asked for."""
+"""What is rewritten: `codemods` and `triton` in every migration; `adaptors`, `amp`, `distributed` and `tunings` when
+they are asked for.
+"""

@@ -9,8 +9,8 @@ from transplt.edits.work import Work
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
-from transplt.program.scripted import scripted_in
-from transplt.program.stars import names_in
+from transplt.program.star_imports import names_in
+from transplt.program.torchscript import scripted_in
 from transplt.syntax.files import File
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain

@@ -23,10 +23,10 @@ class Named:
     example: str
 
 
-def named_in(package: str) -> dict[str, Named]:
-    """All of a package by name, in the order in which they look; its modules are imported."""
+def named_in(*packages: str) -> dict[str, Named]:
+    """All of some packages by name, in the order in which they look; their modules are imported."""
     found: dict[str, Named] = {}
-    for fixer in fixers_of(package):
+    for fixer in fixers_of(*packages):
         name = fixer.theme.partition(":")[2]
         versions = tuple(version for version in TORCH_VERSIONS if fixer.holds(version))
         found.setdefault(name, Named(name, fixer.code, versions, fixer.on_request, fixer.value, fixer.example))

@@ -14,15 +14,15 @@ from transplt.base.settings import Settings
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
 from transplt.program.cards import on_card
-from transplt.program.holders import CONFIGURED, OptimizerUse
 from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
 from transplt.program.models import optimizer_class
+from transplt.program.optimizer_variables import CONFIGURED, OptimizerUse
 from transplt.program.optimizers import Optimizer, find_optimizers
 from transplt.program.packed_gradients import hazards, modules_zeroed
 from transplt.program.program import File, Program, Variable
 from transplt.rules.tuning_facts import schemas
-from transplt.syntax.asks import hides_arguments, keyword_of
+from transplt.syntax.nodes import hides_arguments, keyword_of
 from transplt.syntax.scan import parent
 
 #: Those that have a fused form under the same arguments.

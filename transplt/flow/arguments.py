@@ -27,11 +27,11 @@ from transplt.flow.callees import (
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import GENERIC, names_a_mark
 from transplt.flow.option_defaults import destination
-from transplt.flow.place import Path, Reached, ReachedPlace, Up
+from transplt.flow.reached_place import Path, Reached, ReachedPlace, Up
+from transplt.flow.slot_stores import inside
 from transplt.flow.slots import Slots
-from transplt.flow.stores import inside
-from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import index_in, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Classes that make a path of the parts that they are given.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from transplt.flow.graph import ancestors
+from transplt.flow.gates.graph import ancestors
 from transplt.flow.marks import GENERIC
 
 

@@ -17,11 +17,11 @@ from transplt.flow.callees import FIELD_CALLS, FOREIGN, OBJECTS, OTHER_DEVICES, 
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import BACKEND, BACKEND_WORD
 from transplt.flow.option_defaults import destination
-from transplt.flow.place import Taker
+from transplt.flow.reached_place import Taker
 from transplt.flow.slots import Slots
 from transplt.rules.communication_backends import own_names, own_names_below, without_own_names
-from transplt.syntax.asks import defaults_of, index_in, last_name, string_of
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import defaults_of, index_in, last_name, string_of
 from transplt.syntax.scan import ancestor, parent
 from transplt.syntax.scopes import Binding
 

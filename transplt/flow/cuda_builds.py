@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import inner_nodes, keyword_of, last_name
+from transplt.syntax.nodes import inner_nodes, keyword_of, last_name
 
 #: A CUDA source among files that are built, and CUDA code in a string.
 _CUDA_SOURCE = re.compile(r"\.cuh?$")

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 
 from transplt.flow.key_facts import KeyRead
-from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import last_name, string_of
 from transplt.syntax.scan import Scan, parent
 
 #: What is assigned there has no effect on an NPU.

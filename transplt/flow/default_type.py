@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import Scan
 
 _DOUBLE = ("torch.float64", "torch.double", "torch.DoubleTensor", "torch.cuda.DoubleTensor")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from transplt.flow.graph import ancestors
+from transplt.flow.gates.graph import ancestors
 
 
 @dataclass(frozen=True, slots=True)

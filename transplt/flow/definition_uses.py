@@ -11,9 +11,9 @@ from transplt.flow.definition_facts import NameUse
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.libraries import LIBRARIES
 from transplt.flow.own_names import OwnNames
-from transplt.syntax.asks import dotted, last_name, string_of
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, Names
+from transplt.syntax.nodes import dotted, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.syntax.scopes import Binding
 

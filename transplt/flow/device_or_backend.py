@@ -9,10 +9,10 @@ import ast
 
 from transplt.flow.callees import HOSTS, SIMULATOR_DEVICE
 from transplt.flow.marks import BACKEND, DEVICE, GENERIC, WORDS
-from transplt.flow.place import ReachedPlace
+from transplt.flow.reached_place import ReachedPlace
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import last_name, string_of
 from transplt.syntax.scan import parent
 
 

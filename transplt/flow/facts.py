@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 from transplt.base.text.memo import Memo, Memoized
 from transplt.flow.attributes import unify_attributes
-from transplt.flow.code import CodeFacts
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
-from transplt.flow.entries import Aside, aside_of
-from transplt.flow.entry import Entry
-from transplt.flow.graph import Graph, canonical_name, unique_suffixes
+from transplt.flow.entry_points import Aside, aside_of
+from transplt.flow.entry_text import Entry
+from transplt.flow.gates.code import CodeFacts
+from transplt.flow.gates.cuda_reach import Reach
+from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
+from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
 from transplt.flow.option_defaults import Option
 from transplt.flow.option_defaults import joined as options_joined
-from transplt.flow.placing import Placing
-from transplt.flow.reach import Reach
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files

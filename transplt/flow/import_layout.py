@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
+from transplt.flow.import_text import Placing
 from transplt.flow.libraries import is_library
-from transplt.flow.placing import Placing
 from transplt.syntax.modules import outermost_package
 
 NAME = "npu_port"

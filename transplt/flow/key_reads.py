@@ -18,8 +18,8 @@ from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.flow.own_names import class_fields
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import callee_of, defaults_of, last_name, string_of
 from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.nodes import callee_of, defaults_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _OF_CUDA = re.compile(r"cuda|nccl", re.I)

@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from transplt.base.text.marks import Texts
-from transplt.flow.code_facts import FileCode
+from transplt.base.text.text_search import Texts
 from transplt.flow.default_type import sets_double
 from transplt.flow.facts import ModuleFacts
+from transplt.flow.gates.code_facts import FileCode
+from transplt.flow.gates.npu_choices import is_portable, mentions_npu
 from transplt.flow.key_reads import key_reads
 from transplt.flow.libraries import is_library
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
-from transplt.flow.npu_choices import is_portable, mentions_npu
 from transplt.flow.option_defaults import destination
 from transplt.flow.own_cuda import own_cuda
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import is_property, last_name
 from transplt.syntax.scan import Scan, parent
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 #: The kinds of constants that are compared with.
 Constant = str | int | float | bool | None

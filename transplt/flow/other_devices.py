@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from transplt.flow.callees import FOREIGN, OTHER_DEVICES, PROSE_CALLS
 from transplt.flow.libraries import is_library
-from transplt.flow.shown import only_shown
+from transplt.flow.only_shown import only_shown
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import defaults_of, last_name
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import defaults_of, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 _LIBRARIES = FOREIGN | OTHER_DEVICES

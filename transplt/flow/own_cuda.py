@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.slots import Slots
-from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import is_property, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _MOVES = frozenset({"cuda", "to", "cpu", "npu", "device", "is_cuda", "_apply", "map"})

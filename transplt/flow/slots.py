@@ -20,9 +20,9 @@ from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name
 from transplt.flow.own_names import OwnNames
-from transplt.flow.place import ReachedPlace, Taker
-from transplt.syntax.asks import last_name, string_of
+from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.syntax.names import SELF, Names
+from transplt.syntax.nodes import last_name, string_of
 from transplt.syntax.scan import Scan
 from transplt.syntax.scopes import Binding, Scope
 
@@ -34,7 +34,7 @@ _NO_DEVICE = re.compile(
 
 @dataclass(slots=True, eq=False)
 class Slots:
-    """The slots of one file, and which of them share a value; transplt/flow/links.py makes it.
+    """The slots of one file, and which of them share a value; transplt/flow/slot_links.py makes it.
 
     `marks` and `members` belong to the slots that stand for a component. `held` are slots that hold a CUDA string
     somewhere in this file. `places` keeps what `reached.places` found, by the id of the node; `takers` who of

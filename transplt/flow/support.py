@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from transplt.flow.code import Definition
+from transplt.flow.gates.code import Definition
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from transplt.disk.child import leave_signals
+from transplt.base.disk.child import leave_signals
+from transplt.precision.after_backward import Behind, behind, judge_settings, together
 from transplt.precision.align import in_optimizer
-from transplt.precision.behind import Behind, behind, judge_settings, together
 from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import elements
-from transplt.precision.harmless import moves
+from transplt.precision.harmless_operators import moves
 from transplt.precision.judge import judge
 from transplt.precision.judgement import OPTIMIZER, WEIGHTS, AllMetrics, Judgement
 from transplt.precision.match import Match, Matched, match

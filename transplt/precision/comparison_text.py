@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import figure, visible
 from transplt.precision.compare import Comparison
-from transplt.precision.detail import Detail
 from transplt.precision.elements import elements, numpy_or_sentence
-from transplt.precision.known_silent import known_lines, rows_called
 from transplt.precision.match import Match, pairs
+from transplt.precision.rank_detail import Detail
 from transplt.precision.record import Tensor, named
-from transplt.render.cell import figure, visible
+from transplt.precision.silent_errors import known_lines, rows_called
 
 _MOST_RANKS = 20
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.base.errors import shown
+from transplt.base.render.cell import many, visible
 from transplt.precision.files import files, read_json
 from transplt.precision.record import UnusableDump
-from transplt.render.cell import many, visible
 
 FOLDER = "configuration"
 _RANK = re.compile(r"rank(\d+)\.json$")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from transplt.base.errors import shown
-from transplt.precision import loose, msprobe, ptdbg
+from transplt.precision import loose_files as loose
+from transplt.precision import msprobe, ptdbg
 from transplt.precision.files import folders
 from transplt.precision.record import Dump, UnusableDump
 

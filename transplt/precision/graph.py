@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import figure, visible
 from transplt.base.text.regular_file import Limit, read_regular
 from transplt.precision.align import aligned
 from transplt.precision.match import Match
 from transplt.precision.proto import fields
 from transplt.precision.record import API, FORWARD
-from transplt.render.cell import figure, visible
 
 _LARGEST = Limit("graphs are read", 2048 * 1024 * 1024)
 _MOST_NODES = 2_000

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transplt.precision.behind import judge_behind, judge_settings
+from transplt.precision.after_backward import judge_behind, judge_settings
+from transplt.precision.dataflow import Wiring
+from transplt.precision.difference_kinds import not_finite
 from transplt.precision.distance import by_figures, tolerance
-from transplt.precision.harmless import harmless, print_of
-from transplt.precision.how import not_finite
+from transplt.precision.harmless_operators import harmless, print_of
 from transplt.precision.judgement import (
     ARGUMENT,
     DATA,
@@ -34,9 +35,8 @@ from transplt.precision.judgement import (
 )
 from transplt.precision.match import Match, Matched, pairs
 from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
-from transplt.precision.unrecorded import Unrecorded
+from transplt.precision.unrecorded_operators import Unrecorded
 from transplt.precision.weights import Weights, full_name, moved
-from transplt.precision.wiring import Wiring
 
 
 def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights | None = None) -> Judgement | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transplt.precision.how import how
+from transplt.precision.difference_kinds import how
 from transplt.precision.match import Match
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import OPTIMIZER as OPTIMIZER_ROW

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from transplt.base.disk.publish import publish, staging
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
-from transplt.disk.publish import publish, staging
 from transplt.precision.compare import Comparison
-from transplt.precision.detail import Detail
+from transplt.precision.first_line import place, sentence
 from transplt.precision.page import render
-from transplt.precision.sentence import place, sentence
+from transplt.precision.rank_detail import Detail
 from transplt.precision.table import Line, cells, csv_text, header
 
 FORMATS = ("csv", "xlsx", "html", "json")
@@ -64,7 +64,7 @@ def _files(
     if "json" in formats:
         made.append(("compare.json", (json.dumps(document(found, detail, advice=advice), indent=1) + "\n").encode()))
     if "xlsx" in formats:
-        from transplt.render.workbooks import Sheet, workbook
+        from transplt.base.render.workbooks import Sheet, workbook
 
         rows = (cells(line, rule, detail.stacks) for line in detail.lines[:_MOST_ROWS])
         made.append(("compare.xlsx", workbook([Sheet("compare", header(rule), rows, frozen="B2")])))

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import transplt
+from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.templates import asset, fill
 from transplt.precision.compare import Comparison
-from transplt.precision.detail import Detail
 from transplt.precision.elements import elements
+from transplt.precision.first_line import sentence
 from transplt.precision.graph import mark, picture, read_graph
 from transplt.precision.match import Match
+from transplt.precision.rank_detail import Detail
 from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
-from transplt.precision.sentence import sentence
 from transplt.precision.weight_bars import weight_bars
-from transplt.render.cell import figure, many, visible
-from transplt.render.templates import asset, fill
 
 #: What a colour means; a distance is a multiple of the tolerance.
 LEVELS = ("equal", "below a tenth of the tolerance", "within it", "beyond it", "over 100 times", "on one side only")

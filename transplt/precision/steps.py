@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from transplt.precision.difference_kinds import how
 from transplt.precision.distance import by_figures, floor, overflows, tolerance
-from transplt.precision.how import how
 from transplt.precision.judgement import GRADIENT, OPTIMIZER, STRUCTURE, Judgement, class_of, one_sided, value_of
 from transplt.precision.match import Match, Matched, pairs
 from transplt.precision.optimizer_file import MADE

@@ -8,13 +8,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from transplt.precision.behind import rows_behind
+from transplt.base.render.cell import cell
+from transplt.precision.after_backward import rows_behind
 from transplt.precision.distance import apart, overflows, tolerance
 from transplt.precision.judgement import AllMetrics
 from transplt.precision.match import Match, Matched, Measure, is_unwritten, taken_in
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Row, Tensor
-from transplt.render.cell import cell
 
 #: Of the ptdbg rule: a row is bad when both hold.
 COSINE, MAX_ABSOLUTE = 0.99, 0.001

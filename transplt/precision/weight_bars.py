@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from transplt.base.render.cell import figure, visible
 from transplt.precision.match import Matched
 from transplt.precision.record import Tensor
 from transplt.precision.weights import weights_of
-from transplt.render.cell import figure, visible
 
 _MOST = 200
 _WIDTH, _HEIGHT = 260, 22

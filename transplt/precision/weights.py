@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.base.render.cell import figure
 from transplt.precision.align import api_of
 from transplt.precision.distance import TOLERANCES, by_figures, largest, tolerance
 from transplt.precision.match import Matched, pairs
 from transplt.precision.record import MODULE, Row, Tensor
-from transplt.render.cell import figure
 
 Both = tuple[Tensor, Tensor]
 #: Units in the last place of a type, as a share of a value.

@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
-from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 
 #: Packages of other accelerators, of what compiles and exports for them, and of other runtimes.

@@ -10,8 +10,8 @@ from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import Program, text_of
-from transplt.syntax.asks import block_of, by_place, call_of, last_name, string_of
 from transplt.syntax.files import File
+from transplt.syntax.nodes import block_of, by_place, call_of, last_name, string_of
 from transplt.syntax.scan import parent, statement
 
 #: Where the state of an optimizer goes: a row of a dict display, an argument of `dict(...)`, an entry of a dict that

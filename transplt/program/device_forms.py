@@ -7,13 +7,13 @@ import re
 from typing import Literal
 
 from transplt.flow.option_defaults import destination
-from transplt.flow.reaching import reaching
-from transplt.program.given import defaults
-from transplt.program.held import Item, Passed, Source
+from transplt.flow.reaching_definitions import reaching
+from transplt.program.call_conditions import defaults
+from transplt.program.held_values import Item, Passed, Source
 from transplt.program.program import File, ProgramValue, enclosing_function
 from transplt.program.tensor_types import TensorTypes
-from transplt.syntax.asks import begins, ends, hides_arguments, is_none, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import begins, ends, hides_arguments, is_none, keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 Form = Literal["device", "number", "none", "unknown"]

@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Program
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 

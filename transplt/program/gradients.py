@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import callee_of, last_name
+from transplt.syntax.nodes import callee_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain
 
 _OFF = frozenset({"no_grad", "inference_mode"})

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterator
 
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import by_place, call_of, inner_nodes, keyword_of
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import by_place, call_of, inner_nodes, keyword_of
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Scope
 

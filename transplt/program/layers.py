@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
-from transplt.syntax.asks import arguments_of, by_place, inner_nodes, last_name, root_name
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, root_name
 from transplt.syntax.scan import chain, parent
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from transplt.program.given import defaults, value_of
+from transplt.program.call_conditions import defaults, value_of
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loop_head, loops_around, own_body
 from transplt.program.program import LOADERS, File, Function, Program, ProgramValue, Variable, enclosing_function
 from transplt.program.training import Loader, Training, loaders_of
-from transplt.program.values import values_of
-from transplt.syntax.asks import inner_nodes, is_dotted, keyword_of, last_name, place_in_block
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import inner_nodes, is_dotted, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LEAVES = (ast.Continue, ast.Return, ast.Break)

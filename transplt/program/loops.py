@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import Program, enclosing_function
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 Loop = ast.For | ast.AsyncFor | ast.While

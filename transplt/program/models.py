@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, ProgramValue, Variable, class_name
 from transplt.program.training import Training
-from transplt.program.values import named, origins
+from transplt.program.variable_values import named, origins
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import arguments_of, by_place, inner_nodes, last_name
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What has classes of optimizers, and what is beside them there: it is given an optimizer, and reads it.

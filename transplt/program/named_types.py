@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 
 from transplt.flow.marks import DEVICE, marks_by_name
-from transplt.program.held import HeldValues, Passed
+from transplt.program.held_values import HeldValues, Passed
 from transplt.program.program import File, ProgramValue, enclosing_function
 from transplt.program.tensors import CARD, CPU, DTYPES, Tensor
-from transplt.syntax.asks import is_none, last_name, string_of
+from transplt.syntax.nodes import is_none, last_name, string_of
 
 _NOW = frozenset({"torch.cuda.current_device", "torch.npu.current_device"})
 _OPTIONS = frozenset("self args opt cfg config opts options params hparams".split())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from transplt.flow.graph import ancestors
-from transplt.program.lists import appended
+from transplt.flow.gates.graph import ancestors
+from transplt.program.appended_items import appended
+from transplt.program.followed_values import Traced
 from transplt.program.program import SAME_MODULE, File, enclosing_function
-from transplt.program.traced import Traced
 from transplt.rules.torch_callables import MODULE, full_names, names_of
-from transplt.syntax.asks import arguments_of, call_of, last_name
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import arguments_of, call_of, last_name
 from transplt.syntax.scan import ancestor, parent
 
 #: What a module has and a tensor has not. Optimizers have other names of these, and no `.to`.

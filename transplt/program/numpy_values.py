@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.last_value import nearest_binding
+from transplt.program.followed_values import Traced
 from transplt.program.program import File
-from transplt.program.traced import Traced
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import parent
 
 #: Functions whose result is an array or a scalar of NumPy (NumPy's reference, "Routines"), whatever they are given.

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.holders import OptimizerUse, OptimizerVariables
 from transplt.program.loops import loops_around
 from transplt.program.models import is_optimizer, kind_of
-from transplt.program.optimized import ParametersGiven, parameters_given
+from transplt.program.optimized_models import ParametersGiven, parameters_given
+from transplt.program.optimizer_variables import OptimizerUse, OptimizerVariables
 from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
-from transplt.program.values import values_of
-from transplt.syntax.asks import by_place, is_false, keyword_of, last_name, string_of, variable
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import by_place, is_false, keyword_of, last_name, string_of, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.

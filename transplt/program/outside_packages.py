@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.flow.entry import entry_of
+from transplt.flow.entry_text import entry_of
 
 #: So many files of a project are read for it.
 _MOST_FILES = 2000

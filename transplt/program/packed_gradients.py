@@ -12,7 +12,7 @@ from transplt.program.loops import loops_around
 from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
 from transplt.program.program import File, Program, Variable
 from transplt.program.steps import goes_back
-from transplt.syntax.asks import arguments_of, by_place, is_false, string_of
+from transplt.syntax.nodes import arguments_of, by_place, is_false, string_of
 from transplt.syntax.scan import parent
 
 Hazard = tuple[str, str]

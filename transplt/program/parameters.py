@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from transplt.program.program import File, Program
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, inner_nodes, is_false, last_name, string_of
+from transplt.syntax.nodes import arguments_of, by_place, call_of, inner_nodes, is_false, last_name, string_of
 from transplt.syntax.scan import parent
 
 

@@ -12,10 +12,10 @@ from itertools import islice
 
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.graph import Graph, ancestors
+from transplt.flow.gates.graph import Graph, ancestors
 from transplt.rules.torch_callables import MODULE, full_names, names_of
-from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.files import File
+from transplt.syntax.nodes import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 from transplt.syntax.scopes import Scope
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
 from transplt.program.program import Program, program_of
-from transplt.program.stars import names_in
+from transplt.program.star_imports import names_in
 from transplt.syntax.files import File
 
 #: Files in all programs together up to which programs are kept; what was read first goes.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Function, Program
 from transplt.program.steps import is_backward_pass
-from transplt.syntax.asks import begins, callee_of, last_name, string_of
+from transplt.syntax.nodes import begins, callee_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS
 
 #: Functions of torch.distributed in which every process waits for the others. A `group` may be one of those that call.

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.spread import spread
+from transplt.flow.value_spread import spread
 from transplt.program.program import File, program_of
 from transplt.program.tensor_calls import HAND_ON
 from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CARD, CPU, DTYPES, Known, Number, Tensor, promoted
 from transplt.rules.card_types import ALL, Types, refusal, types_of
 from transplt.rules.torch_calls import TENSOR, Overload, operators_by_last_name, overloads_of, real_only
-from transplt.syntax.asks import begins, ends, hides_arguments, last_name, string_of
+from transplt.syntax.nodes import begins, ends, hides_arguments, last_name, string_of
 from transplt.syntax.scan import parent
 
 #: Texts one of which a file holds that makes such types.

@@ -9,8 +9,8 @@ import ast
 from dataclasses import dataclass
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, inner_nodes, is_dotted, last_name
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import block_of, inner_nodes, is_dotted, last_name
 from transplt.syntax.scan import Scan, statement
 
 _SHAPES = frozenset({"view", "reshape"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import by_place, call_of, class_of_method, inner_nodes, last_name, root_name
 from transplt.syntax.files import File
+from transplt.syntax.nodes import by_place, call_of, class_of_method, inner_nodes, last_name, root_name
 from transplt.syntax.scan import Scan
 
 

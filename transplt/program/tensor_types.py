@@ -14,8 +14,8 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program import tensor_calls as calls
-from transplt.program.held import HeldValues, Item, Moved, Passed, Source, buffer_of
-from transplt.program.lists import appended
+from transplt.program.appended_items import appended
+from transplt.program.held_values import HeldValues, Item, Moved, Passed, Source, buffer_of
 from transplt.program.named_types import Named
 from transplt.program.program import File, Program, ProgramValue
 from transplt.program.tensors import (
@@ -32,7 +32,7 @@ from transplt.program.tensors import (
     promoted,
     real_of,
 )  # fmt: skip
-from transplt.syntax.asks import hides_arguments, is_none, keyword_of, last_name
+from transplt.syntax.nodes import hides_arguments, is_none, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 #: Texts of files in which tensors may be made on another device than the CPU without being told.

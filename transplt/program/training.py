@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.program.given import defaults
+from transplt.program.call_conditions import defaults
 from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place, inner_nodes
+from transplt.syntax.nodes import by_place, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have too: a call of one says nothing about a function of the same name.

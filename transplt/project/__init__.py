@@ -1,3 +1,3 @@
-"""A folder in, a folder out: options, settings, passes, worker processes; files where they are (`checking/`), many
-repositories (`survey/`), branches of commits (`port/`).
+"""A folder in, a folder out: options, settings, passes, worker processes, reports (`report/`); files where they are
+(`checking/`), many repositories (`survey/`), branches of commits (`port/`).
 """

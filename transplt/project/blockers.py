@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from transplt.base.disk.walk import SKIPPED_FOLDERS
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.source import UnreadableSource
-from transplt.disk.walk import SKIPPED_FOLDERS
 from transplt.rules.tables import read_table, rules_dir
 from transplt.rules.versions import in_order
 from transplt.syntax.files import File

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.budget import Budget, parse_budget
+from transplt.base.disk.walk import Excluded
 from transplt.base.errors import UsageError
 from transplt.base.settings import IMPORTS, STYLES
-from transplt.disk.walk import Excluded
 from transplt.project.extended import EXTEND, extended_by, read_table
 from transplt.project.torch_version import check_version
 

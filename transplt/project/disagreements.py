@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.text.ignore_comments import ignore_comments
-from transplt.files.dependencies.exports import export_of
-from transplt.project.asks import Ask, Voice
+from transplt.engine.files.dependencies.exports import export_of
+from transplt.project.torch_requirements import Ask, Voice
 
 CODE = "NPU846"
 

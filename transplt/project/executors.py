@@ -17,9 +17,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from transplt.base.disk.child import end_with, leave_signals
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.base.extras import install_command
-from transplt.disk.child import end_with, leave_signals
 from transplt.project.pool import Died
 
 _Item = TypeVar("_Item")

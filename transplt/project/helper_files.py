@@ -7,18 +7,18 @@ import posixpath
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from transplt.base.disk.manifest import edited_since, read_manifest
+from transplt.base.disk.mirror import write_file
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding, Level, Operation, Replacement
 from transplt.base.language import Sentence, marked
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.disk.manifest import edited_since, read_manifest
-from transplt.disk.mirror import write_file
 from transplt.edits.helper import CODE
 from transplt.edits.helper_file import helper_text
 from transplt.engine.patch import new_file_diff
 from transplt.flow.helper_place import NAME
-from transplt.project.unread import TOP
-from transplt.report.records import HELPER, FileRecord
+from transplt.project.report.migration_record import HELPER, FileRecord
+from transplt.project.unread_files import TOP
 
 _MODE = 0o644
 

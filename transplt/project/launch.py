@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from transplt.base.disk.mirror import write_file
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.disk.mirror import write_file
-from transplt.report.records import RunResult
+from transplt.project.report.migration_record import RunResult
 from transplt.rules.tables import read_table
 
 LAUNCH = "run_distributed_npu.sh"

@@ -6,21 +6,21 @@ import ast
 import difflib
 from dataclasses import replace
 
+from transplt.base.disk.walk import Inventory
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
-from transplt.disk.walk import Inventory
 from transplt.engine.engine import index_source, join_facts
 from transplt.engine.old_code import readable
 from transplt.program.models import find_models, is_named, spelled
 from transplt.program.program import Program
 from transplt.program.programs import programs_of
 from transplt.program.training import find_training
-from transplt.project.kept_back import kept_back
+from transplt.project.excluded_files import kept_back
 from transplt.project.options import Plan
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import by_place
 from transplt.syntax.files import Files
+from transplt.syntax.nodes import by_place
 
 #: What is asked of a model and of little else.
 _ASKED_OF_MODELS = sorted(names_of(MODULE, "module_only", "state"))

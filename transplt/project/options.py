@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.budget import Budget
-from transplt.base.decided import Decided
+from transplt.base.disk.publish import output_folder
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.plan_decisions import Decided
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
-from transplt.disk.publish import output_folder
 from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
@@ -204,7 +204,7 @@ def _added(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str
     """The fixers of other packages that were named."""
     if not names:
         return ()
-    from transplt.edits.added import find_added
+    from transplt.edits.added_fixers import find_added
 
     return find_added(names, Path(os.path.realpath(folder)))
 
@@ -223,7 +223,7 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
     try:
         return read_rules(config.rules)
     except UsageError as error:
-        from transplt.project.kept_back import settings_file
+        from transplt.project.excluded_files import settings_file
 
         raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
 

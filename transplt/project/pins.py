@@ -11,8 +11,8 @@ from pathlib import Path
 from transplt.base.errors import reason
 from transplt.base.text.regular_file import LOCKS, REQUIREMENTS, read_regular
 from transplt.base.text.requirement import Requirement, normalised
-from transplt.files.dependency_files import FOLDERS, requirements_of
-from transplt.files.kind import FileKind, kind_of
+from transplt.engine.files.dependency_files import FOLDERS, requirements_of
+from transplt.engine.files.kind import FileKind, kind_of
 
 #: What describes a project, and its environments, in the order of trust.
 PROJECT_FILES = (

@@ -16,10 +16,10 @@ from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
 from transplt.base import stages
-from transplt.disk.child import end_with, leave_signals
-from transplt.disk.walk import Entry
-from transplt.project.collector import collect_rarely, collect_some
-from transplt.project.watch import LOOK, Watched, can_watch
+from transplt.base.disk.child import end_with, leave_signals
+from transplt.base.disk.walk import Entry
+from transplt.project.budget_watch import LOOK, Watched, can_watch
+from transplt.project.garbage_collection import collect_rarely, collect_some
 from transplt.syntax.files import WAITING
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.errors import UsageError
+from transplt.base.render.verdict import Verdict, Word
 from transplt.project.options import Options, Plan, make_plan
+from transplt.project.report.migration_record import RunResult
 from transplt.project.tree import migrate_tree
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.options import UsageError as CannotRun
@@ -19,8 +21,6 @@ from transplt.proof.prove.card_pack import Pack, check_pack, write_pack
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
-from transplt.render.verdict import Verdict, Word
-from transplt.report.records import RunResult
 
 _FAILED = (Word.DIFFERS, Word.STOPS)
 

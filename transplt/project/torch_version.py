@@ -15,8 +15,8 @@ from pathlib import Path
 from transplt.base.errors import UsageError
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
-from transplt.project.asks import NEWER, Ask, Voice, asks_in, voices
-from transplt.project.parts import voices_of_parts
+from transplt.project.part_requirements import voices_of_parts
+from transplt.project.torch_requirements import NEWER, Ask, Voice, asks_in, voices
 from transplt.rules.releases import release_of
 from transplt.rules.versions import spans, version_key
 

@@ -9,31 +9,39 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from transplt.base.disk.leftovers import remove_leftovers
+from transplt.base.disk.manifest import LEFT_OUT, MANIFEST, read_manifest, reports_of
+from transplt.base.disk.mirror import WriteError, write_file
+from transplt.base.disk.publish import (
+    Staging,
+    check_output,
+    keep_added,
+    make_folders,
+    publish,
+    set_folder_modes,
+    staging,
+)
+from transplt.base.disk.walk import Entry, Inventory, walk
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.finding import Finding
-from transplt.disk.leftovers import remove_leftovers
-from transplt.disk.manifest import LEFT_OUT, MANIFEST, read_manifest, reports_of
-from transplt.disk.mirror import WriteError, write_file
-from transplt.disk.publish import Staging, check_output, keep_added, make_folders, publish, set_folder_modes, staging
-from transplt.disk.walk import Entry, Inventory, walk
 from transplt.edits.imports import CODE as IMPORTED
-from transplt.files.dependencies.codes import NOT_ADDED
-from transplt.files.dependencies.versions import TORCH_NPU
-from transplt.files.kind import FileKind
+from transplt.engine.files.dependencies.codes import NOT_ADDED
+from transplt.engine.files.dependencies.versions import TORCH_NPU
+from transplt.engine.files.kind import FileKind
+from transplt.project.excluded_files import kept_back
+from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
-from transplt.project.kept_back import kept_back
-from transplt.project.of_the_whole import of_the_whole
 from transplt.project.options import Plan
-from transplt.project.passes import work_through
+from transplt.project.output_files import to_output
 from transplt.project.pool import default_jobs
-from transplt.project.steps import steps
-from transplt.project.to_output import to_output
-from transplt.project.unmatched import unmatched
-from transplt.project.unread import unread_finding
+from transplt.project.progress import steps
+from transplt.project.project_findings import of_the_whole
+from transplt.project.report import prepare_reports, write_reports
+from transplt.project.report.manifest_text import manifest_text
+from transplt.project.report.migration_record import FileRecord, Progress, RunResult
+from transplt.project.unmatched_rules import unmatched
+from transplt.project.unread_files import unread_finding
 from transplt.project.worker import FileWorker, MigratedFile
-from transplt.report import prepare_reports, write_reports
-from transplt.report.manifest_text import manifest_text
-from transplt.report.records import FileRecord, Progress, RunResult
 from transplt.syntax.files import Files
 
 if TYPE_CHECKING:
@@ -161,7 +169,7 @@ def _fill(
     result, reports = write_reports(result, stage.folder, taken, page)
     if plan.settings.entry and not report_only:
         from transplt.project.launch import LAUNCH, write_launch
-        from transplt.project.whole import is_started_on_many_cards
+        from transplt.project.whole_programs import is_started_on_many_cards
 
         if is_started_on_many_cards(result.findings):
             launch = write_launch(result, stage.folder, taken)
@@ -235,7 +243,7 @@ def _worked_through(
     meanwhile = partial(prepare_reports, patches) if written != "nothing" else lambda: None
     records, unread = work_through(worker, found.files, found.files, jobs, step, meanwhile)
     if many:
-        from transplt.project.whole import whole_or_left
+        from transplt.project.whole_programs import whole_or_left
 
         records = whole_or_left(worker, found.files, records, jobs, out)
     records = with_helpers(records, _paths(found), out, patches=patches)
@@ -270,7 +278,7 @@ def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
     """What became of the decisions of a plan."""
     if plan.settings.decided is None:
         return ()
-    from transplt.project.plan_file.followed import followed
+    from transplt.project.plan_file.outcome import followed
 
     return followed(plan.settings.decided, {record.path: record.findings for record in records})
 

@@ -17,7 +17,7 @@ from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.rules.tables import rules_dir
 
 if TYPE_CHECKING:
-    from transplt.disk.cache_folder import Cache
+    from transplt.base.disk.cache_folder import Cache
 
 #: Packages that read the input for us, as distributions are called.
 READERS = (

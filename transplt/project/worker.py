@@ -12,24 +12,24 @@ from typing import Any, Generic, TypeVar
 
 from transplt.base import stages
 from transplt.base.budget import Budget
+from transplt.base.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
 from transplt.base.errors import reason
 from transplt.base.finding import Cause, Effort, FileResult, Finding, HelperUse, Ledger, Level, Status, TokenVerdict
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import read_regular
 from transplt.base.text.token_rows import ledger_of
-from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
 from transplt.edits.fixer import fixers_of
 from transplt.edits.helper_used import used_of_helper
+from transplt.edits.trees.lazy import load
 from transplt.engine import engine
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.engine.files.python_in import other_facts
 from transplt.engine.prefilter import worth_a_look
-from transplt.files.kind import FileKind, kind_of
-from transplt.files.python_in import other_facts
 from transplt.flow.facts import ModuleFacts
-from transplt.flow.packed import packed
-from transplt.project.collector import collect_often, collect_some
-from transplt.project.unread import TOP, Unread
+from transplt.flow.packed_facts import packed
+from transplt.project.garbage_collection import collect_often, collect_some
+from transplt.project.unread_files import TOP, Unread
 from transplt.syntax.files import Files
-from transplt.trees.lazy import load
 
 _Record = TypeVar("_Record")
 
@@ -89,8 +89,8 @@ class FileWorker(Generic[_Record]):
             load()
         worth_a_look(b"", self.settings)
         fixers_of("transplt.fixers.adaptors")
-        import transplt.files.other_file  # noqa: F401
-        from transplt.files.editors import EDITORS
+        import transplt.engine.files.other_file  # noqa: F401
+        from transplt.engine.files.editors import EDITORS
 
         for editor in EDITORS:
             import_module(editor.module)
@@ -194,7 +194,7 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     """What is made of a file that is not Python; a finding reports it when it fails."""
     path = entry.path
     kind = _kind_of_other(path, data)
-    from transplt.files.other_file import migrate_other
+    from transplt.engine.files.other_file import migrate_other
 
     try:
         result, prose = migrate_other(data, path, kind, worker.settings, worker.target, worker.project, worker.root)
@@ -225,7 +225,7 @@ def internal_result(path: str, data: bytes, why: str, over: bool = False) -> Fil
     )
     cause = Cause(TokenVerdict.UNKNOWN, finding.code)
     if not path.endswith(".py"):
-        from transplt.files.tokens import tokens_of_one_cause
+        from transplt.engine.files.tokens import tokens_of_one_cause
 
         binary = _kind_of_other(path, data) is FileKind.BINARY
         ledger = Ledger() if binary else tokens_of_one_cause(data, cause)

@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from transplt.base.disk.manifest import MANIFEST, read_manifest
+from transplt.base.disk.mirror import hash_file
+from transplt.base.disk.replace import replace_file
+from transplt.base.render.cell import visible
+from transplt.base.render.proofs import Seen, proofs
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.disk.manifest import MANIFEST, read_manifest
-from transplt.disk.mirror import hash_file
-from transplt.disk.replace import replace_file
-from transplt.render.cell import visible
-from transplt.render.proofs import Seen, proofs
 
 #: Name of the comments that a section stands between -> its heading.
 _HEADINGS = {"run": "Run on the emulated NPU", "proof": "Compared with the original"}

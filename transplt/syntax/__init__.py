@@ -1,1 +1,1 @@
-"""The `ast` of one file: scan, scopes, names, and small questions (`asks.py`)."""
+"""The `ast` of one file: scan, scopes, names, and small questions (`nodes.py`)."""

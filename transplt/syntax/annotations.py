@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import index_in, last_name
+from transplt.syntax.nodes import index_in, last_name
 from transplt.syntax.scan import parent
 
 _TYPE_CALLS = {"cast": (0,), "TypeVar": (1, 2, 3, 4), "NewType": (1,), "ForwardRef": (0,)}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transplt.syntax.asks import following, index_in, last_name, place_in_block
+from transplt.syntax.nodes import following, index_in, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: The commonest expressions, which are no conditions of several parts.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 #: Calls that make data, change it or ask something of it.
 _DATA = frozenset(

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transplt.syntax.asks import last_name, root_name, string_of
+from transplt.syntax.nodes import last_name, root_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 from transplt.syntax.scopes import Binding, Scope
 

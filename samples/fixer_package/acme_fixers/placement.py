@@ -7,7 +7,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.trees.names import attribute_named
+from transplt.edits.trees.names import attribute_named
 
 # `words` make a file worth a look that does not name CUDA.
 moved = Fixer(f"{__name__}.moved", code="NPU018", words=("to_gpu",))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from transplt.base.text.marks import Marked
+from transplt.base.text.text_search import Marked
 
 #: `#SBATCH --gres=gpu:8` is a comment to the shell and a command line to the scheduler.
 _DIRECTIVES = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "$": "qsub"}

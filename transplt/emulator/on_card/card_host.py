@@ -19,9 +19,9 @@ from typing import Any
 def main(out: str) -> None:
     """Print the checks, and write them with the versions as one line of JSON."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-    host_of: Any = importlib.import_module("transplt.diagnose.host")
-    advice: Any = importlib.import_module("transplt.diagnose.advice")
-    npu_smi: Any = importlib.import_module("transplt.diagnose.npu_smi")
+    host_of: Any = importlib.import_module("transplt.precision.diagnose.host")
+    advice: Any = importlib.import_module("transplt.precision.diagnose.advice")
+    npu_smi: Any = importlib.import_module("transplt.precision.diagnose.npu_smi")
     host = host_of.examine(Path("/"), os.environ, smi=npu_smi.npu_smi)
     checks = [{**dataclasses.asdict(check), "state": check.state.value} for check in advice.checks_of(host)]
     for check in checks:

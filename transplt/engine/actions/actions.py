@@ -13,7 +13,7 @@ from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
-from transplt.flow.entries import named_after
+from transplt.flow.entry_points import named_after
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 

@@ -12,14 +12,14 @@ from typing import Any
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.flow.entry import named_aside
+from transplt.flow.entry_text import named_aside
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
 
 #: The kind of the one group of edits that --fix makes.
 OFFERED = "safe edits"
-#: Codes of files that are not Python, as `transplt.files` gives them.
+#: Codes of files that are not Python, as `transplt.engine.files` gives them.
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"

@@ -22,7 +22,7 @@ from transplt.flow.last_value import last_value
 from transplt.program.indices import long_lookups
 from transplt.program.shuffles import shuffle_ending_at
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import call_of, hides_arguments
+from transplt.syntax.nodes import call_of, hides_arguments
 from transplt.syntax.scan import parent
 
 _DYNAMIC = frozenset(

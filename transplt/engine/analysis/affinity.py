@@ -12,16 +12,16 @@ from functools import cache
 from typing import Any
 
 from transplt.base.finding import Level
-from transplt.base.text.marks import Texts
+from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use, chains
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.verdicts import runs
-from transplt.program.shapes import is_window_roll
+from transplt.program.code_shapes import is_window_roll
 from transplt.rules import support_tables as tables
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import call_of, inner_nodes, last_name
+from transplt.syntax.nodes import call_of, inner_nodes, last_name
 from transplt.syntax.scan import parent
 
 CODE = "NPU701"

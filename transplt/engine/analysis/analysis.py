@@ -17,10 +17,10 @@ from transplt.engine.analysis.extensions import owner_of
 from transplt.engine.analysis.receivers import Receivers
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.written import left_over, still_there
-from transplt.engine.other_cards import leave_other_cards
+from transplt.engine.other_makers import leave_other_cards
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.support import SupportProject
-from transplt.program.stars import names_in
+from transplt.program.star_imports import names_in
 from transplt.rules.kernels import kernels_among, replacement
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.modules import module_name

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from transplt.engine.analysis.receivers import Receivers
 from transplt.rules import support_tables as tables
-from transplt.syntax.asks import last_name
 from transplt.syntax.names import IMPORT_CALLS, Names
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import Scan, parent
 
 

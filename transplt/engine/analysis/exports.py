@@ -13,7 +13,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.engine.analysis.verdicts import argument
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import call_of, hides_arguments, inner_nodes, last_name, plain_name, root_name, string_of
+from transplt.syntax.nodes import call_of, hides_arguments, inner_nodes, last_name, plain_name, root_name, string_of
 from transplt.syntax.scan import parent
 
 _EXPORT, _TRACE = "torch.onnx.export", "torch.jit.trace"

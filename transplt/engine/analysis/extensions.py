@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from transplt.flow.code import Definition
 from transplt.flow.cuda_builds import BUILDERS
-from transplt.flow.graph import Graph
+from transplt.flow.gates.code import Definition
+from transplt.flow.gates.graph import Graph
 from transplt.flow.support import Built, ExtensionFacts, Fallen, Operators, Referred
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import attribute_of, dotted, keyword_of, plain_name, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import attribute_of, dotted, keyword_of, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.syntax.scopes import Scope
 

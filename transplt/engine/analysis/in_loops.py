@@ -13,7 +13,7 @@ from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.program.loops import lifted, loops_around
 from transplt.program.steps import backward_passes
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import arguments_of, call_of, last_name, string_of
+from transplt.syntax.nodes import arguments_of, call_of, last_name, string_of
 from transplt.syntax.scan import chain, parent
 
 _TO_HOST = names_of(TENSOR, "to_host", "reads")

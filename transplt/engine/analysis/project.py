@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from transplt.engine.analysis.extensions import facts_of, fallen
-from transplt.flow.graph import Graph, ancestors, canonical_name, unique_suffixes
+from transplt.flow.gates.graph import Graph, ancestors, canonical_name, unique_suffixes
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.flow.graph import ancestors
+from transplt.flow.gates.graph import ancestors
 from transplt.rules import support_tables as tables
-from transplt.syntax.asks import plain_name
 from transplt.syntax.names import Names, assigned_value
+from transplt.syntax.nodes import plain_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.syntax.scopes import Binding
 

@@ -17,7 +17,7 @@ from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use
 from transplt.engine.analysis.scanned_file import ScannedFile
 from transplt.flow.cuda_builds import BUILDERS, names_cpp_alone
-from transplt.flow.npu_choices import HANDLED
+from transplt.flow.gates.npu_choices import HANDLED
 from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
 from transplt.rules.support_tables import Support

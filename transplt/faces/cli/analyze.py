@@ -14,6 +14,7 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on, translated
+from transplt.base.render.spelling import QUIET, formerly
 from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.faces.cli.command import (
     DONE,
@@ -30,9 +31,8 @@ from transplt.faces.cli.command import (
     to_stderr,
 )
 from transplt.faces.cli.completing import FILE
+from transplt.project.report.analysis_reports import DOCUMENT, RANKING
 from transplt.proof.launch.shared_options import CardName, card_option
-from transplt.render.spelling import QUIET, formerly
-from transplt.report.analysis_reports import DOCUMENT, RANKING
 from transplt.rules.card_limits import documented_as, documented_cards
 
 _FORMATS = ("table", "json", "csv")
@@ -92,14 +92,14 @@ def analyze(
 
     No file is changed. Several paths are listed in one table, the least work first.
     """
-    from transplt.project.collector import collect_rarely
+    from transplt.project.garbage_collection import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan
+    from transplt.project.report.analysis_reports import analysis_csv, analysis_json, analysis_text
+    from transplt.project.report.analysis_summary import summarize
+    from transplt.project.report.console import progress_bar
     from transplt.project.tree import analyse_tree
-    from transplt.report.analysis_reports import analysis_csv, analysis_json, analysis_text
-    from transplt.report.analysis_summary import summarize
-    from transplt.report.console import progress_bar
 
     names = tuple(sorted({pair for folder in library for pair in read_library(Path(folder)).items()}))
     target = Path(out) if out is not None else None
@@ -161,7 +161,7 @@ def write(target: Path, summaries: Sequence[Any]) -> None:
 
     CannotFinish when the system refuses; a folder that held nothing holds nothing then.
     """
-    from transplt.report.analysis_reports import ranking_csv
+    from transplt.project.report.analysis_reports import ranking_csv
 
     there = target.is_dir()
     empty = not there or not any(target.iterdir())
@@ -187,8 +187,8 @@ def write(target: Path, summaries: Sequence[Any]) -> None:
 
 
 def _write_one(folder: Path, summary: Any) -> None:
-    from transplt.report.analysis_reports import analysis_json, csv_files
-    from transplt.report.unsupported_op import render_unsupported
+    from transplt.project.report.analysis_reports import analysis_json, csv_files
+    from transplt.project.report.unsupported_op import render_unsupported
 
     folder.mkdir(parents=True, exist_ok=True)
     source = summary.result.source if summary.result.source.is_dir() else summary.result.source.parent

@@ -7,9 +7,9 @@ import json
 import click
 
 from transplt.base.errors import UsageError
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FOLDER
-from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command)

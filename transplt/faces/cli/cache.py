@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from transplt.base.disk.cache_folder import Cache, NoCache, cache_folder
 from transplt.base.errors import UsageError, shown
-from transplt.disk.cache_folder import Cache, NoCache, cache_folder
 from transplt.faces.cli.command import DONE, CommandGroup
 
 

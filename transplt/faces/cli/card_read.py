@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.render.spelling import json_format
 
 if TYPE_CHECKING:
     from transplt.rules.own_card import Outcome
@@ -29,8 +29,8 @@ def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
     `transplt prove --card-pack DIR` writes the pack. Results of operators go to operators-on-this-card.json in
     the folder of your settings. Exits with 1 if something differed, failed or was missing on that host.
     """
-    from transplt.diagnose.card_report import result_json, result_text
-    from transplt.diagnose.card_result import BrokenResult, read_result
+    from transplt.precision.diagnose.card_report import result_json, result_text
+    from transplt.precision.diagnose.card_result import BrokenResult, read_result
     from transplt.rules.own_card import outcomes
 
     try:
@@ -54,7 +54,7 @@ def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
 
 def _keep(known: list[Outcome], new: list[Outcome]) -> str:
     """Write the table; its path. UsageError for a user without a folder for settings."""
-    from transplt.disk.replace import write_whole
+    from transplt.base.disk.replace import write_whole
     from transplt.rules.own_card import as_bytes, merged, table_path
 
     path = table_path()

@@ -15,19 +15,19 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on
+from transplt.base.render.cell import visible
+from transplt.base.render.options import argument, flag, option, shared, taking
+from transplt.base.render.spelling import QUIET, formerly
 from transplt.faces.cli import command
 from transplt.faces.cli.command import DONE, Command, discard_stdout, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.render.cell import visible
-from transplt.render.options import argument, flag, option, shared, taking
-from transplt.render.spelling import QUIET, formerly
 
 if TYPE_CHECKING:
-    from transplt.disk.cache_folder import Cache
+    from transplt.base.disk.cache_folder import Cache
     from transplt.project.options import Options
-    from transplt.report.checked import CheckResult, NumberedEdit
+    from transplt.project.report.check_results import CheckResult, NumberedEdit
 
-#: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
+#: In `FORMATS` of transplt.project.report.formats, named here so that --help imports nothing.
 _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
 _STDIN = "-"
 
@@ -90,7 +90,7 @@ def check(given: Check) -> int:
 
 
 def _check(given: Check) -> int:
-    from transplt.project.collector import collect_rarely
+    from transplt.project.garbage_collection import collect_rarely
 
     collect_rarely()
     from transplt.project.checking.check_run import check_paths, check_text
@@ -151,7 +151,7 @@ def _check(given: Check) -> int:
 
 def _found(given: Check, fixing: bool, look: Callable[..., CheckResult]) -> CheckResult:
     """What a check of files finds and would change; with --pick of the edits those that were picked."""
-    from transplt.report.console import progress_bar
+    from transplt.project.report.console import progress_bar
 
     with progress_bar(not given.quiet) as progress:
         picked: list[NumberedEdit] | None = None
@@ -182,8 +182,8 @@ def _changed(given: Check, look: Callable[..., CheckResult], result: CheckResult
 
 def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, styled: bool, fixing: bool) -> None:
     """The patch, the text with its edits, or the findings; on stderr what they come to."""
-    from transplt.report.formats import render
-    from transplt.report.formats.findings_text import footer
+    from transplt.project.report.formats import render
+    from transplt.project.report.formats.findings_text import footer
 
     if given.diff:
         _write(given.output_file, result.patch, inputs)
@@ -201,7 +201,7 @@ def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, s
 
 def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
     """Combinations of options, whether they were given, and why they are refused."""
-    from transplt.report.formats import STATISTICS
+    from transplt.project.report.formats import STATISTICS
 
     fix, diff, watch = given.fix, given.diff, given.watch
     written, updated = given.output_file is not None, given.update_baseline
@@ -234,7 +234,7 @@ def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
 
 def _cache(reported: bool) -> Cache | None:
     """The user's cache; why there is none is `reported` or not."""
-    from transplt.disk.cache_folder import Cache, NoCache
+    from transplt.base.disk.cache_folder import Cache, NoCache
     from transplt.project.versions import versions_digest
 
     try:
@@ -288,7 +288,7 @@ def _encoded(text: str) -> bytes:
 def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
     try:
         if name is not None:
-            from transplt.disk.replace import write_asked_for
+            from transplt.base.disk.replace import write_asked_for
 
             write_asked_for(name, data, inputs)
         else:

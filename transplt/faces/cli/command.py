@@ -15,8 +15,8 @@ import click
 from click.core import ParameterSource
 
 from transplt.base.language import ENGLISH, LANGUAGES, spoken
+from transplt.base.render.spelling import short_version, version_after_v
 from transplt.faces.cli.completing import FILE
-from transplt.render.spelling import short_version, version_after_v
 
 #: Exit codes of every command.
 DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.options import argument, flag, option, taking
 from transplt.faces.cli.command import DONE, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
-from transplt.render.options import argument, flag, option, taking
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ def compare(given: Compare) -> int:
         return _set_up(given.npu, given.bench)
     from transplt.precision.compare import compare as compared
     from transplt.precision.comparison_text import by_ptdbg, known_at, one_operator, ranks_text
-    from transplt.precision.detail import Detail
     from transplt.precision.dumps import open_dump
+    from transplt.precision.first_line import sentence
     from transplt.precision.output import FORMATS, check_target, write
-    from transplt.precision.sentence import sentence
+    from transplt.precision.rank_detail import Detail
 
     if given.graph is not None and given.output is None:
         raise UsageError("--graph needs -o")

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from transplt.base.errors import shown
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, ISOLATED, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.project.checking.inputs import CheckedProject, open_project, real_path
-from transplt.project.kept_back import may_keep_back, settings_file
+from transplt.project.excluded_files import may_keep_back, settings_file
 from transplt.project.options import Options
-from transplt.render.spelling import json_format
 
 DEFAULT = "default"
 

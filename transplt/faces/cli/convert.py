@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.render.options import argument, flag, option, taking
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.precision.convert.acl_json import MODES, acl_json
 from transplt.precision.convert.layout import FORMATS, Layout, read_shape
-from transplt.render.options import argument, flag, option, taking
 
 _MOST_FILES = 100_000
 #: What lies beside tensors in a dump.
@@ -65,8 +65,8 @@ def convert(given: Convert) -> int:
         return DONE
     if not given.files or given.output is None:
         raise UsageError("give FILEs to convert and a folder for the results: transplt convert FILE... -o DIR")
+    from transplt.base.render.cell import many, visible
     from transplt.precision.convert.files import arrays_in, as_npy, as_text
-    from transplt.render.cell import many, visible
 
     written = 0
     if given.shape is not None and given.tensor_format is None:

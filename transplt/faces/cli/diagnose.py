@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
-from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command)
@@ -28,12 +28,12 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
     first one. Exits with 1 if there is an error.
     """
     from transplt.base.text.regular_file import open_regular
-    from transplt.diagnose.found import Collected
-    from transplt.diagnose.logs import log_files
-    from transplt.diagnose.pieces import UnreadableLog
-    from transplt.diagnose.report import Source, diagnosis_json, diagnosis_text
-    from transplt.diagnose.scan import LogScan
-    from transplt.diagnose.stacks import Project
+    from transplt.precision.diagnose.findings import Collected
+    from transplt.precision.diagnose.log_pieces import UnreadableLog
+    from transplt.precision.diagnose.logs import log_files
+    from transplt.precision.diagnose.report import Source, diagnosis_json, diagnosis_text
+    from transplt.precision.diagnose.scan import LogScan
+    from transplt.precision.diagnose.stacks import Project
 
     if project is not None and not os.path.isdir(project):
         raise UsageError(f"{shown(project)} is not a folder")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
-from transplt.render.spelling import json_format
 
 FORMAT = 1
 
@@ -25,10 +25,10 @@ def doctor(as_json: bool, exit_zero: bool) -> int:
     changes nothing. It checks the Python that runs transplt: install transplt into the environment of the training.
     Exits with 1 if something is missing or does not match.
     """
-    from transplt.diagnose.advice import State, checks_of
-    from transplt.diagnose.host import examine
-    from transplt.diagnose.npu_smi import npu_smi
-    from transplt.render.cell import many, visible
+    from transplt.base.render.cell import many, visible
+    from transplt.precision.diagnose.advice import State, checks_of
+    from transplt.precision.diagnose.host import examine
+    from transplt.precision.diagnose.npu_smi import npu_smi
 
     host = examine(Path("/"), os.environ, smi=npu_smi)
     checks = checks_of(host)

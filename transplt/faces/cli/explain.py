@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
-from transplt.render.spelling import json_format
 from transplt.rules.errors import (
     KnownError,
     error_called,

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError
+from transplt.base.render.options import argument, flag, option, shared, taking
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
-from transplt.render.options import argument, flag, option, shared, taking
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def instrument_command(given: Instrument) -> int:
     by msprobe, samples are shuffled alike, random tensors are drawn on the host, and dropout is off. The copy is for
     diagnosis, not for training. Exits with 1 if something random is left, which is listed.
     """
+    from transplt.base.render.cell import many, visible
     from transplt.precision.instrument.project import write_copy
     from transplt.precision.instrument.script import Probing
     from transplt.proof.launch.dumping import read_steps
     from transplt.proof.launch.options import UsageError as WrongSteps
-    from transplt.render.cell import many, visible
 
     if given.seed != "auto" and not (given.seed.isdecimal() and int(given.seed) < 2**32):
         raise UsageError(f"--seed {visible(given.seed)}: write auto or a number below 2^32")

@@ -15,8 +15,8 @@ from typing import TypeVar
 from transplt.base.errors import possible_path
 from transplt.base.finding import FileResult
 from transplt.project.options import Options
-from transplt.report.checked import CheckResult
-from transplt.report.records import RunResult
+from transplt.project.report.check_results import CheckResult
+from transplt.project.report.migration_record import RunResult
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T", str, _Path)

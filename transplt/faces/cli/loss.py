@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import click
 
 from transplt.base.errors import UsageError
+from transplt.base.render.options import argument, option, shared, taking
+from transplt.base.render.spelling import formerly, json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.faces.cli.completing import FILE
-from transplt.render.options import argument, option, shared, taking
-from transplt.render.spelling import formerly, json_format
 
 _MORE_THAN_ZERO = click.FloatRange(0)
 
@@ -60,7 +60,7 @@ def loss(given: Loss) -> int:
     steps = given.total or max(log.total_steps for log in logs)
     answer = Answer((given.a, given.b), found, judged(found, limits), first_fifth(found, limits, epochs, steps))
     if given.html is not None:
-        from transplt.disk.replace import write_asked_for
+        from transplt.base.disk.replace import write_asked_for
         from transplt.precision.loss.page import loss_page
 
         write_asked_for(given.html, loss_page(answer), (given.a, given.b))

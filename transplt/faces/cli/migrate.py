@@ -11,10 +11,10 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.language import spoken_on
+from transplt.base.render.spelling import QUIET
 from transplt.faces.cli import command
 from transplt.faces.cli.command import DONE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER, AdaptorNames, TuningNames
-from transplt.render.spelling import QUIET
 
 #: Of the migration and of `port`.
 CARD_PACK = click.option(
@@ -150,13 +150,13 @@ def migrate(
     **given: Any,
 ) -> int:
     """Runs a migration with what `migrate_options` took; returns the exit code."""
-    from transplt.project.collector import collect_rarely
+    from transplt.project.garbage_collection import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options, make_plan
+    from transplt.project.report.console import progress_bar
+    from transplt.project.report.summary import summary
     from transplt.project.tree import diff_tree, migrate_tree
-    from transplt.report.console import progress_bar
-    from transplt.report.summary import summary
 
     options = Options(**given)
     if diff and options.report_only:

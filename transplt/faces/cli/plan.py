@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.spelling import QUIET
 from transplt.faces.cli.command import DONE, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import edit_options
-from transplt.render.spelling import QUIET
 
 
 @click.command("plan", cls=Command)
@@ -29,13 +29,13 @@ def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **g
     """
     if out is not None and not force and os.path.lexists(out):
         raise UsageError(f"{shown(out)} exists and may have been edited; --force replaces it")
-    from transplt.project.collector import collect_rarely
+    from transplt.project.garbage_collection import collect_rarely
 
     collect_rarely()
     from transplt.project.options import Options
     from transplt.project.plan_file.make import to_decide
     from transplt.project.plan_file.write import plan_text
-    from transplt.report.console import progress_bar
+    from transplt.project.report.console import progress_bar
 
     with progress_bar(not quiet) as progress:
         found = to_decide(Options(source=project, **given), progress)
@@ -45,7 +45,7 @@ def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **g
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return DONE
-    from transplt.disk.replace import write_asked_for
+    from transplt.base.disk.replace import write_asked_for
 
     write_asked_for(out, data, [project])
     if not quiet:

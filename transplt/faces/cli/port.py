@@ -11,10 +11,10 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.language import gettext, ngettext, spoken_on
+from transplt.base.render.spelling import QUIET
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import CARD_PACK, DATA, PLAN, STUBS, edit_options
-from transplt.render.spelling import QUIET
 
 if TYPE_CHECKING:
     from transplt.project.port.port import Port

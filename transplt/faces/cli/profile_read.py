@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.render.spelling import formerly, json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER
-from transplt.render.spelling import formerly, json_format
 
 
 @click.command(cls=Command)
@@ -28,10 +28,10 @@ def profile_read(path: str, *, project: str | None, html: str | None, as_json: b
     (PROF_*), or a folder of host logs with level INFO. FILE is one of their tables, a chrome trace, a log with a
     table of the autograd profiler, or a host log. Exits with 1 if there is something to do.
     """
-    from transplt.diagnose.profiles.reading import read_profiles
-    from transplt.diagnose.profiles.report import left, profiles_json, profiles_text
-    from transplt.diagnose.profiles.tables import UnreadableProfile
-    from transplt.diagnose.stacks import Project
+    from transplt.precision.diagnose.profiles.reading import read_profiles
+    from transplt.precision.diagnose.profiles.report import left, profiles_json, profiles_text
+    from transplt.precision.diagnose.profiles.tables import UnreadableProfile
+    from transplt.precision.diagnose.stacks import Project
 
     if not os.path.lexists(path):
         raise UsageError(f"{shown(path)} does not exist")
@@ -45,8 +45,8 @@ def profile_read(path: str, *, project: str | None, html: str | None, as_json: b
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     if html is not None:
-        from transplt.diagnose.profiles.page import render
-        from transplt.disk.replace import write_asked_for
+        from transplt.base.disk.replace import write_asked_for
+        from transplt.precision.diagnose.profiles.page import render
 
         write_asked_for(html, render(reading, tree), (path,))
         to_stderr(f"wrote {shown(html)}")

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.render.options import argument, option, shared, taking
 from transplt.faces.cli.command import DONE, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
 from transplt.proof.launch.shared_options import PYTHON
-from transplt.render.options import argument, option, shared, taking
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def replay(given: Replay) -> int:
     on a card: --script. Exit codes: 0 all agree, 1 an operator gives another result or fails, 2 nothing can be
     recomputed.
     """
+    from transplt.base.render.cell import many
     from transplt.precision.dumps import open_dump
     from transplt.precision.output import check_target
     from transplt.precision.replay.outcome import beside, outcome, read_replayed
@@ -61,7 +62,6 @@ def replay(given: Replay) -> int:
     from transplt.precision.replay.running import replayed_here
     from transplt.precision.replay.script import script_text
     from transplt.precision.show.operator import find, parts_at
-    from transplt.render.cell import many
 
     if given.script is not None and given.replayed is not None:
         raise UsageError("--script and --read cannot be combined")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.render.spelling import json_format
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 from transplt.faces.cli.command import DONE, LEFT, USAGE, CommandGroup, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.render.spelling import json_format
 from transplt.rules.pages import all_codes, load
 from transplt.rules.versions import spans
 
@@ -196,7 +196,7 @@ def try_rules(rule_file: str, python_file: str) -> int:
     """Show what each rule of a file matches in a Python file, and the resulting diff; writes nothing."""
     from transplt.base.text.regular_file import SOURCE, read_regular
     from transplt.project.options import read_rules
-    from transplt.project.trying import tried
+    from transplt.project.rule_trials import tried
 
     loaded = read_rules((Path(rule_file),))
     try:
@@ -213,7 +213,7 @@ def try_rules(rule_file: str, python_file: str) -> int:
 def test_rules(files: tuple[str, ...]) -> int:
     """Migrate the examples of rule files, and report unexpected results."""
     from transplt.project.options import read_rules
-    from transplt.project.trying import tested
+    from transplt.project.rule_trials import tested
 
     failed = 0
     for name in files:

@@ -7,9 +7,9 @@ import json
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, LEFT, Command
 from transplt.faces.cli.completing import FILE, FOLDER
-from transplt.render.spelling import json_format
 
 
 @click.command(cls=Command)
@@ -83,7 +83,7 @@ def _case(found: object, path: str) -> int:
         names = ", ".join(shown(each.name) for each in found.rows[:5])
         raise UsageError(f"a test is of one operator, and the name means {names}")
     text = case_text(found, row)
-    from transplt.disk.replace import write_asked_for
+    from transplt.base.disk.replace import write_asked_for
 
     write_asked_for(path, text.encode("utf-8"))
     click.echo(f"{shown(path)} written: python -m pytest {shown(path)}")

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.options import argument, flag, option, shared, taking
+from transplt.base.render.spelling import QUIET
 from transplt.faces.cli.analyze import card
 from transplt.faces.cli.command import DONE, EXCLUDE, EXIT_ZERO, ISOLATED, LEFT, RULES, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.render.options import argument, flag, option, shared, taking
-from transplt.render.spelling import QUIET
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transplt.base.disk.walk import Entry
 from transplt.base.finding import Finding
 from transplt.base.text.source import declared_encoding
-from transplt.disk.walk import Entry
 from transplt.flow.facts import ModuleFacts
 from transplt.project.checking.check_run import worker_for
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.inputs import CheckedProject, add_folders, is_marked, open_project
+from transplt.project.file_passes import chose_before, project_of
 from transplt.project.options import Options
-from transplt.project.passes import chose_before, project_of
 
 #: In a project where more files have facts a text is looked at alone: an editor does not wait for that.
 MOST_FILES = 5000

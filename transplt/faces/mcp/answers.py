@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from transplt.base.errors import UsageError
-from transplt.render.cell import shortened
+from transplt.base.render.cell import shortened
 
 #: Characters of the entries of a page (the first one is always given), and of one text in them.
 PAGE_CHARACTERS = 6000

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.disk.child import end_group, started
 from transplt.base.errors import CannotFinish, reason
-from transplt.disk.child import end_group, started
 
 #: Seconds that a process gets to clean up after SIGTERM.
 _PATIENCE = 10.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transplt.base.disk.git_index import find_repository
 from transplt.base.errors import CannotFinish, TranspltError, UsageError
 from transplt.base.settings import STYLES, TORCH_VERSIONS
-from transplt.disk.git_index import find_repository
 from transplt.faces.mcp.answers import cut, page
 from transplt.faces.mcp.bench import MOST_LINES, WRITE, Answer, Arguments, Bench, first_lines, short
 from transplt.faces.mcp.portfolio import LISTS, SURVEY, survey_portfolio

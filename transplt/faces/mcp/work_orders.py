@@ -10,7 +10,7 @@ from typing import Any
 from transplt.base.finding import Effort
 from transplt.engine.actions.action import ASIDE_TEXT, BLOCKS_TEXT
 from transplt.faces.mcp.answers import cut
-from transplt.report.action_lines import EFFORT_TEXT
+from transplt.project.report.action_lines import EFFORT_TEXT
 
 #: What lets a training stop, or compute something else; the rest makes it slow or untidy.
 BLOCKING = frozenset({"import", "first step", "numbers", "later"})

@@ -14,16 +14,16 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.helper import imported_in_place, in_file, lacking_of
 from transplt.edits.lines import own_lines
-from transplt.edits.unused import drop_unused
+from transplt.edits.trees.displays import without_elements
+from transplt.edits.trees.removals import without_names
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.flow.cuda_builds import built_modules
-from transplt.program.compiled import Compiled, compiled_in, given_up
+from transplt.program.compiled_modules import Compiled, compiled_in, given_up
 from transplt.rules.kernel_functions import SAID, KernelFunction, compiled_modules
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.nodes import block_of, call_of
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.trees.departures import without_names
-from transplt.trees.displays import without_elements
 
 fixer = Fixer(
     __name__, code=SAID, rank=-70, theme="adapt:kernels",

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.new_calls import called_through
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
-from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import by_place, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.trees.new_calls import called_through
 
 fixer = Fixer(__name__, code="NPU877", rank=-100, theme="adapt:lightning", needs=(b"lightning",))
 

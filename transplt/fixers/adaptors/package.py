@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.helper import in_file, taken_from_helper
-from transplt.edits.parting import statement_separator
+from transplt.edits.shared_lines import statement_separator
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
-from transplt.flow.optional_imports import can_fail
-from transplt.flow.taken_over import is_question, is_taken_over, reads
+from transplt.flow.gates.optional_imports import can_fail
+from transplt.flow.replaced_packages import is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
 from transplt.rules.taken_over import Package
-from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
+from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import chain, parent
 
 _Import = ast.Import | ast.ImportFrom

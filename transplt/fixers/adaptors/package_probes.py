@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.unused import drop_unused
+from transplt.edits.unused_imports import drop_unused
 from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
-from transplt.flow.taken_over import is_taken_over
+from transplt.flow.replaced_packages import is_taken_over
 from transplt.rules.taken_over import Package
-from transplt.syntax.asks import string_of
+from transplt.syntax.nodes import string_of
 from transplt.syntax.scan import parent
 
 _FINDERS = ("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader")

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import keyword_replaced, one_after_the_other
+from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
-from transplt.syntax.asks import has_effects, hides_arguments, keyword_of, string_of
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
-from transplt.trees.calls import keyword_replaced, one_after_the_other
-from transplt.trees.departures import without_keyword
+from transplt.syntax.nodes import has_effects, hides_arguments, keyword_of, string_of
 
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from transplt.edits.trees.new_calls import calling_with, operands_given_to
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.program.refused_types import Refused, refused_in
 from transplt.rules.card_limits import card_named
-from transplt.syntax.asks import is_dotted, keyword_of, last_name
-from transplt.trees.new_calls import calling_with, operands_given_to
-from transplt.trees.transform import New
+from transplt.syntax.nodes import is_dotted, keyword_of, last_name
 
 ANSWERED = ("NPU137",)
 

@@ -13,12 +13,12 @@ from functools import partial
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import calling
+from transplt.edits.trees.new_calls import indexed_by_parts
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.refused import ANSWERED, function_of, given_to, refused_places, write_call
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.program.refused_types import NEEDS, Refused, complex_indices
-from transplt.trees.calls import calling
-from transplt.trees.new_calls import indexed_by_parts
 
 fixer = Fixer(__name__, code="NPU874", rank=-90, theme="adapt:rope", needs=NEEDS)
 

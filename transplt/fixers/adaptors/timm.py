@@ -12,12 +12,12 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.new_calls import called_through
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, turn_names, writer_for
 from transplt.rules.default_devices import default_devices
 from transplt.rules.since import only_older
-from transplt.syntax.asks import hides_arguments, keyword_of, lacks
-from transplt.trees.new_calls import called_through
+from transplt.syntax.nodes import hides_arguments, keyword_of, lacks
 
 fixer = Fixer(__name__, code="NPU871", rank=-100, theme="adapt:timm", needs=(b"timm",))
 

@@ -10,12 +10,12 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.groups import ADAPTORS
 from transplt.edits.helper import taken_from_helper
 from transplt.edits.ignores import Ignores
-from transplt.edits.parting import statement_separator
-from transplt.edits.unused import drop_unused
+from transplt.edits.shared_lines import statement_separator
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
+from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import parent
 
 

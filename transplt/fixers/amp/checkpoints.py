@@ -10,12 +10,12 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from transplt.edits.parting import indent_unit
+from transplt.edits.shared_lines import indent_unit
+from transplt.edits.trees.expressions import followed_by
 from transplt.edits.writer import Writer
 from transplt.program.checkpoints import Holder, Loaded, free_key, states_loaded, states_saved
 from transplt.program.program import File, Program, text_of
 from transplt.syntax.scan import statement
-from transplt.trees.expressions import followed_by
 
 
 @dataclass(frozen=True, slots=True)

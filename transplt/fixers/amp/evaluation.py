@@ -12,12 +12,12 @@ import re
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.float_only import is_float_only
 from transplt.fixers.amp.reading import in_functions, networks, own_nodes, reads, runs_network, writes
-from transplt.fixers.amp.shape import Unit
 from transplt.fixers.amp.spelling import Spelling
+from transplt.fixers.amp.training_units import Unit
 from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, block_of, by_place, ends, inner_nodes, last_name, of_kind, variable
+from transplt.syntax.nodes import begins, block_of, by_place, ends, inner_nodes, last_name, of_kind, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What is left of an output behind these is the same in half precision, but for ties.

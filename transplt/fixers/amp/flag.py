@@ -9,13 +9,13 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from transplt.edits.parting import can_part
+from transplt.edits.shared_lines import can_part
 from transplt.fixers.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.flow.facts import ProjectFacts
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.programs import programs_of
-from transplt.program.reached import reached_functions
-from transplt.syntax.asks import attribute_of, begins, block_of, last_name, of_kind
+from transplt.program.reached_functions import reached_functions
+from transplt.syntax.nodes import attribute_of, begins, block_of, last_name, of_kind
 from transplt.syntax.scan import statement
 
 #: The option that goes into the script, and the attribute that holds its value.

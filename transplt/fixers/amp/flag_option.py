@@ -8,13 +8,13 @@ from transplt.base.settings import Settings
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.amp.apex_program import Apex
-from transplt.fixers.amp.apex_together import read_program
+from transplt.fixers.amp.amp_writer import wanted, writer_for
+from transplt.fixers.amp.apex.program import Apex
+from transplt.fixers.amp.apex.together import read_program
 from transplt.fixers.amp.flag import OPTION, Flag, find_flag, level_is_an_option, value_at
 from transplt.fixers.amp.recognise import already
-from transplt.fixers.amp.shape import units_of
 from transplt.fixers.amp.sigmoids import unsafe_under_autocast
-from transplt.fixers.amp.theme import wanted, writer_for
+from transplt.fixers.amp.training_units import units_of
 from transplt.program.program import Program
 from transplt.program.programs import programs_of
 from transplt.syntax.scan import statement

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.amp.reading import in_functions
-from transplt.fixers.amp.shape import Unit, calls_in_regions
+from transplt.fixers.amp.training_units import Unit, calls_in_regions
 from transplt.program.program import File, Program
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.syntax.scan import FUNCTIONS
 
 #: torch raises for these under autocast (torch/_prims_common and the list "Prefer binary_cross_entropy_with_logits").

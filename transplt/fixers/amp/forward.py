@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from transplt.fixers.amp.reading import own_nodes, reads, runs_network, writes
 from transplt.program.loops import LOOPS
 from transplt.program.program import File, Program
-from transplt.syntax.asks import begins, block_of, of_kind
+from transplt.syntax.nodes import begins, block_of, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 

@@ -6,22 +6,22 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.expressions import between, method_called
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.amp.apex_together import read_together
+from transplt.fixers.amp.amp_writer import wanted, writer_for
+from transplt.fixers.amp.apex.together import read_together
 from transplt.fixers.amp.reading import makes_models, networks, own_nodes, runs_network
 from transplt.fixers.amp.recognise import already
-from transplt.fixers.amp.shape import Unit, units_of
 from transplt.fixers.amp.sigmoids import unsafe_under_autocast
-from transplt.fixers.amp.theme import wanted, writer_for
+from transplt.fixers.amp.training_units import Unit, units_of
 from transplt.fixers.around import scripted
 from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function
 from transplt.program.programs import programs_of
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, plain_name, variable
+from transplt.syntax.nodes import begins, call_of, ends, is_dotted, last_name, plain_name, variable
 from transplt.syntax.scan import parent
-from transplt.trees.expressions import between, method_called
 
 fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp")
 

@@ -11,9 +11,9 @@ from transplt.fixers.amp.forward import is_compute
 from transplt.fixers.amp.reading import own_nodes, reads, writes
 from transplt.program.cards import is_cpu_device
 from transplt.program.program import File, Program
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import string_of
+from transplt.syntax.nodes import string_of
 
 
 def moved_to_host(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.trees.statements import receiver_named, without_method
 from transplt.edits.writer import Writer
 from transplt.syntax.scan import statement
-from transplt.trees.statements import receiver_named, without_method
 
 
 def name_loss(writer: Writer, call: ast.Call, name: str, code: str, messages: tuple[str, str], *, bare: bool) -> str:

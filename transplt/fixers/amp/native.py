@@ -8,30 +8,30 @@ from dataclasses import dataclass, field, replace
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import keyword_replaced
+from transplt.edits.trees.expressions import followed_by, handed_to, method_called, scaled_by
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.amp.amp_writer import wanted, writer_for
 from transplt.fixers.amp.evaluation import write_evaluation
 from transplt.fixers.amp.half_limits import write_arrays
-from transplt.fixers.amp.home import Home
 from transplt.fixers.amp.inline import name_loss
-from transplt.fixers.amp.parts import Part
+from transplt.fixers.amp.optimizer_groups import Part
 from transplt.fixers.amp.precision import gradients_off
 from transplt.fixers.amp.reading import NO_CARD, makes_models
 from transplt.fixers.amp.recognise import already, sharded
 from transplt.fixers.amp.scaler_checkpoints import write_checkpoints
-from transplt.fixers.amp.shape import Backward, Problem, Unit, find_units
+from transplt.fixers.amp.scaler_place import Home
 from transplt.fixers.amp.sigmoids import in_float32, unsafe_under_autocast, write_float32
 from transplt.fixers.amp.spelling import Spelling, spelling_of
-from transplt.fixers.amp.theme import wanted, writer_for
+from transplt.fixers.amp.training_units import Backward, Problem, Unit, find_units
 from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.optimizers import asks_for_fused, optimizer_calls
 from transplt.program.program import File, enclosing_function, text_of
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.calls import keyword_replaced
-from transplt.trees.expressions import followed_by, handed_to, method_called, scaled_by
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")
 

@@ -11,7 +11,7 @@ import ast
 
 from transplt.fixers.amp.reading import networks
 from transplt.program.program import File, Program
-from transplt.syntax.asks import arguments_of, call_of, called_name, last_name, variable
+from transplt.syntax.nodes import arguments_of, call_of, called_name, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _WIDE = frozenset({"double", "float64", "DoubleTensor"})

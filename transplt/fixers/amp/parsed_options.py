@@ -15,8 +15,8 @@ from transplt.program.program import (
     is_static,
     scope_key,
 )
-from transplt.program.values import parameter_of
-from transplt.syntax.asks import begins
+from transplt.program.variable_values import parameter_of
+from transplt.syntax.nodes import begins
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 

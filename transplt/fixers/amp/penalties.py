@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from transplt.fixers.amp.forward import is_compute
 from transplt.fixers.amp.reading import own_nodes, reads, writes
 from transplt.program.program import File, Program
-from transplt.syntax.asks import attribute_of, keyword_of, of_kind, plain_name
+from transplt.syntax.nodes import attribute_of, keyword_of, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 _CUTS = frozenset({"data", "detach"})

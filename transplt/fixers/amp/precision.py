@@ -14,8 +14,8 @@ from transplt.fixers.amp.reading import own_nodes
 from transplt.program.environments import acts_in_one
 from transplt.program.gradients import may_stop_gradients
 from transplt.program.program import File, Program
-from transplt.program.values import values_of
-from transplt.syntax.asks import called_name, last_name, plain_name
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import called_name, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 _BY_HAND = (

@@ -8,9 +8,9 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.amp.amp_writer import wanted
 from transplt.fixers.amp.recognise import already, found_in
-from transplt.fixers.amp.shape import find_units
-from transplt.fixers.amp.theme import wanted
+from transplt.fixers.amp.training_units import find_units
 
 fixer = Fixer(__name__, code="NPU742", rank=50, theme="amp")
 

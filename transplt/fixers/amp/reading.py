@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from transplt.program.models import defines_optimizer
 from transplt.program.program import File, Function, Program
-from transplt.program.values import assigned, values_of
+from transplt.program.variable_values import assigned, values_of
 from transplt.rules.torch_callables import MODULE, TENSOR, names_of
-from transplt.syntax.asks import arguments_of, call_of, class_of_method, last_name, of_kind, plain_name, variable
+from transplt.syntax.nodes import arguments_of, call_of, class_of_method, last_name, of_kind, plain_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.

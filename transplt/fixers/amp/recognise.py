@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from transplt.edits.work import Work
 from transplt.program.frameworks import PRECISION, taken_over
 from transplt.program.imports import imports_of
-from transplt.syntax.asks import arguments_of, last_name
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import arguments_of, last_name
 from transplt.syntax.scan import Scan
 
 

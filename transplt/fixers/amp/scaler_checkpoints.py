@@ -7,10 +7,10 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.checkpoints import Spelling, State, keys_of, write_states
-from transplt.fixers.amp.home import Home
-from transplt.fixers.amp.parts import Part
+from transplt.fixers.amp.optimizer_groups import Part
+from transplt.fixers.amp.scaler_place import Home
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import begins, class_of_method, ends
+from transplt.syntax.nodes import begins, class_of_method, ends
 
 STATE = State(
     ("scaler", "grad_scaler"),

@@ -11,16 +11,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.edits.trees.expressions import between, method_called
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.float_only import float_only_calls
-from transplt.fixers.amp.shape import Unit
+from transplt.fixers.amp.training_units import Unit
 from transplt.program.loops import lifted
 from transplt.program.program import File, Function, Program
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import attribute_of, begins, block_of, last_name, plain_name
+from transplt.syntax.nodes import attribute_of, begins, block_of, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS, statement
-from transplt.trees.expressions import between, method_called
 
 _CODE = "NPU740"
 _LOSS = "binary_cross_entropy runs in float32, outside of autocast"

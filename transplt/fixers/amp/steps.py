@@ -12,7 +12,7 @@ from transplt.program.loops import LOOPS, excludes, lifted, loops_around
 from transplt.program.optimizers import NO_OPTIMIZER, OptimizerStep, optimizer_stepped
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import is_backward_pass
-from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, inner_nodes, last_name
+from transplt.syntax.nodes import begins, block_of, by_place, call_of, ends, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.

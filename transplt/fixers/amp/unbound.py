@@ -8,8 +8,8 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import is_unbound
 from transplt.syntax.files import File
+from transplt.syntax.nodes import is_unbound
 
 #: What is read of torch.cuda.amp, torch.amp and apex.amp.
 _READ = ("scale_loss", "master_params", "initialize", "autocast", "GradScaler")

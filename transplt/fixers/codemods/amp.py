@@ -12,12 +12,12 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import with_first, with_keyword, with_named
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import inner_nodes, lacks, of_kind, place_in_block, shape
+from transplt.syntax.nodes import inner_nodes, lacks, of_kind, place_in_block, shape
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.trees.calls import with_first, with_keyword, with_named
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU121", rank=230, needs=(b"GradScaler", b"fork_rng", b"autocast_enabled"),
               words=("gradscaler", "autocast_enabled", "fork_rng"))  # fmt: skip

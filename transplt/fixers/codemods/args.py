@@ -7,12 +7,12 @@ import ast
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Decides, Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import renamed_arguments
+from transplt.edits.trees.removals import argument_replaced
 from transplt.edits.work import Work
 from transplt.fixers.codemods.own_definitions import left, own_definition
 from transplt.rules.rule import ArgSpec, Rule
-from transplt.syntax.asks import call_of, has_effects, last_name, shape
-from transplt.trees.calls import renamed_arguments
-from transplt.trees.departures import argument_replaced
+from transplt.syntax.nodes import call_of, has_effects, last_name, shape
 
 fixer = Fixer(__name__, code="NPU001", rank=150)
 #: Takes back what others said of arguments that are gone.

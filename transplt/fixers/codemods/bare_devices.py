@@ -14,7 +14,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 
 fixer = Fixer(__name__, code="NPU247", rank=430, versions="<=2.2")
 

@@ -13,7 +13,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.nodes import last_name, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU203", rank=605, needs=(b"assert",))

@@ -13,11 +13,11 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.entries import named_after
+from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import argument_at, called_name, hides_arguments, last_name, of_kind, string_of
+from transplt.syntax.nodes import argument_at, called_name, hides_arguments, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))

@@ -16,16 +16,16 @@ from transplt.base.text.cuda_words import mentions_cuda
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import in_literals, words_in_literal
+from transplt.edits.trees.transform import OfText
 from transplt.edits.work import Work
 from transplt.flow.command_options import NEW, mark_of, options, path_of, reading_of
 from transplt.flow.command_words import Word, started
 from transplt.flow.device_strings import whole_value
 from transplt.flow.read_as import Reading
 from transplt.rules.communication_backends import own_names_below, without_own_names
-from transplt.syntax.asks import attribute_of, last_name, of_kind
+from transplt.syntax.nodes import attribute_of, last_name, of_kind
 from transplt.syntax.scan import parent
-from transplt.trees.literals import in_literals, words_in_literal
-from transplt.trees.transform import OfText
 
 fixer = Fixer(__name__, code="NPU813", rank=525)
 

@@ -9,12 +9,12 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import hides_arguments, keyword_of, shape, string_of
+from transplt.syntax.nodes import hides_arguments, keyword_of, shape, string_of
 from transplt.syntax.scan import parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=("cudagraphs", "compile("))
 

@@ -13,11 +13,11 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.cuda_side import CudaSide
-from transplt.flow.idle_gates import idle
-from transplt.flow.off_the_cpu import refuses_the_cpu
-from transplt.syntax.asks import attribute_of, call_of
+from transplt.flow.gates.cuda_side import CudaSide
+from transplt.flow.gates.idle import idle
+from transplt.flow.gates.not_cpu import refuses_the_cpu
 from transplt.syntax.conditions import stops_otherwise
+from transplt.syntax.nodes import attribute_of, call_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)

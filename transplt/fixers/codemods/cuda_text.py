@@ -11,8 +11,8 @@ from transplt.base.finding import Effort
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
-from transplt.flow.optional_imports import can_fail
-from transplt.flow.place import ReachedPlace
+from transplt.flow.gates.optional_imports import can_fail
+from transplt.flow.reached_place import ReachedPlace
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LIBRARY = re.compile(

@@ -11,11 +11,11 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import with_keyword
 from transplt.edits.work import Work
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import LAST_CUDA_PINNING
-from transplt.syntax.asks import keyword_of
-from transplt.trees.calls import with_keyword
+from transplt.syntax.nodes import keyword_of
 
 fixer = Fixer(__name__, code="NPU124", rank=240, versions=f"<={LAST_CUDA_PINNING}", needs=(b"pin_memory",),
               words=("pin_memory",))  # fmt: skip

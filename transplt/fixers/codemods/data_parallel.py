@@ -12,17 +12,17 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper, in_file
 from transplt.edits.new_names import new_names
-from transplt.edits.parting import can_part
-from transplt.edits.unused import drop_unused, is_exported
+from transplt.edits.shared_lines import can_part
+from transplt.edits.trees.names import dotted
+from transplt.edits.unused_imports import drop_unused, is_exported
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import begins, first_code, keyword_of, last_name, of_kind, root_name
+from transplt.syntax.nodes import begins, first_code, keyword_of, last_name, of_kind, root_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.trees.names import dotted
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 

@@ -9,10 +9,10 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import with_keyword
 from transplt.edits.work import Work
 from transplt.rules.default_devices import default_devices, words
-from transplt.syntax.asks import keyword_of, lacks
-from transplt.trees.calls import with_keyword
+from transplt.syntax.nodes import keyword_of, lacks
 
 fixer = Fixer(__name__, code="NPU149", rank=250, needs=tuple(each.encode() for each in words()), words=words())
 #: Where nothing stops: another number comes out, or the CPU computes it.

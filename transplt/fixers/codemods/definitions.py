@@ -11,12 +11,12 @@ import ast
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.names import attribute_named
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.flow.definition_facts import RENAMED, NameUse, Renaming
 from transplt.flow.definition_uses import definition_uses
 from transplt.rules.rule import Rule
-from transplt.trees.names import attribute_named
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU017", rank=100)
 

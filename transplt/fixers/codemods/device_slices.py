@@ -11,7 +11,7 @@ from transplt.edits.work import Work
 from transplt.flow.device_or_backend import holds, holds_by_form
 from transplt.flow.device_strings import DEVICE_STRING
 from transplt.flow.marks import DEVICE, marks_by_name
-from transplt.syntax.asks import last_name, of_kind, plain_name
+from transplt.syntax.nodes import last_name, of_kind, plain_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU209", rank=210)

@@ -6,16 +6,16 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.displays import with_rows
+from transplt.edits.trees.transform import CannotRewrite
 from transplt.edits.work import Work
+from transplt.flow.destinations import places
 from transplt.flow.device_or_backend import holds
 from transplt.flow.device_strings import DEVICE_STRING
 from transplt.flow.marks import DEVICE
-from transplt.flow.reached import places
-from transplt.flow.stores import is_map_location, store_slots
-from transplt.syntax.asks import index_in, last_name
+from transplt.flow.slot_stores import is_map_location, store_slots
+from transplt.syntax.nodes import index_in, last_name
 from transplt.syntax.scan import parent
-from transplt.trees.displays import with_rows
-from transplt.trees.transform import CannotRewrite
 
 fixer = Fixer(__name__, code="NPU209", rank=190)
 

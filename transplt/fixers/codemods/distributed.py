@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.expressions import between
 from transplt.edits.work import Work
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.rules.torch_callables import full_names
-from transplt.syntax.asks import keyword_of, plain_name
+from transplt.syntax.nodes import keyword_of, plain_name
 from transplt.syntax.scan import parent
-from transplt.trees.expressions import between
 
 fixer = Fixer(__name__, code="NPU312", rank=320)
 

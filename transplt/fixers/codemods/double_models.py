@@ -17,7 +17,7 @@ from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
 from transplt.flow.default_type import double_defaults
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, of_kind
+from transplt.syntax.nodes import arguments_of, by_place, call_of, keyword_of, last_name, of_kind
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b"Double"))

@@ -13,17 +13,17 @@ from transplt.base.finding import Effort, Level
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import renamed_arguments
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.command_lines import moved_options, runs, swapped
+from transplt.flow.destinations import places
 from transplt.flow.device_strings import whole_value
-from transplt.flow.off_the_cpu import steers
-from transplt.flow.reached import places
+from transplt.flow.gates.not_cpu import steers
 from transplt.rules.environment import Variable, variables, without_effect
 from transplt.rules.environment import objection as refusal
-from transplt.syntax.asks import attribute_of, last_name, plain_name, string_of
+from transplt.syntax.nodes import attribute_of, last_name, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
-from transplt.trees.calls import renamed_arguments
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU220", rank=520)
 

@@ -14,12 +14,12 @@ from transplt.base.finding import Effort
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.displays import with_twin
+from transplt.edits.trees.expressions import compared_with
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name, of_kind, plain_name, string_of
+from transplt.syntax.nodes import last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import parent
-from transplt.trees.displays import with_twin
-from transplt.trees.expressions import compared_with
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU230", rank=530)
 

@@ -15,13 +15,13 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.packages import GOES_ON
 from transplt.flow.callees import FOREIGN
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
-from transplt.flow.optional_imports import can_fail
-from transplt.flow.reach import CUDA_PART
+from transplt.flow.gates.cuda_reach import CUDA_PART
+from transplt.flow.gates.optional_imports import can_fail
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
-from transplt.syntax.asks import attribute_of, inner_nodes, last_name, string_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
+from transplt.syntax.nodes import attribute_of, inner_nodes, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
 
 fixer = Fixer(__name__, code="NPU553", rank=130)

@@ -9,7 +9,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.marks import DEVICE
 from transplt.flow.other_devices import libraries_of, library_given, takes_a_target, target_of
-from transplt.syntax.asks import arguments_of
+from transplt.syntax.nodes import arguments_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU203", rank=560)

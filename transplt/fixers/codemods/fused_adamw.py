@@ -13,12 +13,12 @@ import ast
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import keyword_replaced
 from transplt.edits.work import Work
 from transplt.fixers.codemods.amp import NPU_SCALERS, SCALERS
 from transplt.fixers.codemods.grad_scalers import MOVES, is_type, uses_of
 from transplt.program.optimizers import asks_for_fused
-from transplt.syntax.asks import keyword_of
-from transplt.trees.calls import keyword_replaced
+from transplt.syntax.nodes import keyword_of
 
 #: Behind what moves the scalers.
 fixer = Fixer(__name__, code="NPU161", rank=245, versions=">=2.3", needs=(b"AdamW",), words=("fused",))

@@ -22,7 +22,7 @@ from transplt.program.optimizers import asks_for_fused
 from transplt.program.program import Program
 from transplt.rules.since import only_older
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.nodes import by_place, hides_arguments, keyword_of, last_name, string_of
 
 fixer = Fixer(
     __name__, code="NPU160", rank=610, versions=">=2.3", edits=False, words=("gradscaler", "fp16"),

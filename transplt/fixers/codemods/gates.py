@@ -13,11 +13,11 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.expressions import module_named
 from transplt.edits.work import Work
-from transplt.flow.shown import only_shown
-from transplt.syntax.asks import call_of, last_name, string_of
+from transplt.flow.only_shown import only_shown
+from transplt.syntax.nodes import call_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
-from transplt.trees.expressions import module_named
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 

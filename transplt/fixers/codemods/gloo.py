@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.reductions import on_device
 from transplt.rules.card_limits import limit_text
-from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 fixer = Fixer(__name__, code="NPU276", rank=265, needs=(b"gloo",))
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
-from transplt.flow.gates import goes_on_without
-from transplt.flow.npu_choices import NPU, mentions_npu
+from transplt.flow.gates.conditions import goes_on_without
+from transplt.flow.gates.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
-from transplt.syntax.asks import defaults_of, has_key, inner_nodes, keyword_of, lacks, last_name, string_of
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import defaults_of, has_key, inner_nodes, keyword_of, lacks, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LONGEST = 120

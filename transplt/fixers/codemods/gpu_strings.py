@@ -13,10 +13,10 @@ import re
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
-from transplt.syntax.asks import attribute_of
+from transplt.syntax.nodes import attribute_of
 from transplt.syntax.scan import parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU201", rank=540, needs=(b"torch",), words=('"gpu', "'gpu"))
 

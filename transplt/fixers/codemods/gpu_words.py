@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from transplt.base.text.commands import flags_of, logical_lines
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.gpu_arguments import arguments, defaults, imported_packages, is_value, note_of
+from transplt.flow.destinations import places
 from transplt.flow.own_packages import has_its_own
-from transplt.flow.reached import places
 from transplt.rules.gpu_words import KeyPlace, gpu_words
-from transplt.syntax.asks import by_place, last_name, string_of
+from transplt.syntax.nodes import by_place, last_name, string_of
 from transplt.syntax.scan import parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU144", rank=340, words=gpu_words().literals)
 

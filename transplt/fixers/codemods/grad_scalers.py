@@ -12,20 +12,20 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from transplt.base.decided import LEAVE
+from transplt.base.plan_decisions import LEAVE
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import is_exported
+from transplt.edits.trees.calls import calling, one_after_the_other, with_first
+from transplt.edits.trees.names import dotted as dotted_name
+from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import switched_off
 from transplt.fixers.codemods.rename import full_name, needed_import
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import call_of, called_name, dotted, index_in, keyword_of, root_name
 from transplt.syntax.names import replaces_failed_import
+from transplt.syntax.nodes import call_of, called_name, dotted, index_in, keyword_of, root_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
-from transplt.trees.calls import calling, one_after_the_other, with_first
-from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU103", rank=105, versions=">=2.3", needs=(b"GradScaler",))
 #: Behind the fixer that rewrites imports.

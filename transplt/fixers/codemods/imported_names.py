@@ -11,8 +11,8 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.args import accepts
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import call_of
 from transplt.syntax.modules import module_name
+from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Scope
 

@@ -15,9 +15,9 @@ import ast
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import with_twin
 from transplt.edits.work import Work
-from transplt.syntax.asks import keyword_of, of_kind, string_of
-from transplt.trees.calls import with_twin
+from transplt.syntax.nodes import keyword_of, of_kind, string_of
 
 fixer = Fixer(
     __name__,

@@ -7,16 +7,16 @@ import ast
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees import names
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module_moves import method_of_move
 from transplt.flow.callees import FOREIGN
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
-from transplt.syntax.asks import call_of, inner_nodes, last_name, plain_name
 from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.nodes import call_of, inner_nodes, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
-from transplt.trees import names
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU210", rank=420)
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Found, Note
 from transplt.edits.fixer import Fixer
-from transplt.edits.parting import statement_separator
-from transplt.edits.unused import is_listed
+from transplt.edits.shared_lines import statement_separator
+from transplt.edits.trees.names import modules_imported, names_imported
+from transplt.edits.trees.transform import New
+from transplt.edits.unused_imports import is_listed
 from transplt.edits.work import Work
 from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.modules import import_base
 from transplt.syntax.scopes import Binding, Scope
-from transplt.trees.names import modules_imported, names_imported
-from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU003", rank=110)
 

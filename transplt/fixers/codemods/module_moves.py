@@ -17,8 +17,8 @@ from transplt.program.device_forms import DEVICE, DeviceForms
 from transplt.program.nn_modules import NnModules
 from transplt.program.program import SAME_MODULE, program_of
 from transplt.program.tensor_types import TensorTypes
-from transplt.syntax.asks import call_of, last_name, plain_name
 from transplt.syntax.names import SELF
+from transplt.syntax.nodes import call_of, last_name, plain_name
 from transplt.syntax.scan import ancestor
 
 _CODE = "NPU234"

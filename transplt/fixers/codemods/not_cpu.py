@@ -12,8 +12,8 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.cuda_side import CudaSide
-from transplt.flow.off_the_cpu import asked_beside_cuda, refuses_the_cpu, truth_off_the_cpu
+from transplt.flow.gates.cuda_side import CudaSide
+from transplt.flow.gates.not_cpu import asked_beside_cuda, refuses_the_cpu, truth_off_the_cpu
 
 fixer = Fixer(__name__, code="NPU272", rank=620)
 

@@ -16,7 +16,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import by_place, string_of
+from transplt.syntax.nodes import by_place, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU558", needs=(b"set_option",), words=("set_option",))

@@ -11,10 +11,10 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.flow.destinations import places
 from transplt.flow.device_strings import whole_value
-from transplt.flow.gates import goes_on_without
-from transplt.flow.reached import places
-from transplt.syntax.asks import index_in
+from transplt.flow.gates.conditions import goes_on_without
+from transplt.syntax.nodes import index_in
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU245", rank=510)

@@ -16,10 +16,10 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.names import dotted
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import chain
-from transplt.trees.names import dotted
 
 #: NumPy's names, and what they were.
 _TYPES = {"float": "float", "int": "int", "object": "object", "str": "str", "complex": "complex", "unicode": "str"}

@@ -12,9 +12,9 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import nearest_binding
+from transplt.program.followed_values import Traced
 from transplt.program.program import File, program_of
-from transplt.program.traced import Traced
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU293", rank=366, needs=(b".data[0]",), words=(".data[0]",))

@@ -17,6 +17,8 @@ from itertools import takewhile
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Extent, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import in_literals
+from transplt.edits.trees.transform import OfText
 from transplt.edits.work import Work
 from transplt.fixers.codemods.texts import OF_NVIDIA, WORD
 from transplt.flow import read_as
@@ -24,11 +26,9 @@ from transplt.flow.callees import ABSL_CALLS, FIELD_CALLS, PARSER_CALLS
 from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
-from transplt.program.given import defaults
-from transplt.syntax.asks import called_name, index_in, last_name, of_kind, plain_name, string_of
+from transplt.program.call_conditions import defaults
+from transplt.syntax.nodes import called_name, index_in, last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.trees.literals import in_literals
-from transplt.trees.transform import OfText
 
 fixer = Fixer(__name__, code="NPU207", rank=625)
 

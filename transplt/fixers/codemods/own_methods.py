@@ -13,7 +13,7 @@ from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.own_cuda import is_without_torch
-from transplt.syntax.asks import is_property, last_name
+from transplt.syntax.nodes import is_property, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Scope
 

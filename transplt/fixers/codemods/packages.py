@@ -16,14 +16,14 @@ from transplt.base.finding import Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.flow.code_facts import KERNEL_DECORATORS
-from transplt.flow.optional_imports import can_fail
+from transplt.flow.gates.code_facts import KERNEL_DECORATORS
+from transplt.flow.gates.optional_imports import can_fail
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.asks import called_name, following, last_name, of_kind, place_in_block, string_of
 from transplt.syntax.conditions import leaves
+from transplt.syntax.nodes import called_name, following, last_name, of_kind, place_in_block, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: An import, the rule that reports it, and the full name that it brings.

@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
-from transplt.syntax.asks import by_place, inner_nodes, last_name, string_of
+from transplt.syntax.nodes import by_place, inner_nodes, last_name, string_of
 from transplt.syntax.scan import parent
 
 _PRODUCTS = tuple(

@@ -13,12 +13,12 @@ from transplt.base.finding import Effort
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.flow.callees import FOREIGN
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import call_of, dotted, last_name, of_kind
+from transplt.syntax.nodes import call_of, dotted, last_name, of_kind
 from transplt.syntax.scan import STRING_WORDS, parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU232", rank=400)
 

@@ -17,14 +17,14 @@ from functools import lru_cache
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import keyword_replaced
 from transplt.edits.work import Work
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import parse_rules
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import call_of, keyword_of, of_kind, plain_name, shape
+from transplt.syntax.nodes import call_of, keyword_of, of_kind, plain_name, shape
 from transplt.syntax.scan import parent
-from transplt.trees.calls import keyword_replaced
 
 fixer = Fixer(__name__, code="NPU130", rank=100, needs=(b"profile", b"cuda_time", b"cuda_memory_usage"))
 

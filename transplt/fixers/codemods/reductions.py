@@ -18,8 +18,8 @@ from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import argument_at, defaults_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU314", rank=260)

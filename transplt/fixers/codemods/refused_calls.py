@@ -20,8 +20,8 @@ from transplt.flow.last_value import last_value, nearest_binding
 from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
-from transplt.syntax.asks import called_name, index_in, keyword_of, lacks, last_name, of_kind, plain_name, shape
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import called_name, index_in, keyword_of, lacks, last_name, of_kind, plain_name, shape
 from transplt.syntax.scan import Scan, parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})

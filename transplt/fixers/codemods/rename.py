@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.imports import STANDARD
+from transplt.edits.trees.names import dotted as dotted_name
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
 from transplt.fixers.codemods.module import is_unlisted, local_target, new_name, unlisted
 from transplt.fixers.codemods.packages import is_in_a_branch
 from transplt.program.program import enclosing_function
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import dotted, of_kind
+from transplt.syntax.nodes import dotted, of_kind
 from transplt.syntax.scopes import Binding
-from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU002", rank=410)
 #: What rules of the user's name is theirs before a fixer of ours changes it.

@@ -6,13 +6,13 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees import names
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
 from transplt.fixers.codemods.own_definitions import binding_that_stays, left, own_definition
 from transplt.fixers.codemods.rename import needed_import
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import last_name, shape
-from transplt.trees import names
+from transplt.syntax.nodes import last_name, shape
 
 fixer = Fixer(__name__, code="NPU002", rank=140)
 

@@ -12,7 +12,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import attribute_of, last_name
+from transplt.syntax.nodes import attribute_of, last_name
 
 fixer = Fixer(
     __name__,

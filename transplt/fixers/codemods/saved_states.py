@@ -7,7 +7,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import inner_nodes, last_name
+from transplt.syntax.nodes import inner_nodes, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="", rank=160, needs=(b"get_rng_state",))

@@ -1,7 +1,7 @@
 """What a setup.py asks for: packages bound to CUDA, pins and Pythons too old for NPUs, torch without torch-npu.
 
 Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
-Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
+Other dependency files are read by transplt/engine/files/dependency_files.py. Facts: rules/support/third_party.json.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import fits, release_of
-from transplt.syntax.asks import keyword_of, of_kind, plain_name, string_of
+from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
-#: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/codes.py.
+#: The code of torch-npu that nothing asks for, as in transplt/engine/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
 #: As there: a package gets the name of the one that is installed in its place.
 REPLACED = "NPU847"

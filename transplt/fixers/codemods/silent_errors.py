@@ -15,7 +15,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.silent_errors import CODE, Given, SilentError, holds, silent_errors
-from transplt.syntax.asks import (
+from transplt.syntax.nodes import (
     argument_at,
     by_place,
     ends,

@@ -12,12 +12,12 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.program.followed_values import Traced
 from transplt.program.program import File, program_of
 from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CPU, Tensor
-from transplt.program.traced import Traced
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, last_name
+from transplt.syntax.nodes import arguments_of, by_place, call_of, last_name
 
 fixer = Fixer(
     __name__,

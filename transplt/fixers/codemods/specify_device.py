@@ -15,13 +15,13 @@ from transplt.base.text.lexer import literals
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.rewrite import Piece
+from transplt.edits.trees.transform import New, refusing
 from transplt.edits.work import Work
+from transplt.flow.destinations import places
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.marks import DEVICE
-from transplt.flow.reached import places
-from transplt.syntax.asks import argument_at, is_main_guard, of_kind
+from transplt.syntax.nodes import argument_at, is_main_guard, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.trees.transform import New, refusing
 
 fixer = Fixer(__name__, code="NPU250", rank=200)
 

@@ -11,11 +11,11 @@ import ast
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.names import attribute_named
 from transplt.edits.work import Work
-from transplt.syntax.asks import inner_nodes, plain_name
 from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import inner_nodes, plain_name
 from transplt.syntax.scan import parent
-from transplt.trees.names import attribute_named
 
 fixer = Fixer(__name__, code="NPU129", rank=310)
 

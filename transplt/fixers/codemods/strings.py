@@ -5,27 +5,27 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.base.decided import IN_QUESTION
 from transplt.base.finding import Effort, Level
+from transplt.base.plan_decisions import IN_QUESTION
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.cuda_text import explain
 from transplt.flow.backend_takers import looked_up_by, taker_of
 from transplt.flow.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
+from transplt.flow.destinations import places
 from transplt.flow.device_or_backend import verdict
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.only_shown import only_shown
 from transplt.flow.other_devices import Taken, target_of
-from transplt.flow.place import ReachedPlace, Taker
-from transplt.flow.reached import places
-from transplt.flow.shown import only_shown
+from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key, is_dotted, last_name, string_of
+from transplt.syntax.nodes import has_key, is_dotted, last_name, string_of
 from transplt.syntax.scan import outermost, parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU201", rank=550)
 

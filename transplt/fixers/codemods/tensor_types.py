@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
-from transplt.edits.parting import statement_separator
+from transplt.edits.shared_lines import statement_separator
+from transplt.edits.trees.transform import refusing
 from transplt.edits.work import Work
 from transplt.rules.card_limits import limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
-from transplt.syntax.asks import attribute_of, call_of, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.nodes import attribute_of, call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
-from transplt.trees.transform import refusing
 
 fixer = Fixer(__name__, code="NPU125", rank=250)
 

@@ -12,13 +12,13 @@ import re
 from transplt.base.finding import Level
 from transplt.edits.edit import Edit, Extent, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import in_literals
 from transplt.edits.work import Work
+from transplt.flow.destinations import places
 from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE
-from transplt.flow.reached import places
-from transplt.syntax.asks import arguments_of, of_kind
+from transplt.syntax.nodes import arguments_of, of_kind
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.trees.literals import in_literals
 
 fixer = Fixer(__name__, code="NPU207", rank=620)
 

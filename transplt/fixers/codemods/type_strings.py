@@ -10,11 +10,11 @@ import re
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import in_literals
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module import local_target
 from transplt.rules.rule import needs_torch_npu
 from transplt.syntax.annotations import is_annotation
-from transplt.trees.literals import in_literals
 
 fixer = Fixer(__name__, code="NPU404", rank=220)
 

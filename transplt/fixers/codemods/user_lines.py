@@ -11,13 +11,13 @@ import ast
 from transplt.base.text.lexer import literals
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import in_literals
+from transplt.edits.trees.names import attribute_named
 from transplt.edits.work import Work
 from transplt.fixers.codemods.own_definitions import own_definition
 from transplt.rules.rule import Rule
-from transplt.syntax.asks import block_of, is_dotted, last_name, shape
+from transplt.syntax.nodes import block_of, is_dotted, last_name, shape
 from transplt.syntax.scan import parent
-from transplt.trees.literals import in_literals
-from transplt.trees.names import attribute_named
 
 fixer = Fixer(__name__, code="NPU007", rank=145)
 

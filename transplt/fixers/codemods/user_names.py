@@ -12,14 +12,14 @@ from transplt.base.finding import Effort, Level
 from transplt.base.text.lexer import one_plain_literal
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module import new_name
 from transplt.fixers.codemods.probes import MEMBERS, probes_of
-from transplt.flow.shown import only_shown
+from transplt.flow.only_shown import only_shown
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
-from transplt.trees.literals import words_in_literal
 
 fixer = Fixer(__name__, code="NPU020", rank=147)
 

@@ -24,7 +24,7 @@ from transplt.flow.saved_files import may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
+from transplt.syntax.nodes import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))

@@ -11,14 +11,14 @@ import ast
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.displays import with_twin
+from transplt.edits.trees.expressions import left_side
+from transplt.edits.trees.new_calls import as_instance
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.flow.callees import DATA_PARALLEL
-from transplt.syntax.asks import plain_name, string_of
-from transplt.trees.displays import with_twin
-from transplt.trees.expressions import left_side
-from transplt.trees.new_calls import as_instance
-from transplt.trees.transform import New
+from transplt.syntax.nodes import plain_name, string_of
 
 fixer = Fixer(__name__, code="NPU135", rank=404, versions=">=2.1", words=("DataParallel",))
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ast
 
-from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
+from transplt.fixers.distributed.program.evaluations import turns_to_evaluation
+from transplt.fixers.distributed.program.gradient_reads import first_reader, readers_apart
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
-from transplt.program.evaluations import turns_to_evaluation
-from transplt.program.gradient_reads import first_reader, readers_apart
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.wraps import buffers_apart
-from transplt.syntax.asks import block_of, by_place, call_of, ends, is_plain, last_name
+from transplt.program.wrapper_places import buffers_apart
+from transplt.syntax.nodes import block_of, by_place, call_of, ends, is_plain, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 CODE = "NPU351"

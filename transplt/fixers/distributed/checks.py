@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from transplt.fixers.distributed.program.module_reads import modules_of_unwrapped
+from transplt.fixers.distributed.program.process_groups import Walk, begins_group, needs_group
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
-from transplt.program.module_reads import modules_of_unwrapped
 from transplt.program.optimizers import find_optimizers, find_steps
-from transplt.program.process_groups import Walk, begins_group, needs_group
 from transplt.program.program import File, Program, Variable
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided, helper_call
-from transplt.program.trained import handed_on
-from transplt.program.values import origins
-from transplt.syntax.asks import last_name
+from transplt.program.variable_values import origins
+from transplt.program.whole_models import handed_on
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS, statement
 
 _TRAINING = ("backward", "step")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.fixers.distributed.bench import Bench
+from transplt.edits.trees.literals import words_in_literal
+from transplt.edits.trees.removals import without_first, without_last
+from transplt.edits.trees.transform import refusing
+from transplt.fixers.distributed.current_program import Bench
 from transplt.program.cards import chosen_card, text_with_number
-from transplt.syntax.asks import attribute_of, block_of, by_place, shape
+from transplt.syntax.nodes import attribute_of, block_of, by_place, shape
 from transplt.syntax.scan import parent, statement
-from transplt.trees.departures import without_first, without_last
-from transplt.trees.literals import words_in_literal
-from transplt.trees.transform import refusing
 
 _CODE = "NPU334"
 _NUMBERED = re.compile(r"cuda:(\d+)")

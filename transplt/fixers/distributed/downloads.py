@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.bench import Bench
-from transplt.program.downloads import (
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.downloads import (
     download_calls,
     fetching_functions,
     names_in,
@@ -21,7 +21,7 @@ from transplt.program.downloads import (
 )
 from transplt.program.models import is_optimizer
 from transplt.program.program import File, enclosing_function
-from transplt.syntax.asks import block_of, own_nodes, place_in_block
+from transplt.syntax.nodes import block_of, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE, _LEFT = "NPU343", "NPU344"

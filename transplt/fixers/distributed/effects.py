@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from transplt.edits.rewrite import rendered
-from transplt.fixers.distributed.bench import Bench
+from transplt.edits.trees.calls import one_after_the_other, with_keyword, with_last_name
+from transplt.edits.trees.expressions import and_also, only_if
+from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.downloads import Downloads
 from transplt.fixers.distributed.own_names import write_names
-from transplt.fixers.distributed.waits import write_waits
-from transplt.program.acting import acts
-from transplt.program.outputs import (
+from transplt.fixers.distributed.program.divergence import runs_in_worker
+from transplt.fixers.distributed.program.outputs import (
     PROGRESS,
     WRITERS,
     happens_once,
@@ -19,11 +20,13 @@ from transplt.program.outputs import (
     opens_to_write,
     written_place,
 )
-from transplt.program.own_paths import Own, places_of
+from transplt.fixers.distributed.program.process_paths import Own, places_of
+from transplt.fixers.distributed.program.side_effects import acts
+from transplt.fixers.distributed.waits import write_waits
 from transplt.program.program import enclosing_function
-from transplt.program.reached import reached_functions
-from transplt.program.ways import runs_in_worker
-from transplt.syntax.asks import (
+from transplt.program.reached_functions import reached_functions
+from transplt.syntax.files import names_and_attributes
+from transplt.syntax.nodes import (
     arguments_of,
     attribute_of,
     begins,
@@ -36,10 +39,7 @@ from transplt.syntax.asks import (
     last_name,
     of_kind,
 )
-from transplt.syntax.files import names_and_attributes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
-from transplt.trees.expressions import and_also, only_if
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"

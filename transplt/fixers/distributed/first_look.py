@@ -8,19 +8,19 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.distributed.asked import claim_asked
-from transplt.fixers.distributed.bench import LEFT, hand_over, put_on_bench
+from transplt.fixers.distributed.current_program import LEFT, hand_over, put_on_bench
 from transplt.fixers.distributed.devices import claim
+from transplt.fixers.distributed.program.process_group_start import Start, find_start
 from transplt.fixers.distributed.verdict import Refusal, Verdict, judge
+from transplt.fixers.distributed.wrapper_questions import claim_asked
 from transplt.fixers.distributed.wrapping import claim_data_parallel
+from transplt.program.existing_process_groups import Setup, option_needed, setups
 from transplt.program.models import Models, find_models
 from transplt.program.program import Program, Variable, text_of
 from transplt.program.programs import programs_of
 from transplt.program.ranks import divided
-from transplt.program.setups import Setup, option_needed, setups
-from transplt.program.start import Start, find_start
 from transplt.program.training import Training, find_training
-from transplt.program.wraps import Wrap, find_wrap
+from transplt.program.wrapper_places import Wrap, find_wrap
 from transplt.syntax.files import File
 
 _WITHOUT = "without it this program makes no process group; what is given behind the script's name comes after it"

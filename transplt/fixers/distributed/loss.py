@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.bench import Bench
-from transplt.fixers.distributed.counted import remark_counted, write_lengths
+from transplt.fixers.distributed.counts import remark_counted, write_lengths
+from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
+from transplt.fixers.distributed.program.losses import loss_readers
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
-from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import inner_nodes, keyword_of, of_kind, plain_name
 from transplt.syntax.files import names_and_attributes
+from transplt.syntax.nodes import inner_nodes, keyword_of, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
 

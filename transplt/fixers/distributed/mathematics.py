@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from transplt.fixers.distributed.bench import Bench
-from transplt.program.batches import carried, memories, over_the_batch
-from transplt.program.wraps import buffers_apart
-from transplt.syntax.asks import by_place, last_name
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
+from transplt.program.wrapper_places import buffers_apart
+from transplt.syntax.nodes import by_place, last_name
 
 _LOSS = (
     "NPU353",

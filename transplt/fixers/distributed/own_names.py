@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from transplt.fixers.distributed.bench import Bench
-from transplt.program.own_paths import names_written_to
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.process_paths import names_written_to
 
 
 def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:

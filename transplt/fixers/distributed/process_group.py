@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.current_program import Bench
 from transplt.syntax.scan import parent
 
 

@@ -7,16 +7,16 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.distributed.asserted import write_checks
 from transplt.fixers.distributed.averaging import write_averages, write_buffers
-from transplt.fixers.distributed.bench import bench_of
-from transplt.fixers.distributed.data import write_shares
+from transplt.fixers.distributed.current_program import bench_of
 from transplt.fixers.distributed.devices import write_devices
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.loss import write_accumulation, write_counts, write_means
 from transplt.fixers.distributed.mathematics import remark_mathematics
 from transplt.fixers.distributed.process_group import write_start
+from transplt.fixers.distributed.rank_checks import write_checks
 from transplt.fixers.distributed.seeds import write_own_draws
+from transplt.fixers.distributed.shards import write_shares
 from transplt.fixers.distributed.waits import write_clocks
 from transplt.fixers.distributed.wrapping import write_models
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from transplt.fixers.distributed.bench import Bench
-from transplt.program.drawing import drawing_loops, trains_last
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.random_draws import drawing_loops, trains_last
 from transplt.program.training import loaders_of
-from transplt.syntax.asks import of_kind, own_nodes, place_in_block
+from transplt.syntax.nodes import of_kind, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS
 
 _CODE = "NPU347"

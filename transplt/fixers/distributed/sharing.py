@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.program.datasets import stream_of
+from transplt.fixers.distributed.program.datasets import stream_of
 from transplt.program.loaders import Shares, shares_out
 from transplt.program.program import Program
 from transplt.program.training import Loader, Training
-from transplt.syntax.asks import inner_nodes, last_name
+from transplt.syntax.nodes import inner_nodes, last_name
 
 _LIVE = re.compile(r"recv|socket|urlopen|requests|subscribe|poll")
 _STREAM = (

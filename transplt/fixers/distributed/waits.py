@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from transplt.fixers.distributed.bench import Bench
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.divergence import ENDS
+from transplt.fixers.distributed.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
 from transplt.program.loops import loops_around
-from transplt.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
-from transplt.program.ways import ENDS
-from transplt.syntax.asks import begins, inner_nodes, last_name
+from transplt.syntax.nodes import begins, inner_nodes, last_name
 from transplt.syntax.scan import parent, statement
 
 _CODE = "NPU343"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.fixers.distributed.bare import write_bare, write_renewed
-from transplt.fixers.distributed.bench import Bench
+from transplt.edits.trees.calls import only_argument
+from transplt.edits.trees.expressions import wrapped_anew
+from transplt.fixers.distributed.bare_models import write_bare, write_renewed
+from transplt.fixers.distributed.current_program import Bench
 from transplt.program.models import is_optimizer
-from transplt.program.wraps import Wrap, buffers_apart
-from transplt.syntax.asks import attribute_of, block_of, call_of, called_name, of_kind
+from transplt.program.wrapper_places import Wrap, buffers_apart
+from transplt.syntax.nodes import attribute_of, block_of, call_of, called_name, of_kind
 from transplt.syntax.scan import chain, parent, statement
-from transplt.trees.calls import only_argument
-from transplt.trees.expressions import wrapped_anew
 
 _REPLACED = "DataParallel is replaced by DistributedDataParallel"
 _LR = "the global batch is W times the batch of a card, and the learning rate is not changed"

@@ -11,14 +11,14 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.edits.trees.new_calls import Piece
+from transplt.edits.trees.transform import Transform
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import touched
 from transplt.fixers.tunings.call_texts import Bound
 from transplt.fixers.tunings.values import SAME_SHAPE
-from transplt.fixers.tunings.writer import touched
-from transplt.syntax.asks import is_dotted
-from transplt.trees.new_calls import Piece
-from transplt.trees.transform import Transform
+from transplt.syntax.nodes import is_dotted
 
 CODE = "NPU760"
 TARGET = "torch_npu.npu_fusion_attention"

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.edits.trees.new_calls import Piece, rebuilt
+from transplt.edits.trees.transform import Transform
 from transplt.edits.work import Work
-from transplt.syntax.asks import by_place, hides_arguments
-from transplt.trees.new_calls import Piece, rebuilt
-from transplt.trees.transform import Transform
+from transplt.syntax.nodes import by_place, hides_arguments
 
 #: A call on one line is broken up where its line gets longer than this, and than the longest line of the file.
 WIDE = 120

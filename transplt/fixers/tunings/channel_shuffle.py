@@ -12,9 +12,9 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
-from transplt.fixers.tunings.writer import switched_off, torch_name, touched, writer_for
+from transplt.fixers.tuning_writer import switched_off, torch_name, touched, writer_for
 from transplt.program.shuffles import shuffle_ending_at
-from transplt.syntax.asks import by_place
+from transplt.syntax.nodes import by_place
 
 fixer = Fixer(__name__, code="NPU769", rank=480, theme="tune:channel-shuffle", needs=(b"view", b"reshape"))
 

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from transplt.program.cards import MOVES, goes_to_card
 from transplt.program.program import File
-from transplt.syntax.asks import begins, by_place, nodes_in
+from transplt.syntax.nodes import begins, by_place, nodes_in
 from transplt.syntax.scan import chain, parent, statement
 
 _COPIES = MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}

@@ -11,18 +11,18 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Loop, Reading, reading
-from transplt.fixers.tunings.writer import writer_for
 from transplt.program.cards import MOVES
 from transplt.program.loops import repeated
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
-from transplt.program.values import uses
+from transplt.program.variable_values import uses
 from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
-from transplt.syntax.asks import call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
+from transplt.syntax.nodes import call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))

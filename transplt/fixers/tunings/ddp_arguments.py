@@ -19,15 +19,15 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import layers_and_all
-from transplt.fixers.tunings.writer import writer_for
 from transplt.program.models import kind_of
 from transplt.program.optimizers import optimizer_calls
 from transplt.program.program import SAME_MODULE, File, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import by_place, keyword_of, lacks, last_name
+from transplt.syntax.nodes import by_place, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",

@@ -10,15 +10,15 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.data_loader import API, PLACES, argument_of, is_constant
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import WRAPPERS, Reader, Reading, reading
-from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.program.training import Loader
-from transplt.program.values import uses
-from transplt.syntax.asks import keyword_of, lacks, last_name, nodes_in
+from transplt.program.variable_values import uses
+from transplt.syntax.nodes import keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))

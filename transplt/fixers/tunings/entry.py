@@ -12,12 +12,12 @@ from transplt.edits.edit import Beside
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import program_around
-from transplt.fixers.tunings.writer import torch_name
+from transplt.fixers.tuning_writer import torch_name
 from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
 from transplt.program.program import Program
 from transplt.program.steps import goes_back
-from transplt.syntax.asks import is_main_guard, nodes_in
+from transplt.syntax.nodes import is_main_guard, nodes_in
 from transplt.syntax.scan import FUNCTIONS
 
 _IMPORTS = (ast.Import, ast.ImportFrom)

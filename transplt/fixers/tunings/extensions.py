@@ -8,8 +8,8 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.tunings.writer import switched_off, writer_for
-from transplt.syntax.asks import keyword_of, nodes_in, string_of
+from transplt.fixers.tuning_writer import switched_off, writer_for
+from transplt.syntax.nodes import keyword_of, nodes_in, string_of
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))

@@ -13,12 +13,12 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.attention import NATIVE
 from transplt.fixers.tunings.values import Value, attribute_values, held, is_call_of, is_closed_over, runs_before
-from transplt.fixers.tunings.writer import writer_for
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, by_place, call_of, ends, is_dotted, keyword_of
+from transplt.syntax.nodes import begins, by_place, call_of, ends, is_dotted, keyword_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 

@@ -10,19 +10,19 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.edit import Note
-from transplt.edits.unused import certain_import, drop_unused
+from transplt.edits.trees.new_calls import Piece
+from transplt.edits.trees.transform import Transform
+from transplt.edits.unused_imports import certain_import, drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import switched_off
 from transplt.fixers.tunings import attention
 from transplt.fixers.tunings.attention import BY_HAND, CODE, Masks
 from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
-from transplt.fixers.tunings.writer import switched_off
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place, is_dotted, root_name
 from transplt.syntax.modules import modules_of
+from transplt.syntax.nodes import by_place, is_dotted, root_name
 from transplt.syntax.scan import chain, parent
-from transplt.trees.new_calls import Piece
-from transplt.trees.transform import Transform
 
 _TAIL = "dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs block_table"
 _OLD_TAIL = "dropout_p softmax_scale causal return_attn_probs deterministic"

@@ -10,17 +10,17 @@ import ast
 
 from transplt.edits.edit import Extent, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees import names
+from transplt.edits.trees.expressions import between, receiver
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.fixers.tunings.values import is_closed_over
-from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.program.cards import MOVES, is_device
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
+from transplt.syntax.nodes import arguments_of, by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
-from transplt.trees import names
-from transplt.trees.expressions import between, receiver
 
 fixer = Fixer(__name__, code="NPU770", rank=510, theme="tune:float32", needs=(b"double", b"float64", b"from_numpy"))
 

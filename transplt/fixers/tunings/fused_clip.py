@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.trees.calls import calling, one_after_the_other
+from transplt.edits.trees.removals import without_arguments
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around
 from transplt.fixers.fused_optimizers import Made, Optimizers, optimizers_around
-from transplt.fixers.tunings.writer import writer_for
+from transplt.fixers.tuning_writer import writer_for
 from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.trained import model_of
-from transplt.syntax.asks import by_place, hides_arguments
-from transplt.trees.calls import calling, one_after_the_other
-from transplt.trees.departures import without_arguments
+from transplt.program.whole_models import model_of
+from transplt.syntax.nodes import by_place, hides_arguments
 
 fixer = Fixer(__name__, code="NPU751", rank=120, theme="tune:fused-clip")
 
@@ -37,7 +37,7 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
     """Change the clippings of this file that are over all parameters of one fused optimizer."""
     writer = writer_for(work, fixer)
     if writer is None or work.settings.amp == "apex":
-        return  # those of Ascend apex: transplt.fixers.amp.apex_replacements
+        return  # those of Ascend apex: transplt.fixers.amp.apex.replacements
     program, found = program_around(work), optimizers_around(work)
     if program is None or found is None:
         return

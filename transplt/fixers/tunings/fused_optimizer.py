@@ -6,16 +6,16 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.trees.calls import calling, one_after_the_other, with_keyword
+from transplt.edits.trees.removals import without_any_argument, without_arguments
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.fused_optimizers import CLASSES, Optimizers, class_of, optimizers_around
-from transplt.fixers.tunings.writer import writer_for
+from transplt.fixers.tuning_writer import writer_for
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.asks import by_place, call_of
+from transplt.syntax.nodes import by_place, call_of
 from transplt.syntax.scan import parent
-from transplt.trees.calls import calling, one_after_the_other, with_keyword
-from transplt.trees.departures import without_any_argument, without_arguments
 
 fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
 
@@ -25,7 +25,7 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
     """Change the optimizers of this file that can be, and the calls on them."""
     writer = writer_for(work, fixer)
     if writer is None or work.settings.amp == "apex":
-        return  # those of Ascend apex: transplt.fixers.amp.apex_replacements
+        return  # those of Ascend apex: transplt.fixers.amp.apex.replacements
     found = optimizers_around(work)
     if found is None:
         return

@@ -6,18 +6,18 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.trees.new_calls import Piece
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import switched_off, writer_for
 from transplt.fixers.tunings import attention, flash_attention
 from transplt.fixers.tunings.attention import NATIVE, Masks
 from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
 from transplt.fixers.tunings.values import attribute_values, describe, held
-from transplt.fixers.tunings.writer import switched_off, writer_for
-from transplt.syntax.asks import by_place, keyword_of
+from transplt.syntax.nodes import by_place, keyword_of
 from transplt.syntax.scan import chain
-from transplt.trees.new_calls import Piece
 
 fixer = Fixer(__name__, code=attention.CODE, rank=410, theme="tune:fusion-attention",
               needs=(b"flash_attn", b"scaled_dot_product_attention"))  # fmt: skip

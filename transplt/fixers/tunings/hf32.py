@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.writer import torch_name, writer_for
-from transplt.syntax.asks import by_place
+from transplt.fixers.tuning_writer import torch_name, writer_for
+from transplt.syntax.nodes import by_place
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU754", rank=230, theme="tune:hf32")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.edits.parting import indent_unit
+from transplt.edits.shared_lines import indent_unit
 from transplt.edits.writer import Writer
 from transplt.fixers.around import program_around
 from transplt.fixers.tunings.loops import Batches, batch_loops

@@ -10,11 +10,11 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.names import attribute_named
 from transplt.edits.work import Work
-from transplt.fixers.tunings.writer import rewrite_unless_gone, writer_for
+from transplt.fixers.tuning_writer import rewrite_unless_gone, writer_for
 from transplt.program.indices import long_lookups
-from transplt.syntax.asks import by_place
-from transplt.trees.names import attribute_named
+from transplt.syntax.nodes import by_place
 
 _NEEDS = (b"mbedding", b"index_select", b"cross_entropy", b"nll_loss", b"CrossEntropyLoss", b"NLLLoss")
 fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=_NEEDS)

@@ -7,8 +7,8 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.entry import write_below_imports
-from transplt.fixers.tunings.writer import writer_for
 
 fixer = Fixer(__name__, code="NPU753", rank=220, theme="tune:internal-format")
 

@@ -7,8 +7,8 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.tunings.writer import writer_for
-from transplt.syntax.asks import by_place, call_of
+from transplt.fixers.tuning_writer import writer_for
+from transplt.syntax.nodes import by_place, call_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=(b"jit",))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Level
+from transplt.edits.trees.calls import with_new_keyword
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.fixers.tunings.writer import rewrite_unless_gone, rewrites
-from transplt.syntax.asks import arguments_of, by_place
-from transplt.trees.calls import with_new_keyword
+from transplt.fixers.tuning_writer import rewrite_unless_gone, rewrites
+from transplt.syntax.nodes import arguments_of, by_place
 
 #: Calls on one line that would become longer than this go on below their first argument.
 _LONGEST_LINE = 119

@@ -13,7 +13,7 @@ from transplt.program.optimizers import OptimizerStep, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import steps_by_itself
 from transplt.program.training import Training, find_training, loaders_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import chain, statement
 
 _HANDS_ON = frozenset({"enumerate", "tqdm", "iter"})

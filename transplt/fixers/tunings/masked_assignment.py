@@ -13,10 +13,10 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import touched, writer_for
 from transplt.fixers.tunings.finite_masks import is_minus_infinity, stays_finite
 from transplt.fixers.tunings.values import is_torch_tensor
-from transplt.fixers.tunings.writer import touched, writer_for
-from transplt.syntax.asks import is_dotted
+from transplt.syntax.nodes import is_dotted
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU765", rank=460, theme="tune:masked-assignment", needs=(b"torch",))

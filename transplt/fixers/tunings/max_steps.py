@@ -9,8 +9,8 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import value_of, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, first_statement, global_lines, lines, only_one
-from transplt.fixers.tunings.writer import value_of, writer_for
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU782", rank=610, theme="tune:max-steps", on_request=True,

@@ -11,13 +11,13 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.copies import changed_on_host, copies_of
 from transplt.fixers.tunings.data_loader import PLACES, argument_of, is_constant, pinned, should_pin
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import has_loaders, reading
-from transplt.fixers.tunings.writer import writer_for
 from transplt.program.training import Loader
-from transplt.syntax.asks import by_place, lacks
+from transplt.syntax.nodes import by_place, lacks
 
 fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", needs=(b".to(", b".cuda(", b".npu("))
 

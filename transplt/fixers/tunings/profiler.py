@@ -13,8 +13,8 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import value_of, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, global_lines, lines, only_one
-from transplt.fixers.tunings.writer import value_of, writer_for
 
 _OPTION = r"shapes|memory|stacks|simple|level=(?:none|[012])|to=[\w./-]+"
 _ONCE = r"(?!.*:(shapes|memory|stacks|simple|level|to)(?![^:=]).*:\1(?![^:=]))"

@@ -18,8 +18,8 @@ from transplt.program.program import (
 )
 from transplt.program.programs import programs_of
 from transplt.program.training import Loader, Training, find_training, loaders_of
-from transplt.program.values import uses
-from transplt.syntax.asks import by_place
+from transplt.program.variable_values import uses
+from transplt.syntax.nodes import by_place
 from transplt.syntax.scan import parent
 
 Loop = ast.For | ast.AsyncFor

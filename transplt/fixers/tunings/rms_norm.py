@@ -16,10 +16,10 @@ from transplt.edits.lines import last_line, line_start
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import rewrites, switched_off, writer_for
 from transplt.fixers.tunings.attention import NATIVE
-from transplt.fixers.tunings.writer import rewrites, switched_off, writer_for
-from transplt.syntax.asks import last_name
 from transplt.syntax.formulas import Formula, Found, Parts, Reading, called
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU761", rank=420, theme="tune:rms-norm", needs=(b"sqrt",))

@@ -12,14 +12,14 @@ from operator import is_
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import switched_off, touched, writer_for
 from transplt.fixers.tunings.attention import NATIVE
 from transplt.fixers.tunings.values import held
-from transplt.fixers.tunings.writer import switched_off, touched, writer_for
-from transplt.syntax.asks import by_place, is_dotted, last_name
 from transplt.syntax.formulas import Formula
+from transplt.syntax.nodes import by_place, is_dotted, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 fixer = Fixer(__name__, code="NPU762", rank=430, theme="tune:rotary", needs=(b"rotate",))

@@ -9,8 +9,8 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.tuning_writer import torch_name, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, lines, measured_loops
-from transplt.fixers.tunings.writer import torch_name, writer_for
 
 fixer = Fixer(__name__, code="NPU780", rank=620, theme="tune:step-time", on_request=True)
 

@@ -10,15 +10,15 @@ import ast
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.unused import drop_unused
+from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import scripted
+from transplt.fixers.tuning_writer import switched_off, touched, writer_for
 from transplt.fixers.tunings.attention import NATIVE
 from transplt.fixers.tunings.values import Value, held, is_linear, runs_before
-from transplt.fixers.tunings.writer import switched_off, touched, writer_for
-from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.formulas import Formula
+from transplt.syntax.nodes import block_of, by_place
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU763", rank=440, theme="tune:swiglu", needs=(b"silu",))

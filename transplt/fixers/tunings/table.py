@@ -6,11 +6,14 @@ from functools import cache
 
 from transplt.fixers.by_name import Named, named_in, parse_named
 
+#: The packages whose fixers are tunings.
+TUNINGS = ("transplt.fixers.tunings", "transplt.fixers.triton.tunings")
+
 
 @cache
 def tunings() -> dict[str, Named]:
     """All tunings by name, in the order in which they look; the first call imports them."""
-    return named_in("transplt.fixers.tunings")
+    return named_in(*TUNINGS)
 
 
 def parse_tunings(text: str, torch_version: str) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from transplt.edits.work import Work
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import begins, block_of, call_of, last_name
+from transplt.syntax.nodes import begins, block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.syntax.scopes import Scope
 

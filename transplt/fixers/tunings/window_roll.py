@@ -12,12 +12,12 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.around import scripted
-from transplt.fixers.tunings.writer import writer_for
+from transplt.fixers.tuning_writer import writer_for
 from transplt.flow.last_value import last_value
+from transplt.program.code_shapes import is_window_roll
 from transplt.program.program import enclosing_function
-from transplt.program.shapes import is_window_roll
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.nodes import keyword_of
 from transplt.syntax.scopes import Binding
 
 fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")

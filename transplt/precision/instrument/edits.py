@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from transplt.base.settings import Settings
 from transplt.base.text.source import read_source
 from transplt.edits.edit import Beside, Edit
-from transplt.edits.parting import can_part
+from transplt.edits.shared_lines import can_part
+from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
-from transplt.engine.outcome import apply_edits
+from transplt.engine.edit_outcome import apply_edits
 from transplt.engine.verify import refused
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules
 from transplt.syntax.files import File
-from transplt.trees.transform import New
 
 #: What holds the lines of a copy together; its edits are no migration's, and have no code.
 _GROUP = "probe"

@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import PurePosixPath
 
-from transplt.files.kind import FileKind, kind_of
+from transplt.engine.files.kind import FileKind, kind_of
 from transplt.precision.instrument.script import Probing
 
 LAUNCH = "run_probe.sh"

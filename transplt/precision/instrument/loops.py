@@ -6,15 +6,15 @@ import ast
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from transplt.edits.trees.expressions import between
 from transplt.precision.instrument.edits import Edits
 from transplt.precision.instrument.trainers import hand_to_trainers, owns_loop
 from transplt.program.loops import LOOPS, Loop, loops_around
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.steps import runs_backward, steps_by_itself
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.nodes import by_place, last_name
 from transplt.syntax.scan import chain
-from transplt.trees.expressions import between
 
 PROBE = "transplt_probe"
 #: So many calls up a loop is looked for.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.trees.calls import with_keyword
+from transplt.edits.trees.removals import argument_replaced, without_arguments
+from transplt.edits.trees.transform import New
 from transplt.precision.instrument.edits import Edits
 from transplt.precision.instrument.loops import PROBE
 from transplt.program.cards import stated
 from transplt.program.program import LOADERS, Program, enclosing_function
-from transplt.program.values import values_of
+from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import last_names
-from transplt.syntax.asks import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
 from transplt.syntax.files import File
-from transplt.trees.calls import with_keyword
-from transplt.trees.departures import argument_replaced, without_arguments
-from transplt.trees.transform import New
+from transplt.syntax.nodes import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
 
 _SAMPLERS = last_names("shuffles")
 #: Arguments of a loader that need workers, and what they are without.

@@ -7,9 +7,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.disk.publish import check_output, publish, set_folder_modes, staging
 from transplt.base.errors import UsageError
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.disk.publish import check_output, publish, set_folder_modes, staging
 from transplt.precision.instrument.launch import LAUNCH, environment_lines, launch_script, starts, with_environment
 from transplt.precision.instrument.script import Probed, Probing, instrument
 from transplt.proof.launch.options import UsageError as RunUsageError

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from transplt.edits.trees.expressions import between
 from transplt.precision.instrument.edits import Edits
 from transplt.program.frameworks import OPTIMIZER, PRECISION, PROCESSES, taken_over
 from transplt.program.program import File, Program, enclosing_function
-from transplt.syntax.asks import by_place, class_of_method, last_name
-from transplt.trees.expressions import between
+from transplt.syntax.nodes import by_place, class_of_method, last_name
 
 #: Those whose trainers take callbacks, by what rules/support/frameworks.json calls them.
 _RECORDED = frozenset({"the Trainer of transformers", "a Trainer of trl", "Lightning"})

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from transplt.base.render.cell import figure, many, visible
 from transplt.precision.loss.pairing import Pair, Paired
 from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
-from transplt.render.cell import figure, many, visible
 
 FORMAT = 1
 #: A curve that lies so often on one side of the other is reported.

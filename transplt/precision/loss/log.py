@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import Limit, open_regular, read_regular
-from transplt.diagnose.lines import MOST_BYTES, parted, text_of
-from transplt.diagnose.pieces import UnreadableLog, pieces_of
+from transplt.precision.diagnose.lines import MOST_BYTES, parted, text_of
+from transplt.precision.diagnose.log_pieces import UnreadableLog, pieces_of
 from transplt.precision.loss.curve import Curves
 from transplt.precision.loss.events import BrokenEvents, event_files, is_event_file, scalars_in
 from transplt.precision.loss.line import LogEntry, Words, object_of, read_line, read_object

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import transplt
+from transplt.base.render import plots
+from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.templates import asset, fill
 from transplt.precision.loss.answer_text import Answer, advice, drift, fifth_text, remarks, sentence, share
-from transplt.render import plots
-from transplt.render.cell import figure, many, visible
-from transplt.render.templates import asset, fill
 
 #: So many rows of figures are listed; the JSON has all.
 _MOST_ROWS = 1000

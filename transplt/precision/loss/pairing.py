@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import many
 from transplt.precision.loss.curve import Curve, Curves, normal
 from transplt.precision.loss.line import is_aside
-from transplt.render.cell import many
 
 #: Names of a training's loss, the likeliest first.
 _LIKELY = (

@@ -12,9 +12,9 @@ from transplt.precision.distance import TOLERANCES
 from transplt.precision.dumps import open_dump
 from transplt.precision.files import read_json
 from transplt.precision.judge import output_difference
-from transplt.precision.known_silent import known_lines, rows_called
 from transplt.precision.record import API, Part, Record, Row, Tensor, UnusableDump
 from transplt.precision.replay.plan import Plan
+from transplt.precision.silent_errors import known_lines, rows_called
 from transplt.precision.table import Line, lines
 
 _LATE = "writes into its input, which the dump has only as it was afterwards"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from transplt.base.errors import shown
+from transplt.base.render.cell import figure, many, visible
+from transplt.precision.first_line import place
 from transplt.precision.output import plain_rows
 from transplt.precision.replay.outcome import Differing, Outcome
 from transplt.precision.replay.plan import Plan
-from transplt.precision.sentence import place
-from transplt.render.cell import figure, many, visible
 
 FORMAT = 1
 _MOST = 20

@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from transplt.base.disk.publish import publish, staging
 from transplt.base.errors import CannotFinish, reason, shown
-from transplt.disk.publish import publish, staging
 from transplt.precision.replay.outcome import Outcome
 from transplt.precision.replay.outcome_text import replay_json
 from transplt.precision.table import csv_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from transplt.base.render.cell import many, visible
 from transplt.precision.replay.plan import Call, Plan
-from transplt.render.cell import many, visible
 
 _HEAD = '''\
 """The operators of a recorded step, computed again from their recorded inputs; written by `transplt replay --script`.

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from transplt.base.render.cell import figure
+from transplt.precision.difference_kinds import how
 from transplt.precision.elements import Array, elements, numpy_or_sentence
-from transplt.precision.how import how
 from transplt.precision.match import pairs
 from transplt.precision.metrics import measure
 from transplt.precision.record import Record, Row, Tensor
-from transplt.render.cell import figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import visible
 from transplt.precision.calls import Literals, expression, given
+from transplt.precision.first_line import place
 from transplt.precision.record import API, BACKWARD, FORWARD, Row
-from transplt.precision.sentence import place
 from transplt.precision.show.operator import Found
-from transplt.render.cell import visible
 
 _HEAD = '''\
 """One operator of a recorded run as a test; written by `transplt show --case`.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from transplt.base.render.cell import figure, visible
 from transplt.precision.elements import Array
+from transplt.precision.first_line import place
 from transplt.precision.record import Row, Tensor
-from transplt.precision.sentence import place
 from transplt.precision.show.beside import Beside
 from transplt.precision.show.operator import Found
-from transplt.render.cell import figure, visible
 
 FORMAT = 1
 

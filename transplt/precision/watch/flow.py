@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from transplt.precision.distance import FLOAT16_MAX, overflows
-from transplt.precision.harmless import Print, print_of
+from transplt.precision.harmless_operators import Print, print_of
 from transplt.precision.match import is_unwritten, taken_in
 from transplt.precision.record import BACKWARD, FORWARD, Row, Tensor
 from transplt.precision.watch.roles import is_floating

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from transplt.precision.sentence import place
+from transplt.base.render.cell import many, visible
+from transplt.precision.first_line import place
 from transplt.precision.watch.points import POINTS
 from transplt.precision.watch.watching import Watched
-from transplt.render.cell import many, visible
 
 FORMAT = 1
 #: So many hits of a watch point are shown; the JSON has more.

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from transplt.base.render.cell import figure
+from transplt.precision.difference_kinds import extent, not_finite
 from transplt.precision.distance import largest, overflows
-from transplt.precision.how import extent, not_finite
 from transplt.precision.record import GRADIENT, OPTIMIZER, Dump, Part, Record, Row, Tensor
 from transplt.precision.watch import roles
 from transplt.precision.watch.flow import Flow
 from transplt.precision.watch.points import Point
-from transplt.render.cell import figure
 
 #: So many hits of a watch point are kept with their places; the others are counted.
 MOST_HITS = 1_000

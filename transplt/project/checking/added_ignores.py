@@ -9,11 +9,11 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
+from transplt.base.render.cell import many, visible
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.regular_file import NOTEBOOKS, read_regular
-from transplt.files.add_ignores import with_ignores
-from transplt.render.cell import many, visible
-from transplt.report.checked import ChangedFile, CheckResult
+from transplt.engine.files.add_ignores import with_ignores
+from transplt.project.report.check_results import ChangedFile, CheckResult
 
 #: Codes of what is said about ignore comments, and of files that could not be read: nothing is ignored there.
 _NEVER = ("NPU61", "NPU9")

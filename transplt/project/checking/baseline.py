@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.disk.replace import write_asked_for
-from transplt.report.checked import CheckedFinding, CheckResult
+from transplt.project.report.check_results import CheckedFinding, CheckResult
 
 _FORMAT = 1
 

@@ -10,29 +10,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transplt.base.disk.git_changes import changed_lines
+from transplt.base.disk.git_index import find_repository
+from transplt.base.disk.walk import Entry
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
-from transplt.disk.git_changes import changed_lines
-from transplt.disk.git_index import find_repository
-from transplt.disk.walk import Entry
-from transplt.files.kind import kind_of
+from transplt.engine.files.kind import kind_of
 from transplt.project.checking.checked_file import CheckedFile, asks_for_torch_npu, checked, import_of_torch_npu
 from transplt.project.checking.inputs import CheckedProject, find_inputs, open_project
 from transplt.project.checking.picking import numbered, places_of
 from transplt.project.checking.remembered import Remembered
 from transplt.project.checking.what_is_left import work_through_rest
-from transplt.project.kept_back import kept_back
-from transplt.project.of_the_whole import of_the_whole
+from transplt.project.excluded_files import kept_back
 from transplt.project.options import Options
 from transplt.project.pool import default_jobs, jobs_for_one
-from transplt.project.steps import steps
-from transplt.project.unread import unread_finding
-from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
-from transplt.report.records import Progress
+from transplt.project.progress import steps
+from transplt.project.project_findings import of_the_whole
+from transplt.project.report.check_results import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
+from transplt.project.report.migration_record import Progress
+from transplt.project.unread_files import unread_finding
 
 if TYPE_CHECKING:
-    from transplt.disk.cache_folder import Cache
+    from transplt.base.disk.cache_folder import Cache
     from transplt.project.worker import FileWorker, MigratedFile  # what is remembered needs no engine
 
 #: A glob of paths and the prefixes of the codes that are switched off there.
@@ -109,7 +109,7 @@ def _looked_at(
     indexed = project.every or ()
     make_worker = partial(worker_for, project, ignores, fix, diff)
     if cache is None or fix or diff:
-        from transplt.project.passes import work_through
+        from transplt.project.file_passes import work_through
 
         return work_through(make_worker(), indexed, project.wanted, jobs(indexed or project.wanted), step)
     settings = _settings(project, ignores)
@@ -168,7 +168,7 @@ def check_text(
     worker.known[inner] = data
     entry = Entry(inner, len(data), 0o644)
     if jobs_for_one(len(data)):
-        from transplt.project.passes import work_through
+        from transplt.project.file_passes import work_through
 
         records, _ = work_through(worker, (), [entry], jobs_for_one(len(data)), lambda: None)
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transplt.project.worker import MigratedFile
 
 
-#: Codes of transplt.edits.imports and transplt.files.dependencies: a result that is remembered loads neither.
+#: Codes of transplt.edits.imports and transplt.engine.files.dependencies: a result that is remembered loads neither.
 IMPORTED, ADDED, NOT_ADDED = "NPU403", "NPU841", "NPU844"
 _IMPORT = b"import torch_npu"
 

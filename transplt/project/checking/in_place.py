@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from transplt.base.disk.git_command import status
+from transplt.base.disk.git_index import find_repository
+from transplt.base.disk.replace import remove_unfinished, replace_file
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import NOTEBOOKS, read_regular
-from transplt.disk.git_command import status
-from transplt.disk.git_index import find_repository
-from transplt.disk.replace import remove_unfinished, replace_file
-from transplt.report.checked import ChangedFile
+from transplt.project.report.check_results import ChangedFile
 
 
 def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from transplt.base.budget import Budget
+from transplt.base.disk.manifest import MANIFEST, read_manifest, reports_of
+from transplt.base.disk.walk import Entry, Excluded, walk
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.settings import Settings, TorchTarget
-from transplt.disk.manifest import MANIFEST, read_manifest, reports_of
-from transplt.disk.walk import Entry, Excluded, walk
 from transplt.project.config import Config, find_config
 from transplt.project.options import Options, settings_of
 from transplt.project.own_settings import budget_for

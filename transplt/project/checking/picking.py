@@ -8,10 +8,10 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
+from transplt.base.render.cell import visible
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.inputs import CheckedProject
-from transplt.render.cell import visible
-from transplt.report.checked import CheckResult, NumberedEdit
+from transplt.project.report.check_results import CheckResult, NumberedEdit
 
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from transplt.base.disk.cache_folder import Cache
+from transplt.base.disk.walk import Entry
 from transplt.base.finding import Status
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.json_records import from_json, to_json
 from transplt.base.text.regular_file import read_regular
-from transplt.disk.cache_folder import Cache
-from transplt.disk.walk import Entry
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.versions import versions_digest
 
@@ -145,7 +145,7 @@ class Remembered:
     def _key(self, path: str, whole: str) -> str:
         beside = []
         if not path.endswith(".py"):
-            from transplt.files.npu_twin import twins
+            from transplt.engine.files.npu_twin import twins
 
             beside = [os.path.isfile(f"{self.root}/{twin}") for twin in twins(path)]
         return _digest(repr((path, self.rows[path].content, whole, beside)))

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from transplt.base.disk.cache_folder import NoCache, cache_folder
 from transplt.base.errors import UsageError
-from transplt.disk.cache_folder import NoCache, cache_folder
 from transplt.project.checking.inputs import find_inputs
 from transplt.project.options import Options
 

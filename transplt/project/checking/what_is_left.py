@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from transplt.base.disk.walk import Entry
 from transplt.base.finding import Finding
-from transplt.disk.walk import Entry
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.remembered import Remembered, Spoilt
 from transplt.project.pool import Died, Pool, share_out
@@ -94,7 +94,7 @@ class _Crew:
 
     def index(self, entries: Sequence[Entry], step: Callable[[], None]) -> list[ModuleFacts]:
         """The facts of files; the cache gets them, too."""
-        from transplt.project.passes import facts_of_files
+        from transplt.project.file_passes import facts_of_files
         from transplt.project.worker import Unindexed
 
         found = []
@@ -113,7 +113,7 @@ class _Crew:
         self, entries: Sequence[Entry], facts: list[ModuleFacts] | None, step: Callable[[], None]
     ) -> _Outcome:
         """The second pass; without facts the project is not known."""
-        from transplt.project.passes import chose_before, finish, project_of
+        from transplt.project.file_passes import chose_before, finish, project_of
 
         pool, shares = self._at_work(entries)
         if facts is not None:

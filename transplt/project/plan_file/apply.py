@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.base.decided import APPLY, HCCL, NPU, Choice, Decided, matches
 from transplt.base.errors import UsageError
+from transplt.base.plan_decisions import APPLY, HCCL, NPU, Choice, Decided, matches
 from transplt.base.settings import Settings, listed
 from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings

@@ -14,11 +14,11 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.base.decided import APPLY, HCCL, IN_QUESTION, LEAVE, NPU
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.plan_decisions import APPLY, HCCL, IN_QUESTION, LEAVE, NPU
+from transplt.base.render.cell import shortened, visible
 from transplt.base.settings import IMPORTS, STYLES
 from transplt.base.text.regular_file import PLANS, read_regular
-from transplt.render.cell import shortened, visible
 from transplt.rules.pages import is_prefix, nearest_code
 
 #: The line by which a plan is known, with the number of its form.

@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from transplt.base.decided import APPLY, IN_QUESTION
 from transplt.base.finding import Finding, Level
+from transplt.base.plan_decisions import APPLY, IN_QUESTION
+from transplt.base.render.cell import visible
 from transplt.base.text.lexer import one_plain_literal
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import read_source
 from transplt.fixers.tunings.table import tunings
-from transplt.flow.entry import entry_of, named_aside
+from transplt.flow.entry_text import entry_of, named_aside
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.plan_file.places import Lines, lines_of
+from transplt.project.report.migration_record import Progress, RunResult
 from transplt.project.tree import analyse_tree, diff_tree
-from transplt.render.cell import visible
-from transplt.report.records import Progress, RunResult
 
 #: Codes of what mixed precision writes.
 _AMP = "NPU74"

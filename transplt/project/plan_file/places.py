@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from transplt.base.decided import Choice
 from transplt.base.errors import reason
+from transplt.base.plan_decisions import Choice
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.project.plan_file.form import OPEN, PlannedPlace

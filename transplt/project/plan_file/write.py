@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from transplt.base.decided import IN_QUESTION
 from transplt.base.finding import ON_REQUEST
+from transplt.base.plan_decisions import IN_QUESTION
+from transplt.base.render.cell import many, shortened, visible
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.fixers.tunings.table import tunings
@@ -14,9 +15,8 @@ from transplt.project.plan_file.apply import value_in
 from transplt.project.plan_file.form import MARKER, OPEN
 from transplt.project.plan_file.make import Offer, ToDecide
 from transplt.project.port.decisions import by_decision
-from transplt.render.cell import many, shortened, visible
-from transplt.report.action_lines import EFFORT_TEXT, about, how_many, place_text
-from transplt.report.titles import title
+from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
+from transplt.project.report.titles import title
 
 _Section = tuple[str, str, tuple[str, ...], str]
 _FIRST: tuple[_Section, ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from transplt.base.render.cell import many, visible
 from transplt.engine.actions.action import Action
-from transplt.render.cell import many, visible
-from transplt.report.records import RunResult
+from transplt.project.report.migration_record import RunResult
 
 NAME = "NPU_PORT.md"
 _TICKED = re.compile(r"^- \[[xX]\] \*\*(.+?)\*\*", re.M)

@@ -15,13 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from transplt.base.errors import CannotFinish, UsageError, reason, shown
-from transplt.base.finding import Finding, Level
-from transplt.base.text.frames import decoded
-from transplt.base.text.regular_file import OTHER, read_regular
-from transplt.disk.git_command import status
-from transplt.disk.git_index import find_repository
-from transplt.disk.git_objects import (
+from transplt.base.disk.git_command import status
+from transplt.base.disk.git_index import find_repository
+from transplt.base.disk.git_objects import (
     Held,
     checked_out,
     commit_of,
@@ -33,7 +29,13 @@ from transplt.disk.git_objects import (
     tree_of,
     who_commits,
 )
-from transplt.disk.walk import LARGE_FILE_BYTES
+from transplt.base.disk.walk import LARGE_FILE_BYTES
+from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.finding import Finding, Level
+from transplt.base.render.cell import many
+from transplt.base.render.verdict import Verdict, Word
+from transplt.base.text.frames import decoded
+from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.engine.actions.actions import actions_of
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
@@ -41,12 +43,10 @@ from transplt.project.port import checklist
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.steps import Changed, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
+from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.card_pack import check_pack
-from transplt.render.cell import many
-from transplt.render.verdict import Verdict, Word
-from transplt.report.records import HELPER, RunResult
 
 _MESSAGE_WIDTH = 72
 _LINK, _MODULE = "120000", "160000"

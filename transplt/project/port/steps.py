@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transplt.base.finding import Finding
 from transplt.base.text.source import Source, UnreadableSource, read_source, splice
-from transplt.files.document import text_of
+from transplt.engine.files.document import text_of
 from transplt.project.port.decisions import Decision, by_decision
 
 

@@ -22,10 +22,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import IO, NoReturn
 
+from transplt.base.disk.child import Child, started
 from transplt.base.errors import TranspltError, reason
 from transplt.base.text.json_records import from_json, to_json
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.disk.child import Child, started
 from transplt.project.pool import exit_name
 from transplt.project.survey.fingerprint import of_folder, plan_of
 from transplt.project.survey.task import Answer, Task

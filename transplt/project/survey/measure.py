@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from transplt.base.disk.git_command import clone, remote_head
 from transplt.base.finding import Effort, Finding
-from transplt.disk.git_command import clone, remote_head
+from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.groups import Group, Groups
-from transplt.project.collector import collect_rarely
+from transplt.project.garbage_collection import collect_rarely
+from transplt.project.report.analysis_summary import Summary, summarize
 from transplt.project.survey.fingerprint import of_commit, of_folder, plan_of
 from transplt.project.survey.task import Answer, Task
 from transplt.project.tree import analyse_tree
-from transplt.render.cell import visible
-from transplt.report.analysis_summary import Summary, summarize
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 
 #: What the hours of an action may be, as parts of its estimate: "minutes", "an hour or two" and "a day or more" are

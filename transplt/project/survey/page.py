@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import transplt
+from transplt.base.render.cell import shortened
+from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.portfolio import SHARED, STOPS
 from transplt.project.survey.survey_text import hours
-from transplt.render.cell import shortened
-from transplt.render.templates import asset, fill
 
 _MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.disk.git_command import is_url
 from transplt.base.errors import UsageError, reason, shown
 from transplt.base.text.regular_file import SETTINGS, read_regular
-from transplt.disk.git_command import is_url
 
 #: Whatever has a scheme or starts a program for a transport (`ext::sh -c ...`) is meant as a URL.
 _MEANT_AS_URL = re.compile(r"[\w+.-]+(://|::)")

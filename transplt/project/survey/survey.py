@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import transplt
+from transplt.base.disk.replace import remove_unfinished, write_whole
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.disk.replace import remove_unfinished, write_whole
 from transplt.project.executors import Where, carry_out
 from transplt.project.pool import Died
 from transplt.project.survey.alone import analyse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from transplt.base.render.cell import many
 from transplt.project.survey.portfolio import SHARED
-from transplt.render.cell import many
 
 _MOST, _MOST_NAME = 10, 40
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from transplt.base.render.cell import cell
+from transplt.base.render.workbooks import Sheet, workbook
 from transplt.project.survey.table import COLUMNS, table
-from transplt.render.cell import cell
-from transplt.render.workbooks import Sheet, workbook
 
 _Cells = tuple[str | int | float, ...]
 

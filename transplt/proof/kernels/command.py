@@ -9,11 +9,14 @@ from typing import Any
 
 import click
 
+from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
+from transplt.base.render.cell import visible
+from transplt.base.render.proofs import Seen
+from transplt.base.render.verdict import Word
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
-from transplt.disk.replace import write_asked_for
-from transplt.program.triton.kernels import kernels_in
+from transplt.fixers.triton.reader.kernels import kernels_in
 from transplt.proof.kernels.calls import Calls, Kernel, read_calls
 from transplt.proof.kernels.judged import judge
 from transplt.proof.kernels.report import KernelProof, as_json, as_text
@@ -25,11 +28,8 @@ from transplt.proof.prove.page import render_page
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.record import Setup, setup
 from transplt.proof.run_section import add_proof
-from transplt.render.cell import visible
-from transplt.render.proofs import Seen
-from transplt.render.verdict import Word
-from transplt.syntax.asks import last_name
 from transplt.syntax.files import File
+from transplt.syntax.nodes import last_name
 
 
 def prove_kernels(

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from transplt.base.render.cell import figure
+from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.kernels.calls import Calls, Kernel
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
-from transplt.render.cell import figure
-from transplt.render.verdict import Verdict, Word, gravest
 
 #: Tensors of a launch whose shapes are told; of more the first.
 _SHAPES = 4

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.kernels.judged import KernelResult
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import SCHEMA_VERSION, part_as_json
 from transplt.proof.prove.record import Setup, sealed
-from transplt.render.cell import figure, many, visible
-from transplt.render.verdict import Verdict, Word, gravest
 
 _SHOWN = 5
 _HEAD = ("kernel", "place", "launches", "programs", "verdict", "largest difference")

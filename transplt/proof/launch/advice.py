@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from transplt.disk.manifest import PAGE, read_manifest
+from transplt.base.disk.manifest import PAGE, read_manifest
+from transplt.base.render.proofs import Seen, proofs
 from transplt.program.outside_packages import outside_packages
 from transplt.proof.launch.interpreter import lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
-from transplt.render.proofs import Seen, proofs
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import fails_to_load
 

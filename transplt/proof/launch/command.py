@@ -12,9 +12,11 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
+from transplt.base.render.options import argument, flag, option, shared, taking
+from transplt.base.render.verdict import Word
 from transplt.base.settings import DEFAULT_TORCH_VERSION
-from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.dumping import FAULTS, asked_for, folder_summary
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import (
@@ -29,8 +31,6 @@ from transplt.proof.launch.shared_options import (
     spelled_options,
 )
 from transplt.proof.launch.warm import Warm
-from transplt.render.options import argument, flag, option, shared, taking
-from transplt.render.verdict import Word
 from transplt.rules.card_limits import card_named
 
 _HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
@@ -154,7 +154,7 @@ def run(
 ) -> int:
     """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
     when the run cannot start."""
-    from transplt.disk.manifest import read_manifest
+    from transplt.base.disk.manifest import read_manifest
     from transplt.proof.launch import interpreter, reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold
     from transplt.proof.launch.edits import find_migration

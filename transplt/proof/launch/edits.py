@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.base.disk.manifest import CHANGE_LIST, read_manifest
 from transplt.base.text.regular_file import RECORDS, SOURCE, read_regular
-from transplt.disk.manifest import CHANGE_LIST, read_manifest
 
 
 @dataclass(frozen=True)

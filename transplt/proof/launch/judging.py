@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from transplt.render.verdict import Verdict, Word
+from transplt.base.render.verdict import Verdict, Word
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transplt.base.render.cell import visible
+from transplt.base.render.proofs import Seen, proofs
+from transplt.base.render.verdict import Verdict
 from transplt.proof.launch.edits import Migration
 from transplt.proof.launch.host import too_small
 from transplt.proof.launch.judging import Facts, judge, reasons
 from transplt.proof.launch.memory import Use, in_words, uses
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.stacks import stood
-from transplt.render.cell import visible
-from transplt.render.proofs import Seen, proofs
-from transplt.render.verdict import Verdict
 from transplt.rules.silent_errors import CODE as SILENT
 
 SCHEMA_VERSION = 2

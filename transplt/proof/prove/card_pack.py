@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from transplt import __version__
+from transplt.base.disk.publish import Staging, publish, staging
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import many
 from transplt.base.text.regular_file import RECORDS, SOURCE, read_regular
-from transplt.disk.publish import Staging, publish, staging
 from transplt.proof.launch import runner
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.prove.projects import Project
-from transplt.render.cell import many
 from transplt.rules.tables import rules_dir
 
 FORMAT = 1
@@ -31,8 +31,10 @@ _PACKAGE = Path(__file__).parents[2]
 _ON_CARD = _PACKAGE / "emulator" / "on_card"
 #: Modules of this package that a pack brings along as text, each with what it imports of the others; and their tables.
 HOST_MODULES = (
-    "base/settings", "base/decided", "base/text/regular_file", "rules/tables", "rules/versions", "rules/environment",
-    "diagnose/host", "diagnose/triton", "diagnose/advice", "diagnose/npu_smi", "base/finding",
+    "base/settings", "base/plan_decisions", "base/text/regular_file", "rules/tables", "rules/versions",
+    "rules/environment",
+    "precision/diagnose/host", "precision/diagnose/triton", "precision/diagnose/advice", "precision/diagnose/npu_smi",
+    "base/finding",
 )  # fmt: skip
 _TABLES = ("schema.json", "support/env_vars.json", "support/versions.json")
 _README = """\

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
+from transplt.base.render.options import taking
+from transplt.base.render.spelling import formerly
 from transplt.base.settings import DEFAULT_TORCH_VERSION
-from transplt.disk.replace import write_asked_for
 from transplt.proof.launch.options import RunOptions, UsageError
 from transplt.proof.launch.shared_options import ScriptCommand, spelled_options
 from transplt.proof.prove.options import REPORT, Prove
-from transplt.render.options import taking
-from transplt.render.spelling import formerly
 
 if TYPE_CHECKING:
+    from transplt.base.render.proofs import Seen
     from transplt.proof.launch.interpreter import Versions
     from transplt.proof.prove.proof import Proof
-    from transplt.render.proofs import Seen
 
 _HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and compare how they train.
 
@@ -76,6 +76,8 @@ def prove_command(given: Prove) -> int:
 def prove(given: Prove, command: str, own: Collection[str]) -> int:
     """Prove, report, and return the exit code. `command` is what makes the proof again, `own` are the command's
     options. UsageError when no run can be started."""
+    from transplt.base.render.cell import visible
+    from transplt.base.render.verdict import Word
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.card_pack import check_pack, write_pack
     from transplt.proof.prove.known import Known
@@ -85,8 +87,6 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     from transplt.proof.prove.proof_text import as_json, as_text
     from transplt.proof.prove.record import setup
     from transplt.proof.run_section import add_proof
-    from transplt.render.cell import visible
-    from transplt.render.verdict import Word
 
     worlds = _worlds(given.nproc)
     _check_folders(given.json_report, given.html_report)
@@ -135,7 +135,7 @@ def _check_folders(*reports: Path | None) -> None:
 
 def _seen(proof: Proof) -> list[Seen]:
     """What the proof found in single lines of the migrated program."""
-    from transplt.render.proofs import Seen
+    from transplt.base.render.proofs import Seen
 
     found = [each for part in proof.parts for each in part.findings.differences]
     return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]

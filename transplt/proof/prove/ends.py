@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from transplt.base.render.cell import many
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.host import too_small
 from transplt.proof.prove.runs import Run
-from transplt.render.cell import many
-from transplt.render.verdict import Verdict, Word
 
 _MIGRATED = "the migrated program"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from transplt.base.render.cell import many
 from transplt.proof.prove import loaders
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.ranks import asked_collectives
 from transplt.proof.prove.training import Event, Training
-from transplt.render.cell import many
 
 #: Collectives that bring nothing together.
 _APART = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list", "init_process_group",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from transplt.base.render.verdict import Verdict
 from transplt.proof.prove.training import Place
-from transplt.render.verdict import Verdict
 
 
 @dataclass(frozen=True)

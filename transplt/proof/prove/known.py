@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import transplt
-from transplt.disk.cache_folder import Cache, NoCache
-from transplt.disk.mirror import hash_file
+from transplt.base.disk.cache_folder import Cache, NoCache
+from transplt.base.disk.mirror import hash_file
 from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import ScriptRun

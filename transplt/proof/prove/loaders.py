@@ -6,9 +6,9 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from transplt.base.render.cell import many
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Place, Training
-from transplt.render.cell import many
 
 #: So many samples hardly ever come in the same order twice by chance.
 _TELLS = 6

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from transplt.base.render.cell import many
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import ends, loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, one_sided
 from transplt.proof.prove.detail import first_other_result
@@ -17,8 +19,6 @@ from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
-from transplt.render.cell import many
-from transplt.render.verdict import Verdict, Word
 
 TITLE = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
 #: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.

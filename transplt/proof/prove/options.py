@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from transplt.base.render.options import argument, flag, option, shared
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
-from transplt.render.options import argument, flag, option, shared
 
 #: What a report is written to.
 REPORT = click.Path(dir_okay=False, path_type=Path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from transplt.base.render import plots
+from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.templates import asset, fill
+from transplt.base.render.verdict import Word
 from transplt.proof.prove.found import Curve, Difference, Part
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import how_close, remaining_reasons
-from transplt.render import plots
-from transplt.render.cell import figure, many, visible
-from transplt.render.templates import asset, fill
-from transplt.render.verdict import Word
 
 #: So many rows of figures are listed below the plots; the JSON has all.
 _MOST_ROWS = 1000

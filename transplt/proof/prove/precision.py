@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from transplt.base.render.cell import figure
 from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.steps import gaps as plain_gaps
 from transplt.proof.prove.steps import mixed_gaps, pairs
 from transplt.proof.prove.tolerance import ROUNDING, Compare, Gap
 from transplt.proof.prove.training import Event, Training
-from transplt.render.cell import figure
 
 #: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
 SKIPPED, AT_THE_START = 0.2, 3

@@ -7,11 +7,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from transplt.base.render.cell import figure
 from transplt.proof.launch.reference import printed_results, saved_tensors
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.tolerance import TIMES
-from transplt.render.cell import figure
 
 #: How the cause begins where a saved file lacks a tensor, whose name follows.
 LACKS = "without "

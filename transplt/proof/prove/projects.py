@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from transplt.base.disk.mirror import hash_file
 from transplt.base.errors import shown
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.disk.mirror import hash_file
 from transplt.proof.launch.edits import find_migration
 from transplt.proof.launch.options import UsageError
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from transplt.base.render.cell import many
+from transplt.base.render.proofs import Seen
+from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
@@ -19,9 +22,6 @@ from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.unseeded import as_started
-from transplt.render.cell import many
-from transplt.render.proofs import Seen
-from transplt.render.verdict import Verdict, Word, gravest
 from transplt.rules.silent_errors import CODE as SILENT
 
 

@@ -6,12 +6,12 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from transplt.base.render.cell import visible
+from transplt.base.render.verdict import Word
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.record import Setup, sealed
 from transplt.proof.prove.tolerance import TIMES, in_words
-from transplt.render.cell import visible
-from transplt.render.verdict import Word
 
 SCHEMA_VERSION = 2
 _SHOWN = 5

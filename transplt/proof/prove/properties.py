@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from transplt.base.render.cell import figure, many
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import evaluation, loaders, noise, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
 from transplt.proof.prove.steps import pairs
 from transplt.proof.prove.training import Place, Training, TrainingStep
-from transplt.render.cell import figure, many
-from transplt.render.verdict import Verdict, Word
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
 NOISE, FILES = "noise", "files"

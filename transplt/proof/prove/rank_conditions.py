@@ -10,7 +10,7 @@ from typing import NamedTuple
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.program.ranks import divides
-from transplt.syntax.asks import last_name
+from transplt.syntax.nodes import last_name
 
 _LEAVING = frozenset({"exit", "_exit"})
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 import transplt
-from transplt.disk.git_command import commit_of
+from transplt.base.disk.git_command import commit_of
 from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.projects import Project, hash_of

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from transplt.base.render.cell import many
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
 from transplt.proof.prove.branches import matched
 from transplt.proof.prove.found import Difference, Findings, Lines, Part
@@ -14,8 +16,6 @@ from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
-from transplt.render.cell import many
-from transplt.render.verdict import Verdict, Word
 
 
 @dataclass

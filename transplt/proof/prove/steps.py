@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from transplt.base.render.cell import figure
 from transplt.proof.prove.found import Curve, Difference, Rounding
 from transplt.proof.prove.tolerance import ROUNDING, Figure, Gap
 from transplt.proof.prove.training import Loss, Optimizer, Training, TrainingStep
-from transplt.render.cell import figure
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
 _NOISE = 1e-6

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from transplt.base.render.cell import figure, many
 from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.training import Training
-from transplt.render.cell import figure, many
 
 #: What names a figure: its kind, then the number of the optimizer, of the step (from 0), and the place.
 Figure = tuple[str | int, ...]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import ranks
 from transplt.proof.prove.ends import error_of
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.runs import Run, Runner, at_once
-from transplt.render.verdict import Verdict, Word
 
 TITLE = "the migrated program as its user starts it, twice"
 #: A broadcast that is missing shows before the first step, an exchange of gradients behind it.

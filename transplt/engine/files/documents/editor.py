@@ -1,0 +1,117 @@
+"""Commands and code in documents: with `--docs` they are edited as scripts and modules are, else each is reported.
+
+Text outside of blocks is for people, and stays. A block that the shell's grammar does not read as a whole (it holds
+`<your data>`, or two ways to do the same) is read command by command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from transplt.base.finding import Effort, Level
+from transplt.base.text.cuda_words import mentions_cuda
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
+from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
+from transplt.engine.files.document import Document
+from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
+from transplt.engine.files.embedded_pieces import in_lines, reads
+from transplt.engine.files.kind import FileKind
+
+COMMAND = "NPU865"
+_SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")
+_GOES_ON = re.compile(rb"\\[ \t]*\r?\n?\Z")
+#: What is installed or started for CUDA: wheels, images, cards of containers. The shell's editor does not speak of it.
+_FOR_CUDA = re.compile(
+    rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
+    rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
+)
+_INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
+
+
+def changes(document: Document) -> Finds:
+    """What becomes of the blocks of a document."""
+    if not document.name.endswith(_SUFFIXES) or document.settings.style != "npu":
+        return
+    for block in blocks(document.utf8, document.name):
+        if not _names_cuda(document, block.lines):
+            continue
+        if block.language == PYTHON:
+            if document.settings.docs:
+                # The import as a reader needs it, without its comments for a linter.
+                for each in in_lines(document, block.lines, FileKind.PYTHON):
+                    if isinstance(each, Edit):
+                        yield replace(each, new=str(each.new).replace("  # noqa: F401", ""))
+        else:
+            yield from _commands(document, block)
+
+
+def _names_cuda(document: Document, lines: Sequence[Extent]) -> bool:
+    text = b"".join(document.utf8[start:end] for start, end in lines)
+    if document.settings.docs and _INSTALLS.search(text):
+        return True
+    return mentions_cuda(text.lower()) or _FOR_CUDA.search(text) is not None
+
+
+def _commands(document: Document, block: Block) -> Finds:
+    commands = list(_logical(document, block.lines))
+    whole = reads(document, block.lines, FileKind.SHELL)
+    parts = [block.lines] if whole else [lines for lines in commands if _names_cuda(document, lines)]
+    found = [each for lines in parts for each in in_lines(document, lines, FileKind.SHELL)]
+    made: list[Extent] = []
+    if document.settings.docs:
+        edits = [each for each in found if isinstance(each, Edit)]
+        yield from edits
+        made = [extent_of(each) for each in edits]
+        found = [each for each in found if not isinstance(each, Edit)]
+    for lines in commands:
+        yield from _reported(document, lines, found, made)
+
+
+def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Extent]]:
+    """Lines that go on behind a backslash together."""
+    group: list[Extent] = []
+    for start, end in lines:
+        group.append((start, end))
+        if not _GOES_ON.search(document.utf8[start:end]):
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _reported(
+    document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
+) -> Iterator[Note]:
+    """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
+    names: list[str] = []
+    places: list[int] = []
+    helps: list[str] = []
+    for each in found:
+        if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
+            continue
+        if each.code == OLDER_PYTHON:
+            continue  # a Python is none of CUDA's
+        start = extent_of(each)[0]
+        if any(a <= start < b for a, b in lines):
+            places.append(start)
+            names.append(each.api or each.message)
+            helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
+    for a, b in lines:
+        for match in _FOR_CUDA.finditer(document.utf8, a, b):
+            if any(start <= match.start() < end for start, end in made):
+                continue
+            places.append(match.start())
+            names.append(match.group().decode().strip())
+            helps.append("install torch and torch-npu, and use a CANN image")
+    if not places:
+        return
+    at = min(places)
+    end = next(b for a, b in lines if a <= at < b)
+    word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
+    extent = (at, word.end() if word is not None else at)
+    shown = ", ".join(dict.fromkeys(names))
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs makes the certain edits")
+    message = f"this document has a command for CUDA: {shown}"
+    yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)

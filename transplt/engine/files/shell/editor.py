@@ -1,0 +1,40 @@
+"""The editor of shell scripts: its parts, one after the other, over one tree."""
+
+from __future__ import annotations
+
+from transplt.edits.edit import Finds
+from transplt.engine.files.document import Document
+from transplt.engine.files.shell.arguments import Reads, argument_changes
+from transplt.engine.files.shell.embedded import embedded_changes
+from transplt.engine.files.shell.held_values import held_changes
+from transplt.engine.files.shell.script import errors, read_script
+from transplt.engine.files.shell.texts import text_changes
+from transplt.engine.files.shell.tools import tool_changes
+from transplt.engine.files.shell.variables import variable_changes
+
+
+def changes(document: Document) -> Finds:
+    """What becomes of a shell text on NPU; in the portable style it stays, with its findings."""
+    script = read_script(document)
+    if script is None or script.lost == 0:
+        return
+    yield from text_changes(script)
+    if document.settings.style != "npu":
+        return
+    elsewhere: set[int] = set()
+    for node, found in embedded_changes(script):
+        elsewhere.add(node.id)
+        yield from found
+    for owned, change in tool_changes(script, frozenset(elsewhere)):
+        if owned is not None:
+            elsewhere.add(owned.id)
+        yield change
+    yield from variable_changes(script, frozenset(elsewhere))
+    reads = Reads()
+    yield from argument_changes(script, frozenset(elsewhere), reads)
+    yield from held_changes(script, frozenset(elsewhere), reads)
+
+
+def broken(document: Document, changed: Document) -> str:
+    """Why the changed text must not be written: the grammar reads less of it than before."""
+    return "the shell would not read it" if errors(changed) > errors(document) else ""

@@ -1,0 +1,191 @@
+"""Code that supports NPUs already: it stays as it is, and what is left for CUDA alone is reported.
+
+A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
+(transplt/flow/gates/npu_choices.py). A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU
+and on an NPU must not change, so nothing in them is edited but what the user's own rules say. An edit that was planned
+is dropped where the code is CUDA's side of such a choice, and becomes a finding everywhere else. A file that merely
+uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from itertools import accumulate
+
+from transplt.base.finding import Effort, Level
+from transplt.base.text.source import Source
+from transplt.edits.edit import Edit, Extent, Kept, Note
+from transplt.edits.groups import ADAPTORS, TUNINGS
+from transplt.edits.work import Work
+from transplt.engine.cuda_only_leftovers import answered
+from transplt.flow.gates import npu_choices
+from transplt.flow.gates.npu_choices import HANDLED, mentions_npu, npu_places
+from transplt.syntax.nodes import index_in
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
+
+REASON = "cuda-side"
+CODE = "NPU200"
+#: What is undecided where nobody knows how a program does on NPUs: plugins, values of variables, and words.
+_UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU302", "NPU512"})
+#: What kernels in Triton say to a GPU: a project for NPUs too may have other kernels for them. Of the edits some change
+#: nothing of what a kernel computes: where they are not made, there is nothing to do.
+_OF_KERNELS = ("NPU56", "NPU57")
+_NO_EFFECT = frozenset({"NPU561", "NPU566", "NPU567"})
+#: Names of CUDA that nobody asks for where a condition has said that there is none.
+_NEVER_RUN = frozenset({"NPU501", "NPU502", "NPU503", "NPU506"})
+_GATES = frozenset({"NPU270", "NPU271", "NPU279"})
+#: A name of a library: compared with what the library says of several NPUs, the one for CUDA is false.
+_LIBRARY = "NPU140"
+
+
+def leave_npu_code(work: Work) -> None:
+    """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
+    places = npu_places(work.source) if mentions_npu(work.source.utf8) else []
+    if work.project.portable:
+        work.notes = [_handled(note) for note in work.notes]
+    elif not _chooses(work, places):
+        return
+    sides = _sides_for_cuda(work, places)
+    areas = _Areas(sides)
+    planned = work.rewrites
+    starts = sorted(work.source.extent(edit.node)[0] for edit in planned)
+    work.edits = [edit for edit in planned if edit.user]
+    for edit in planned:
+        extent = work.source.extent(edit.node)
+        if edit.user or (edit.code in _NO_EFFECT and not areas.hold(extent)):
+            continue
+        reason = _why_nothing_is_left(work, edit, areas, starts)
+        work.add(Kept(extent, reason) if reason else _left(edit, extent, places))
+    _leave_what_never_runs(work, starts)
+    if any(edit.group in (ADAPTORS.name, TUNINGS.name) for edit in planned):  # what each would have answered is open
+        work.grouped = [edit for edit in work.grouped if edit.group != ADAPTORS.name]
+        work.answers.clear()
+    # Of a test that is not edited nobody gets another answer.
+    work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
+    for side in sides:
+        work.add(Kept(side, REASON))
+
+
+def _handled(note: Note) -> Note:
+    """A note in a project that trains on NPUs: a remark where it is undecided whether there is something to do."""
+    if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(_OF_KERNELS)):
+        return note
+    return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {HANDLED}")
+
+
+def _chooses(work: Work, places: list[int]) -> bool:
+    """True for a file that chooses between CUDA and the NPU, whose names stand at `places`."""
+    if not places:
+        return False
+    choices = npu_choices.choices(work.source, work.scan, places)
+    return npu_choices.asks_whether_there_is_one(work.scan) or npu_choices.chooses(work.scan, choices)
+
+
+def _sides_for_cuda(work: Work, places: list[int]) -> list[Extent]:
+    """The sides of choices that only CUDA takes."""
+    choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
+    below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
+    choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
+    sides = dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice))
+    return [*sides, *npu_choices.answered(work.source, work.scan)]
+
+
+def _why_nothing_is_left(work: Work, edit: Edit, areas: _Areas, starts: list[int]) -> str:
+    """For which reason an edit that is taken back leaves nothing to do; empty where something is left."""
+    if areas.hold(work.source.extent(edit.node)):
+        return REASON
+    if edit.code == "NPU207":
+        return "text"
+    if _under_a_cuda_condition(work.source, edit.node, starts):
+        return "cuda-condition"
+    return REASON if edit.code == _LIBRARY and _names_both(work, edit) else answered(work, edit)
+
+
+def _leave_what_never_runs(work: Work, starts: list[int]) -> None:
+    """Names of CUDA below a condition that asks for it, and is reported itself, need no note."""
+    reported = sorted([*starts, *(note.extent[0] for note in work.notes if note.code in _GATES)])
+    bodies = _Areas(_bodies(work.source, work.scan, reported))
+    never_run = [note for note in work.notes if note.code in _NEVER_RUN and bodies.hold(note.extent)]
+    for note in never_run:
+        work.add(Kept(note.extent, "cuda-condition"))
+    work.withdraw_notes(lambda note: note in never_run)
+
+
+def _left(edit: Edit, extent: Extent, places: list[int]) -> Note:
+    if edit.code == _LIBRARY and _is_compared(edit.node):
+        old, new = edit.api.rpartition(".")[2], _new_name(edit)
+        message = f"a comparison with {old} is false on NPUs: the library calls them {new}"
+        help_ = f"name both: in ({old}, {new}, ...)"
+        return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
+    where = "file" if places else "project"
+    return Note(
+        extent,
+        CODE,
+        Level.MANUAL,
+        f"{edit.api or edit.message} is for CUDA only, in a {where} that supports NPUs",
+        edit.api,
+        f"if the NPU needs it too, add its case next to it (for NPUs only: {edit.message})",
+        Effort.LOW,
+    )
+
+
+def _names_both(work: Work, edit: Edit) -> bool:
+    """True where the expression around a name of a library holds the one for NPUs too."""
+    new = _new_name(edit)
+    node: ast.AST = edit.node
+    while isinstance(above := parent(node), ast.expr):
+        node = above
+    return bool(new) and isinstance(node, ast.expr) and new in work.text(node)
+
+
+def _new_name(edit: Edit) -> str:
+    """The last part of the name that an edit was to write."""
+    return edit.becomes.rpartition(".")[2]
+
+
+def _is_compared(node: ast.AST) -> bool:
+    """True for a side of a comparison, and an element of one that is written out."""
+    above = parent(node)
+    if isinstance(above, (ast.List, ast.Tuple, ast.Set)):
+        above = parent(above)
+    return isinstance(above, ast.Compare)
+
+
+class _Areas:
+    """Byte ranges; whether one of them holds another range costs a binary search."""
+
+    def __init__(self, areas: list[Extent]) -> None:
+        in_order = sorted(areas)
+        self.starts = [start for start, _ in in_order]
+        self.ends = list(accumulate((end for _, end in in_order), max))  # the last end of those that begin so far
+
+    def hold(self, extent: Extent) -> bool:
+        before = bisect_right(self.starts, extent[0])
+        return before > 0 and extent[1] <= self.ends[before - 1]
+
+
+def _bodies(source: Source, scan: Scan, starts: list[int]) -> list[Extent]:
+    """What runs only where a condition that is reported itself has asked for CUDA."""
+    found = []
+    for node in scan.ifs if starts else ():
+        if isinstance(node, ast.If):
+            start, end = source.extent(node.test)
+            test = source.utf8[start:end]
+            asks = b"cuda.is_available()" in test and b"not " not in test and b" or " not in test
+            if asks and bisect_left(starts, start) < bisect_left(starts, end):
+                found += [source.extent(each) for each in node.body]
+    return found
+
+
+def _under_a_cuda_condition(source: Source, node: ast.AST, starts: list[int]) -> bool:
+    """True for code that runs only where a condition around it has asked for CUDA; the condition is reported itself."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
+        above = parent(node)
+        if isinstance(above, ast.If) and index_in(above, "body", node) >= 0:
+            start, end = source.extent(above.test)
+            if bisect_left(starts, start) < bisect_left(starts, end):
+                return True
+        node = above
+    return False

@@ -1,0 +1,384 @@
+"""Findings that a program comes to only where somebody asks for them: behind an option that is off by default.
+
+Looked at are the branches, conditional expressions and early returns around a place, the choice of it from a table by
+an option, and, where a function is called by its own file alone, the same around all its calls. Options are those of
+the project's command lines, fields of its dataclasses, and parameters with a default. Where the default is not in sight
+a branch counts as taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from transplt.base.finding import Finding
+from transplt.engine.tests_in_order import InOrder, operands, passing
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.gates.conditions import SETTINGS
+from transplt.flow.option_defaults import Constant, Option, constant, options_in
+from transplt.program.program import enclosing_function
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.nodes import (
+    call_of,
+    called_name,
+    callee_of,
+    class_of_method,
+    defaults_of,
+    hides_arguments,
+    index_in,
+    keyword_of,
+    last_name,
+    place_in_block,
+    plain_name,
+    string_of,
+)
+from transplt.syntax.positions import Inside
+from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
+from transplt.syntax.scopes import Scope
+
+#: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
+_GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
+#: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
+_HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings)$", re.I)
+#: Decorators that leave a function to those who call it by its name.
+_PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
+#: So many callers are gone up.
+_DEPTH = 4
+_Known = tuple[Constant, ...]
+
+
+def mark_options(
+    scan: Scan, findings: tuple[Finding, ...], project: ProjectFacts | None = None
+) -> tuple[Finding, ...]:
+    """The findings; open ones say which option they stand behind."""
+    if not any(finding.open and not finding.option for finding in findings):
+        return findings
+    behind = _Behind(scan, project or ProjectFacts())
+    return tuple(
+        replace(each, option=behind.option_at(each.span.start, each.api)) if each.open and not each.option else each
+        for each in findings
+    )
+
+
+@dataclass(slots=True)
+class _Behind:
+    """What stands behind the options of one file."""
+
+    scan: Scan
+    project: ProjectFacts
+    inside: Inside = field(init=False)
+    options: Mapping[str, Option] = field(init=False)
+    taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
+    stored: frozenset[str] = field(init=False)
+    texts: frozenset[object] = field(init=False)
+    _known: dict[int, str] = field(default_factory=dict)
+    _busy: set[int] = field(default_factory=set)
+    _above: dict[int, str] = field(default_factory=dict)
+    _nested: int = 0
+    _before: InOrder = field(default_factory=InOrder)
+
+    def __post_init__(self) -> None:
+        self.inside = Inside(self.scan.source)
+        self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
+        self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
+        self.stored = frozenset(each.attr for each in self.scan.stores)
+        self.texts = frozenset(each.value for each in self.scan.strings)
+
+    def option_at(self, at: int, api: str = "") -> str:
+        """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
+        torch (`api`) stops nothing: it stands behind what its uses stand behind.
+        """
+        around = self.inside.around(self.scan.tree, at)
+        if not around:
+            return ""
+        node = around[-1]
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
+            start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
+            names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
+            if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
+                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
+        return self._asked_itself(node) or self._option(node, _DEPTH)
+
+    def _asked_itself(self, node: ast.AST) -> str:
+        """The option that is asked for right at a place, where it is off."""
+        while isinstance(parent(node), ast.Attribute):
+            node = parent(node)
+        above = parent(node)
+        asks = isinstance(above, (ast.If, ast.IfExp)) and above.test is node
+        return self._off(node, node, 0) if asks and isinstance(node, ast.Attribute) else ""
+
+    def _option(self, node: ast.AST, depth: int) -> str:
+        key = id(node)
+        if key not in self._known:
+            self._known[key] = ""  # what calls itself is called by others
+            self._nested += 1
+            self._known[key] = self._around(node, depth)
+            self._nested -= 1
+        return self._known[key]
+
+    def _around(self, node: ast.AST, depth: int) -> str:
+        """The innermost option in the blocks around a node, or around all calls of the functions that hold it.
+
+        Of nodes that were gone up from before the answer is known: a chain of `elif` is as deep as it is long.
+        """
+        outermost, passed, words = self._nested == 1 and depth == _DEPTH, list[ast.AST](), ""
+        while not words and not isinstance(node, ast.Module):
+            if outermost and id(node) in self._above:
+                words = self._above[id(node)]
+                break
+            passed.append(node)
+            above = parent(node)
+            words = self._stands_behind(above, node, depth) or self._chosen(above, node)
+            if not words and isinstance(node, (*FUNCTIONS, ast.ClassDef)) and depth:
+                words = self._called_with(node, depth)
+            node = above
+        if outermost:
+            self._above.update((id(each), words) for each in passed)
+        return words
+
+    def _stands_behind(self, above: ast.AST, node: ast.AST, depth: int) -> str:
+        """The option because of which a node does not run that stands right in another."""
+
+        def asked(test: ast.expr, wanted: bool) -> str:
+            return self._off(test if wanted else ast.UnaryOp(ast.Not(), test), node, depth)
+
+        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+            runs = node is above.body or (isinstance(above.body, list) and index_in(above, "body", node) >= 0)
+            if words := asked(above.test, runs):
+                return words
+        if isinstance(above, ast.BoolOp):
+            tests = self._before.tests((id(above), depth), lambda: operands(above))
+            if words := tests.first(index_in(above, "values", node), asked, alone=not self._busy):
+                return words
+        if isinstance(node, ast.stmt):
+            block, index = place_in_block(node)
+            tests = self._before.tests((id(block), depth), lambda: passing(block))
+            return tests.first(index, asked, alone=not self._busy)
+        return ""
+
+    def _chosen(self, above: ast.AST, node: ast.AST) -> str:
+        """The option that takes a value from a table: `{"adam": a, "adam8": b}[args.optimizer]`."""
+        if not isinstance(above, ast.Dict) or (index := index_in(above, "values", node)) < 0:
+            return ""
+        key, holder = string_of(above.keys[index]), parent(above)
+        match holder:
+            case ast.Subscript(value=table, slice=asked) if table is above:
+                pass
+            case ast.Attribute(attr="get") if (call := call_of(holder)) is not None and call.args:
+                asked = call.args[0]
+            case _:
+                return ""
+        value, words = self._value(asked, node)
+        return f"{words} {key}" if key is not None and value and value[0] != key else ""
+
+    def _called_with(self, node: ast.AST, depth: int) -> str:
+        """The option without which nobody calls a function, or makes an object of a class."""
+        assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+        names = {last_name(callee_of(each)) for each in node.decorator_list}
+        if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+            return ""
+        uses: list[ast.Name] | list[ast.Attribute]
+        if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
+            if not node.name.startswith("_") or node.name.endswith("__"):
+                return ""
+            uses = self.scan.attributes.get(node.name, [])
+        else:
+            top = isinstance(parent(node), ast.Module)
+            if top and (self.taken & {"*", node.name} or node.name in self.texts):
+                return ""
+            if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
+                return ""  # no file that is started
+            uses = self.scan.names.get(node.name, [])
+        return self._all_behind(uses, node, depth)
+
+    def _all_behind(self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int) -> str:
+        """The option that all uses of a name stand behind that are no annotations; empty for none."""
+        found = ""
+        for use in uses:
+            if not isinstance(use.ctx, ast.Load):
+                return ""
+            if is_annotation(use) or _is_asked_for(use) or node in chain(use):
+                continue
+            if not (words := self._option(use, depth - 1)):
+                return ""
+            found = found or words
+        return found
+
+    # --- what a test is by default --------------------------------------------------------------------------------
+
+    def _off(self, test: ast.expr, at: ast.AST, depth: int) -> str:
+        """The option because of which a test fails by default; empty where it may hold."""
+        match test:
+            case ast.BoolOp(op=op, values=values):
+                found = [self._off(value, at, depth) for value in values]
+                if isinstance(op, ast.And):
+                    return " and ".join(dict.fromkeys(filter(None, found)))
+                return found[0] if all(found) else ""
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._on(operand, at)
+            case ast.Compare(left=left, ops=[how], comparators=[other]):
+                return self._compared(left, how, other, at)
+            case ast.Call():
+                return self._asked(test, at, depth)
+        value, words = self._value(test, at)
+        return words if value and not value[0] else ""
+
+    def _on(self, test: ast.expr, at: ast.AST) -> str:
+        """The option because of which a test holds by default."""
+        match test:
+            case ast.BoolOp(op=op, values=values):
+                found = [self._on(value, at) for value in values]
+                if isinstance(op, ast.Or):
+                    return next(filter(None, found), "")
+                return found[0] if all(found) else ""
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                value, words = self._value(operand, at)
+                return words if value and not value[0] else ""
+            case ast.Compare(left=left, ops=[how], comparators=[other]):
+                turned = _TURNED.get(type(how))
+                return self._compared(left, turned(), other, at) if turned else ""
+        value, words = self._value(test, at)
+        return words if value and value[0] else ""
+
+    def _compared(self, left: ast.expr, how: ast.cmpop, other: ast.expr, at: ast.AST) -> str:
+        value, words = self._value(left, at)
+        if not value:
+            return ""
+        if isinstance(how, ast.In) and isinstance(other, (ast.Tuple, ast.List, ast.Set)):
+            members = [constant(each) for each in other.elts]
+            first = next((each[0] for each in members if each), None)
+            return f"{words} {first!s}" if members and all(each and each != value for each in members) else ""
+        if not (there := constant(other)):
+            return ""
+        equal = value == there and type(value[0]) is type(there[0])
+        if isinstance(how, (ast.Eq, ast.Is)):
+            return "" if equal else f"{words} {there[0]!s}"
+        if isinstance(how, (ast.NotEq, ast.IsNot)):
+            return words if equal else ""
+        return words if isinstance(how, (ast.Gt, ast.Lt)) and equal and words else ""
+
+    def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
+        """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or
+        `isinstance(x, C)` of a class that is made behind an option alone.
+        """
+        match call:
+            case ast.Call(func=ast.Attribute(value=holder, attr="startswith" | "endswith" as asks), args=[part]):
+                value, words = self._value(holder, at)
+                text = string_of(part)
+                if value and isinstance(value[0], str) and text is not None:
+                    return "" if getattr(value[0], asks)(text) else f"{words} {text}"
+                return ""
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]) if depth:
+                return self._all_behind(self.scan.names.get(plain_name(kind), []), None, depth)
+        value, words = self._value(call, at)
+        return words if value and not value[0] else ""
+
+    def _value(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str]:
+        """The default of an attribute, a parameter or a variable that holds one, and how it is given."""
+        value, words, name = self._default(node, at)
+        return ((), "") if _GIVEN.search(name) else (value, words)
+
+    def _default(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
+        if id(node) in self._busy:
+            return (), "", ""  # a function that calls itself, a variable that is made of itself
+        self._busy.add(id(node))
+        found = self._default_of(node, at)
+        self._busy.discard(id(node))
+        return found
+
+    def _default_of(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
+        match node:
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Name():
+                return self._variable(node, at)
+            case ast.Call(func=func, args=[_, called, default]) if last_name(func) == "getattr":
+                name = string_of(called) or ""
+                return (constant(default), name, name) if name not in self.stored else ((), "", name)
+        return (), "", ""
+
+    def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
+        name = node.attr
+        if plain_name(node.value) in SELF and name in self.stored:
+            return self._of_an_object(node)
+        option = self.options.get(name)
+        holder = last_name(node.value)
+        if option is None and (holder in SETTINGS or _HOLDER.search(holder)):
+            option = self.project.options.get(name)
+        if option is None or name in self.stored:
+            return (), "", name
+        return option.default, option.words, name
+
+    def _of_an_object(self, node: ast.Attribute) -> tuple[_Known, str, str]:
+        """The default of an attribute that its class sets once, to what its own parameter gives it."""
+        stores = [each for each in self.scan.stores if each.attr == node.attr]
+        value = assigned_value(stores[0]) if len(stores) == 1 else None
+        function = enclosing_function(stores[0])
+        if value is None or function is None or function.name != "__init__":
+            return (), "", node.attr
+        if class_of_method(function) is not class_of_method(enclosing_function(node)):
+            return (), "", node.attr
+        return self._default(value, stores[0]) if isinstance(value, (ast.Name, ast.Attribute)) else ((), "", node.attr)
+
+    def _variable(self, node: ast.Name, at: ast.AST) -> tuple[_Known, str, str]:
+        """The default of a parameter that is not bound again, or of a variable that is bound once, to an option."""
+        scope: Scope | None = self.scan.scope_of(node if hasattr(node, "_scope") else at)
+        while scope is not None and node.id not in scope.bindings:
+            scope = scope.parent
+        bindings = scope.bindings[node.id] if scope is not None else []
+        if len(bindings) != 1:
+            return (), "", node.id
+        binding = bindings[0]
+        if binding.kind == "param" and isinstance(function := enclosing_function(binding.node), FUNCTIONS):
+            return self._parameter(function, node.id)
+        value = assigned_value(binding.node) if binding.kind == "assign" else None
+        if value is not None and (isinstance(value, ast.Attribute) or called_name(value) == "getattr"):
+            return self._default(value, binding.node)
+        return (), "", node.id
+
+    def _parameter(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str
+    ) -> tuple[_Known, str, str]:
+        """What all calls of a function in its own file give a parameter, or leave it at; one without a default counts
+        where nobody else calls the function.
+        """
+        owner = class_of_method(function)
+        called = owner.name if owner is not None and function.name == "__init__" else function.name
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        index = names.index(name) - (owner is not None) if name in names else -1
+        default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
+        calls = self.scan.calls_by_last_name({called})
+        found = [(default, f"{name}=", name)] if default else []
+        for call in calls:
+            if hides_arguments(call):
+                return (), "", name
+            given = keyword_of(call, name) or (call.args[index] if 0 <= index < len(call.args) else None)
+            if given is not None:
+                value = constant(given)
+                found.append((value, f"{name}=", name) if value else self._default(given, call))
+            elif not default:
+                return (), "", name
+        if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
+            return (), "", name
+        if any(each[0] != found[0][0] for each in found):
+            return (), "", name
+        return found[-1]  # an option that is passed on says more than the name of the parameter
+
+    def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
+        if self.taken & {"*", function.name} or function.name in self.texts:
+            return True
+        return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
+
+
+_TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+
+
+def _is_asked_for(node: ast.AST) -> bool:
+    """True for the class that `isinstance` asks for."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.BinOp)):
+        above = parent(above)
+    return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")

@@ -1,0 +1,1 @@
+"""`--amp apex`: apex for NPUs, where a program is made for it."""

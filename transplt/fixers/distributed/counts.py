@@ -1,0 +1,54 @@
+"""What is summed up or kept over the share of one rank, and divided, shown or saved as if it were of all data."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.outputs import happens_once
+from transplt.fixers.distributed.program.share_sums import by_length_of_all, by_other_lengths, filled, read_whole
+from transplt.program.program import Variable, text_of
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes
+from transplt.syntax.scan import chain
+
+_CODE = "NPU346"
+_SUM = "sum it over the ranks where all of them come by: npu_port.sum_over_ranks({0}) of a number or a tensor"
+_ALL = "gather it over the ranks where all of them come by: torch.distributed.all_gather_object(parts, {0})"
+
+
+def write_lengths(bench: Bench) -> None:
+    """Divide a sum over the share of the rank by the length of the share, where it is divided by that of all data."""
+    changed: set[int] = set()
+    for divided, counted, loader in by_length_of_all(bench.own):
+        changed.add(id(divided))
+        message = "a sum over the share of the rank, divided by its length"
+        bench.change(counted, "NPU345", message, f"{loader}.sampler")
+    for divided, summed, by in by_other_lengths(bench.own):
+        if id(divided) not in changed:
+            shown = text_of(bench.file, by)
+            why = f"{summed} is summed up over the share of one rank here, and {shown} may count all of the data"
+            bench.remark(divided, _CODE, why, "divide by the length of the share, len(loader.sampler)")
+
+
+def remark_counted(bench: Bench) -> None:
+    """One remark for each variable that is filled in a loop over a share, where it is first shown or saved."""
+    own = bench.own
+    grown = dict(filled(own))
+    if not grown:
+        return
+    made = {slot: slot for slot in grown}
+    for node in by_place(inner_nodes(bench.file.scan.tree, ast.Assign)):
+        read = next((made[slot] for slot in read_whole(own, node.value) if slot in made), None)
+        for target in node.targets if read is not None and grown[read][0] not in chain(node) else ():
+            if (slot := own.slot(target)) is not None and read is not None:
+                made.setdefault(slot, read)
+    said: set[Variable] = set()
+    for call in by_place(call for call in bench.file.scan.calls if happens_once(bench.file, call)):
+        for given in arguments_of(call):
+            for slot in read_whole(own, given):
+                source = made.get(slot)
+                if source is not None and source not in said:
+                    said.add(source)
+                    kept, name = grown[source][1], source[2]
+                    why = f"{name} is filled over the share of one rank, and what is shown or saved here is of rank 0"
+                    bench.remark(call, _CODE, why, (_ALL if kept else _SUM).format(name))

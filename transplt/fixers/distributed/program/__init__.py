@@ -1,0 +1,1 @@
+"""What `distributed` asks of a training program, beyond what others ask: what its ranks do alike or apart."""

@@ -1,0 +1,125 @@
+"""What of a program looks past one sample: products over a batch, memories of earlier batches, a state carried on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.program.loops import Loop
+from transplt.program.models import Models
+from transplt.syntax.files import File
+from transplt.syntax.nodes import begins, by_place, callee_of, inner_nodes, is_none, last_name, own_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, statement
+
+#: Methods that give a matrix of two axes the other way round; attention turns its last two.
+_TURNS = frozenset({"t", "T"})
+_PRODUCTS = frozenset({"torch.mm", "torch.matmul", "torch.cdist", "torch.einsum"})
+_SIMILAR = frozenset({"torch.nn.functional.cosine_similarity", "torch.cosine_similarity"})
+#: What tells a sample from the others of its batch.
+_APART = frozenset({"eye", "arange", "fill_diagonal_", "diag", "diagonal", "eq"})
+_BANKS = ("queue", "bank", "memory")
+
+
+def memories(file: File) -> Iterator[ast.expr]:
+    """Buffers that keep what earlier batches gave."""
+    for call in by_place(file.scan.calls):
+        first = call.args[0] if call.args else None
+        named = str(first.value).lower() if isinstance(first, ast.Constant) else ""
+        if last_name(call.func) == "register_buffer" and any(word in named for word in _BANKS):
+            yield call
+
+
+def over_the_batch(file: File) -> Iterator[ast.expr]:
+    """Products of samples with all others of their batch, in functions and at the top, where these are told apart."""
+    parts: list[list[ast.AST]] = []
+    for function in file.scan.functions:
+        named = [function.name, *(above.name for above in chain(function) if isinstance(above, ast.ClassDef))]
+        if not any("attention" in name.lower() for name in named):
+            parts.append(list(ast.walk(function)))
+    parts.append([node for statement in file.scan.tree.body for node in own_nodes(statement)])
+    for inside in parts:
+        labels = any(_compares_labels(node) for node in inside)
+        apart = labels or any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)
+        products = [node for node in inside if isinstance(node, ast.expr) and _compares(file, node, labels)]
+        if apart and products:
+            yield min(products, key=begins)
+
+
+def _compares_labels(node: ast.AST) -> bool:
+    """True for `y[:, None] == y[None, :]`."""
+    match node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            return _are_one(left, right)
+    return False
+
+
+def _are_one(left: ast.expr, right: ast.expr) -> bool:
+    """True for one thing along two axes: `y[:, None]` and `y[None, :]`."""
+    sides = _laid_out(left), _laid_out(right)
+    return sides[0] is not None and sides[1] is not None and ast.dump(sides[0]) == ast.dump(sides[1])
+
+
+def _laid_out(node: ast.expr) -> ast.expr | None:
+    """What is laid along another axis: `y` of `y[:, None]`, `y.unsqueeze(1)` and `y.t()`; None for anything else."""
+    match node:
+        case ast.Subscript(value=value, slice=index) if any(map(is_none, ast.walk(index))):
+            return value
+        case ast.Call(func=ast.Attribute(value=value, attr="unsqueeze" | "view" | "reshape" | "t" | "expand")):
+            return value
+    return None
+
+
+def _compares(file: File, node: ast.expr, labels: bool) -> bool:
+    """Whether each sample meets each other one; by a difference only where labels are compared, since positions are
+    taken from one another, too."""
+    match node:
+        case ast.BinOp(op=ast.MatMult(), right=right):
+            return _is_turned(right)
+        case ast.BinOp(op=ast.Sub()):
+            return labels and _are_one(node.left, node.right)
+        case ast.Call():
+            name = file.names.qualified(node.func) or ""
+            if name in _SIMILAR:
+                return any(isinstance(each, ast.Call) and last_name(each.func) == "unsqueeze" for each in node.args)
+            if name == "torch.cdist":
+                return True
+            product = name in _PRODUCTS or last_name(node.func) in ("mm", "matmul")
+            return product and any(_is_turned(each) for each in node.args)
+    return False
+
+
+def _is_turned(node: ast.expr) -> bool:
+    """True for `x.T`, `x.t()` and `x.transpose(0, 1)`, but not of a weight."""
+    while isinstance(node, ast.Call) and last_name(node.func) == "contiguous" and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    func = callee_of(node)
+    if not isinstance(func, ast.Attribute) or "weight" in last_name(func.value).lower():
+        return False
+    axes = [each.value for each in getattr(node, "args", ()) if isinstance(each, ast.Constant)]
+    return func.attr in _TURNS or (func.attr == "transpose" and sorted(map(str, axes)) == ["0", "1"])
+
+
+# --- what a model gets from the batch before -------------------------------------------------------------------------
+
+
+def carried(models: Models, file: File, loop: Loop) -> Iterator[ast.Name]:
+    """What a model gets from the batch before: read in a round before the round has assigned it."""
+    done = set[str]()
+    for call in by_place(inner_nodes(loop, ast.Call)):
+        around = chain(call)
+        if models.origin(file, call.func) is None or any(
+            isinstance(above, FUNCTIONS) for above in around[: around.index(loop)]
+        ):
+            continue
+        for given in call.args[1:]:
+            if not isinstance(given, ast.Name) or given.id in done:
+                continue
+            named = [node for node in inner_nodes(loop, ast.Name) if node.id == given.id]
+            # `h = f(h)` and `y, h = model(x, h)`: what is assigned holds what was there before.
+            stored = [statement(node) for node in named if isinstance(node.ctx, ast.Store)]
+            if stored and all(
+                isinstance(each, ast.Assign) and any(node.id == given.id for node in inner_nodes(each.value, ast.Name))
+                for each in stored
+            ):
+                done.add(given.id)
+                yield given

@@ -1,0 +1,51 @@
+"""What a loader is given: its dataset, its sampler, the order."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import File, Program
+from transplt.program.training import Loader
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import is_false, is_none, keyword_of
+
+_SAMPLERS = (("sampler", 3), ("batch_sampler", 4))
+
+
+def iterates(program: Program, loader: Loader) -> bool:
+    """True for a loader over a stream of samples, which has no sampler that knows how many there are."""
+    return stream_of(program, loader) is not None
+
+
+def stream_of(program: Program, loader: Loader) -> tuple[File, ast.ClassDef] | None:
+    """The IterableDataset of the program that a loader goes over."""
+    dataset = dataset_of(loader.call)
+    made = [dataset, *(value for _, value in values_of(program, loader.file, dataset))] if dataset is not None else []
+    for each in made:
+        cls = program.callee(loader.file, each) if isinstance(each, ast.Call) else None
+        while isinstance(cls, ast.ClassDef):
+            owner = program.owner[cls]
+            if any((owner.names.qualified(base) or "").endswith("IterableDataset") for base in cls.bases):
+                return owner, cls
+            cls = next((found for base in cls.bases if (found := program.definition(owner, base))), None)
+    return None
+
+
+def shuffles(call: ast.Call) -> bool:
+    """True for a loader that is told to shuffle, or may be."""
+    value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+    by_keyword = value is not None and not is_false(value)
+    return by_keyword or has_own_sampler(call) or any(keyword.arg is None for keyword in call.keywords)
+
+
+def has_own_sampler(call: ast.Call) -> bool:
+    """True for a loader that is given a sampler or a batch sampler, and not a None that is written out."""
+    given = (keyword_of(call, name) or next(iter(call.args[at:]), None) for name, at in _SAMPLERS)
+    return any(value is not None and not is_none(value) for value in given)
+
+
+def dataset_of(call: ast.Call) -> ast.expr | None:
+    """What a loader goes over."""
+    if call.args and not isinstance(call.args[0], ast.Starred):
+        return call.args[0]
+    return keyword_of(call, "dataset")

@@ -1,0 +1,363 @@
+"""Which values are varying and which uniform between the ranks: what is read from a share of the data or drawn varies,
+and all that comes of it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation
+from transplt.fixers.distributed.program.name_stores import bound_since
+from transplt.fixers.distributed.program.outputs import shown
+from transplt.fixers.distributed.program.random_draws import drawing_loops
+from transplt.program.environments import is_environment, plays
+from transplt.program.loops import counts, loops_around
+from transplt.program.program import File, Function, Program, Variable, enclosing_function
+from transplt.program.reached_functions import functions_run_in
+from transplt.program.training import Training
+from transplt.rules.torch_callables import names_of
+from transplt.syntax.nodes import arguments_of, inner_nodes, last_name, own_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+#: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
+ASKS = frozenset(
+    "exists lexists isfile is_file isdir is_dir getsize stat access listdir scandir walk iterdir glob iglob "
+    "rglob".split()
+)
+_SAMPLES = frozenset({"sample", "rsample"})
+CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
+#: Generators that a process seeds for itself if they are given no seed.
+_GENERATORS = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
+)
+KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
+_ASKS = names_of("builtins", "asks")
+_NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
+
+
+class Varying:
+    """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike;
+    `evaluating`: those of calls that evaluate; `models` hold what an optimizer trains."""
+
+    def __init__(
+        self,
+        training: Training,
+        same: set[int],
+        evaluating: frozenset[int] = frozenset(),
+        models: frozenset[Variable] = frozenset(),
+    ) -> None:
+        self.models = models if training.program.once(_forward_draws) else frozenset[Variable]()
+        self.training, self.program, self.same, self.evaluating = training, training.program, same, evaluating
+        self._whole: _Whole | None = None
+        self._evaluated: Varying | None = None
+        self._draws_if_training = any(b"self.training" in file.source.utf8 for file in training.program.files)
+        self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
+        self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
+        self.drawing = drawing_loops(training)
+        self.inside = {
+            function for file, loop in self.drawing for function in functions_run_in(self.program, file, loop)
+        }
+        self.nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
+        self._open: set[ast.AST] = set()
+        self._returns: dict[ast.AST, bool] = {}
+        given = {
+            self.program.parameter_slot(function, arg.arg)
+            for file in self.program.files
+            for function in file.scan.functions
+            for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        }
+        self._alone = True
+        self._spread(given)  # what differs whatever functions are given
+        functions = [function for file in self.program.files for function in file.scan.functions]
+        self._returns = {function: self._returned(function) for function in functions}
+        self._alone = False
+        self.slots.clear()
+        self._spread(set())
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        """True for an expression that may have another value on each rank."""
+        if node is None or id(node) in self.same or isinstance(node, (ast.Constant, ast.Lambda)):
+            return False
+        if isinstance(node, ast.Call):
+            return self._call(file, node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            slot = self.program.slot(file, node)
+            sources = self.slots.get(slot, ()) if slot is not None else ()
+            if any(_may_follow(node, source) and not bound_since(node, source) for source in sources):
+                return True
+            return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
+        if isinstance(node, ast.Subscript) and last_name(node.value) == "shape":
+            return False  # batches are of one size on all ranks
+        if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return False
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        inner += [each for part in getattr(node, "generators", ()) for each in (part.iter, *part.ifs)]
+        return any(self.varies(file, each) for each in inner)
+
+    def _call(self, file: File, call: ast.Call) -> bool:
+        if (begins := self._begins(file, call)) is not None:
+            return begins
+        func, callee = call.func, self.program.callee(file, call)
+        given = arguments_of(call)
+        given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
+        if isinstance(callee, FUNCTIONS):
+            passed_on = given_apart and (self._alone or self._passes_on(callee))
+            if id(call) not in self.evaluating:
+                return passed_on or self._as_run_by(file, call)._returned(callee)
+            if self._whole is None:  # in a function that is given what all ranks go through
+                self._whole = _Whole(self.training, self.same, models=self.models)
+            return passed_on or self._whole._returned(callee)
+        if callee is None and self.models and self.program.slot(file, func) in self.models:
+            return given_apart or self.in_training(file, call)
+        return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
+        func, last = call.func, last_name(call.func)
+        known = file.names.qualified(func) or ""
+        if known in CLOCK or (known in _GENERATORS and not arguments_of(call)):
+            return True
+        if _draws(known, last) and self.in_training(file, call):
+            return True
+        asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
+        callee = self.program.callee(file, call) if asked is not None else None
+        if callee is not None and plays(self.program, callee) and self.in_training(file, call):
+            return True
+        if asked is not None and callee is None and is_environment(self.program, file, asked):
+            return True
+        if isinstance(func, ast.Name) and last in {*_ASKS, "len", "range"}:
+            return False
+        if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
+            return last in _SAMPLES and self.in_training(file, call)
+        return None
+
+    def _as_run_by(self, file: File, call: ast.Call) -> Varying:
+        """What differs where a call runs: in an evaluation, a model draws nothing that it draws `if self.training`."""
+        if not self._draws_if_training or not in_evaluation(file.scan, call):
+            return self
+        if self._evaluated is None:
+            self._evaluated = _Evaluated(self.training, self.same, self.evaluating, self.models)
+        return self._evaluated
+
+    def _passes_on(self, function: Function) -> bool:
+        """True for a function that may return what differs when what it is given does."""
+        if function in self._open:
+            return True
+        self._open.add(function)
+        owner = self.program.owner[function]
+        found = any(self.varies(owner, value) for value in self.program.returns(function))
+        self._open.discard(function)
+        return found
+
+    def _returned(self, function: Function) -> bool:
+        """True for a function that returns what differs by itself, whatever it is given here.
+
+        A method may return what other calls have left in its object.
+        """
+        if function in self._open:
+            return False
+        of_object = isinstance(parent(function), ast.ClassDef)
+        if function not in self._returns or (of_object and not self._returns[function]):
+            owner = self.program.owner[function]
+            self._open.add(function)
+            if self._alone or function not in self._returns:
+                found = any(self.varies(owner, value) for value in self.program.returns(function))
+            else:
+                found = self._returns_kept(owner, function)
+            self._returns[function] = found
+            self._open.discard(function)
+        return self._returns[function]
+
+    def _returns_kept(self, file: File, function: Function) -> bool:
+        """True for a method that returns what differs and was kept in its object, whatever it is given."""
+        names: set[str] = set()
+
+        def hangs(value: ast.AST) -> bool:
+            for node in ast.walk(value):
+                callee = self.program.callee(file, node) if isinstance(node, ast.Call) else None
+                if isinstance(callee, FUNCTIONS) and self._returned(callee):
+                    return True
+                if isinstance(node, ast.Name) and node.id in names:
+                    return True
+                slot = self.program.slot(file, node) if isinstance(node, ast.Attribute) else None
+                if slot is not None and slot[0] == "self" and slot in self.slots:
+                    return True
+            return False
+
+        inside = [node for item in function.body for node in own_nodes(item)]
+        before = -1
+        while before < len(names):
+            before = len(names)
+            for targets, value in map(_bindings, inside):
+                if value is not None and hangs(value):
+                    names |= {each.id for at in targets for each in inner_nodes(at, ast.Name)}
+        return any(hangs(value) for value in self.program.returns(function))
+
+    def in_training(self, file: File, node: ast.AST) -> bool:
+        """True for code that runs in the training loop, where each rank draws for itself."""
+        around = loops_around(node)
+        return enclosing_function(node) in self.inside or any(
+            at is file and loop in around for at, loop in self.drawing
+        )
+
+    def _spread(self, without: set[Variable]) -> None:
+        before = -1
+        while before != sum(map(len, self.slots.values())):
+            before = sum(map(len, self.slots.values()))
+            if without:
+                self._returns.clear()
+            for slot, values in self.program.values.items():
+                for value in () if slot in without else values:
+                    if self.varies(value.file, value.node) or self.is_under(value.file, value.node):
+                        self._add(slot, value.node)
+            for file, node in self.nodes:
+                self._bound(file, node)
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        match node:
+            case ast.For() | ast.AsyncFor() if id(node) in self.sharded:
+                self._read(file, node)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                if self.varies(file, node.iter):
+                    self._mark(file, node.target)
+            case ast.AugAssign():
+                if self.varies(file, node.value) or self.is_under(file, node):
+                    self._mark(file, node.target)
+            case ast.Assign():
+                for target in node.targets:
+                    if isinstance(target, ast.Subscript) and self.varies(file, node.value):
+                        self._mark(file, target.value)
+            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if name in KEEPS:
+                if self.program.callee(file, node) is not None:
+                    return  # what a method of the program keeps, it assigns
+                kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
+                if kept or self.is_under(file, node):
+                    self._mark(file, holder)
+            case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(node), ast.Assign):
+                loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
+                asking = [loop for loop in loops if isinstance(loop, ast.While) or counts(loop)]
+                if any(loop in chain(node) for loop in asking):
+                    for target in stored.targets:
+                        self._mark(file, target)
+
+    def _read(self, file: File, loop: ast.For | ast.AsyncFor) -> None:
+        """Mark what a loop over a share of the data reads; one that counts asks the loader with next()."""
+        if counts(loop):
+            return
+        match loop.target, shown(file, loop.iter):
+            case ast.Tuple(elts=[_, batch]), ast.Call(func=ast.Name(id="enumerate")):
+                self._mark(file, batch)
+            case _:
+                self._mark(file, loop.target)
+
+    def _mark(self, file: File, node: ast.expr) -> None:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for item in node.elts:
+                self._mark(file, item)
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
+            self._mark(file, node.value)
+        elif (slot := self.program.slot(file, node)) is not None:
+            self._add(slot, node)
+
+    def _add(self, slot: Variable, source: ast.AST) -> None:
+        known = self.slots.setdefault(slot, [])
+        if not any(each is source for each in known):
+            known.append(source)
+
+    def is_under(self, file: File, node: ast.AST) -> bool:
+        """True for what is assigned under a condition that differs between ranks."""
+        for above in chain(node):
+            if isinstance(above, FUNCTIONS):
+                return False
+            if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
+                return not any(inner is node for inner in ast.walk(above.test))
+        return False
+
+
+class _Whole(Varying):
+    """What differs between ranks when all of them go through the same data."""
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
+            super()._bound(file, node)
+
+
+class ByOneClock(Varying):
+    """What would differ between ranks if all of them had one clock."""
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        return False if file.names.qualified(call.func) in CLOCK else super()._begins(file, call)
+
+
+class _Evaluated(Varying):
+    """What differs between ranks in what runs in an evaluation alone."""
+
+    def _as_run_by(self, file: File, call: ast.Call) -> Varying:
+        return self
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        return False if if_training(call) else super()._begins(file, call)
+
+
+class OfFiles(_Whole):
+    """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
+
+    def __init__(self, training: Training) -> None:
+        words = [word.encode() for word in ASKS]
+        self.asks = any(word in file.source.utf8 for file in training.program.files for word in words)
+        if self.asks:
+            super().__init__(training, set())
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        return self.asks and super().varies(file, node)
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        last = last_name(call.func)
+        if last in ASKS and self.program.callee(file, call) is None:
+            return True
+        return False if isinstance(call.func, ast.Name) and last in _ASKS else None
+
+
+def _draws(name: str, last: str) -> bool:
+    """True for what draws from a generator that each rank has its own state of while it trains."""
+    if name.startswith("torch."):
+        return last in names_of("torch", "draws")
+    return name.startswith(("numpy.random.", "random.")) and last[:1].islower() and last not in _NO_DRAWS
+
+
+def _forward_draws(program: Program) -> bool:
+    """Whether a forward pass of the program's own layers draws random numbers, and not `if self.training` alone."""
+    passes = [
+        (file, function) for file in program.files for function in file.scan.functions if function.name == "forward"
+    ]
+    below = [(program.owner[each], each) for file, top in passes for each in functions_run_in(program, file, top)]
+    return any(
+        _draws(file.names.qualified(call.func) or "", last_name(call.func)) and not if_training(call)
+        for file, function in (*passes, *below)
+        for call in inner_nodes(function, ast.Call)
+    )
+
+
+def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
+    """What a node binds, and to what."""
+    match node:
+        case ast.Assign():
+            return node.targets, node.value
+        case ast.For() | ast.AsyncFor():
+            return [node.target], node.iter
+        case ast.AugAssign() | ast.AnnAssign() | ast.NamedExpr():
+            return [node.target], node.value
+    return [], None
+
+
+def _may_follow(node: ast.AST, source: ast.AST) -> bool:
+    """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
+    function = enclosing_function(node)
+    if enclosing_function(source) is not function or getattr(node, "lineno", 0) >= getattr(source, "lineno", 0):
+        return True
+    if function is not None and any(isinstance(above, FUNCTIONS) for above in chain(function)):
+        return True
+    around = loops_around(node)
+    return any(above in around for above in chain(source))

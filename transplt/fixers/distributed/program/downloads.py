@@ -1,0 +1,99 @@
+"""What a program downloads, and what it does with what came."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.fixers.distributed.program.divergence import Divergence
+from transplt.fixers.distributed.program.divergent_values import ASKS
+from transplt.fixers.distributed.program.outputs import fetches, opens_to_write
+from transplt.program.program import File, Function, enclosing_function
+from transplt.program.training import Training
+from transplt.syntax.nodes import by_place, inner_nodes, is_false, keyword_of, last_name, place_in_block
+from transplt.syntax.scan import chain, statement
+
+#: Parts of the names of what writes or unpacks what was fetched.
+_TAKES = ("write", "extract", "unpack", "unzip", "untar", "open", "save", "copy", "rename", "move", "content", "raise")
+
+
+def fetching_functions(training: Training, but: Function | None) -> set[ast.AST]:
+    """The functions of a program that load from the net and do not train, `but` one."""
+    return {
+        function
+        for file in training.program.files
+        for function in file.scan.functions
+        if function is not but and function not in training.functions
+        for call in inner_nodes(function, ast.Call)
+        if fetches(file, call)
+    }
+
+
+def download_calls(divergence: Divergence) -> Iterator[tuple[File, ast.Call]]:
+    """What downloads, and the calls of functions that do so where the caller has asked for files."""
+    seen: set[ast.AST] = set()
+    pending = [
+        (file, call)
+        for file in divergence.program.files
+        for call in by_place(file.scan.calls)
+        if ((asked := keyword_of(call, "download")) is not None and not is_false(asked)) or fetches(file, call)
+    ]
+    while pending:
+        file, call = pending.pop(0)
+        yield file, call
+        function = enclosing_function(call)
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        pending += [
+            (at, site)
+            for at, site in divergence.sites(function)
+            if divergence.around(at, site, files=True) or _is_in_condition(site)
+        ]
+
+
+def users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
+    """The statements right behind a download that write or unpack what it gave, or the file that it made."""
+    names = names_stored(place) | {name for given in call.args[1:] for name in names_in(given)}
+    block, index = place_in_block(place)
+    last = index
+    for at, node in enumerate(block[index + 1 :], index + 1):
+        calls = {last_name(each.func).lower() for each in inner_nodes(node, ast.Call)}
+        asks = isinstance(node, ast.If) and bool(calls & ASKS)
+        if not (asks or names & names_in(node)) or not any(word in name for name in calls for word in _TAKES):
+            break
+        last, names = at, names | names_stored(node)
+    return block[index + 1 : last + 1]
+
+
+def opens(file: File, node: ast.With) -> bool:
+    """True for `with open(path, "w"):` and the like."""
+    calls = (each.context_expr for each in node.items)
+    return any(isinstance(call, ast.Call) and opens_to_write(file, call) for call in calls)
+
+
+def _is_in_condition(call: ast.Call) -> bool:
+    """True for a call in the condition of an `if` or a loop."""
+    place = statement(call)
+    return isinstance(place, (ast.If, ast.While)) and any(each is call for each in ast.walk(place.test))
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names in a piece of code."""
+    return {each.id for each in inner_nodes(node, ast.Name)}
+
+
+def names_stored(node: ast.stmt) -> set[str]:
+    """The names in the targets of an assignment."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return {name for target in targets for name in names_in(target)}
+
+
+def runs_later(call: ast.Call) -> bool:
+    """True in a lambda and in a generator: what holds the call may run when its statement is done."""
+    for above in chain(call):
+        if isinstance(above, ast.stmt):
+            return False
+        if isinstance(above, (ast.Lambda, ast.GeneratorExp)):
+            return True
+    return False

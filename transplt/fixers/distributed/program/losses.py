@@ -1,0 +1,80 @@
+"""Losses of a training program: their names, and where their numbers are read."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.loops import Loop, loops_around
+from transplt.program.program import File, Function, enclosing_function
+from transplt.program.training import Training
+from transplt.syntax.nodes import begins, by_place, call_of, ends, inner_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+#: What trains: a loop, or the function of one step.
+Region = Loop | Function
+
+
+def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.Name]]]:
+    """Where the numbers of losses are read: in what trains, and in the loops around it."""
+    done: set[int] = set()
+    found = []
+    for region, names in _losses(training, file):
+        home = region if isinstance(region, FUNCTIONS) else enclosing_function(region)
+        for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
+            if loop is not region and enclosing_function(loop) is not home:
+                break
+            inside = [node for name in names for node in file.scan.names.get(name, ()) if loop in chain(node)]
+            readers = [
+                node
+                for node in inside
+                if id(node) not in done and _is_read(node) and enclosing_function(node) is home
+            ]
+            if loop is not region:
+                readers = [node for node in readers if begins(node) >= ends(region)]
+            done.update(id(node) for node in readers)
+            if readers:
+                found.append((loop, by_place(readers)))
+    return found
+
+
+def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
+    """(innermost loop or else function, names of its losses)."""
+    found: dict[int, tuple[Region, set[str]]] = {}
+    for file, call in training.backwards:
+        loop = next(iter(loops_around(call)), None) or enclosing_function(call)
+        if file is not own or loop is None:
+            continue
+        assert isinstance(call.func, ast.Attribute)
+        names = {node.id for node in inner_nodes(call.func.value, ast.Name)}
+        if isinstance(call.func.value, ast.Call):
+            inner = call.func.value.args
+            names = {node.id for argument in inner for node in inner_nodes(argument, ast.Name)}
+        found.setdefault(id(loop), (loop, set()))[1].update(names)
+    return [(loop, _related(loop, names)) for loop, names in found.values()]
+
+
+def _related(loop: Region, names: set[str]) -> set[str]:
+    """Also the sums that losses make, and the losses of which a sum is made."""
+    sums: list[tuple[str, set[str]]] = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.BinOp() as value):
+                if not any(isinstance(each, (ast.Call, ast.Compare)) for each in ast.walk(value)):
+                    sums.append((name, {each.id for each in inner_nodes(value, ast.Name)}))
+    for _ in range(len(sums) + 1):
+        for name, parts in sums:
+            if name in names:
+                names = names | parts
+            elif parts & names:
+                names = names | {name}
+    return names
+
+
+def _is_read(node: ast.Name) -> bool:
+    """`loss.item()`, `float(loss)`: the number is taken out."""
+    match above := parent(node):
+        case ast.Attribute(attr="item"):
+            return call_of(above) is not None
+        case ast.Call(func=ast.Name(id="float"), args=given):
+            return node in given
+    return False

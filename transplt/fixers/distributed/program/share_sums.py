@@ -1,0 +1,287 @@
+"""Sums over the share of a rank: by what they are divided, and where what is counted or kept in a share is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.fixers.distributed.program.datasets import dataset_of, has_own_sampler, iterates
+from transplt.fixers.distributed.program.divergence import Divergence
+from transplt.fixers.distributed.program.divergent_values import KEEPS
+from transplt.program.loaders import Shares
+from transplt.program.loops import Loop
+from transplt.program.program import File, Program, Variable, enclosing_function, text_of
+from transplt.program.training import Loader, loaders_of
+from transplt.program.variable_values import assigned
+from transplt.syntax.nodes import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+#: What is of one size, however many samples it is taken over.
+_MEANS = frozenset("mean nanmean average fmean median std var max min amax amin quantile softmax enumerate".split())
+#: Seconds in a minute and in an hour.
+_OF_TIME = (60, 3600)
+_TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file of a program whose training data are shared out."""
+
+    divergence: Divergence
+    shares: Shares
+    file: File
+
+    @property
+    def program(self) -> Program:
+        return self.divergence.program
+
+    def slot(self, node: ast.AST) -> Variable | None:
+        """The variable that an expression of the file is."""
+        return self.program.slot(self.file, node)
+
+    def varies(self, node: ast.expr) -> bool:
+        """True for an expression that may have another value on each rank."""
+        return self.divergence.varying.varies(self.file, node)
+
+    def loops(self) -> list[Loop]:
+        """The loops of the file whose loaders are all shared out."""
+        every = self.divergence.training.loops
+        return [loop for at, loop, loaders in every if at is self.file and all(map(self.shares.has, loaders))]
+
+
+def by_length_of_all(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, str]]:
+    """Divisions of a sum over a share by `len(...)` of all of the data: each with what is counted, and the loader's
+    name."""
+    sums = _sums(own.file)
+    for node in own.file.scan.names.get("len", ()):
+        length = call_of(node)
+        over = parent(length) if length is not None and length.args else None
+        parts = _divided(over) if over is not None else None
+        if length is not None and parts is not None and parts[1] is length:
+            name = _loader_of_sum(own, sums, parts[0], length.args[0])
+            if name and isinstance(over, (ast.expr, ast.stmt)):
+                yield over, length.args[0], name
+
+
+def tells_time(name: str) -> bool:
+    """True for the name of a variable that holds a time."""
+    return "time" in name.lower() or "elapsed" in name.lower()
+
+
+def _sums(file: File) -> list[ast.AugAssign]:
+    added = list(inner_nodes(file.scan.tree, ast.AugAssign))
+    return [node for node in by_place(added) if isinstance(node.op, ast.Add)]
+
+
+def _divided(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """What `a / b` and `a /= b` divide, and by what."""
+    match node:
+        case ast.BinOp(op=ast.Div()):
+            return node.left, node.right
+        case ast.AugAssign(op=ast.Div()):
+            return node.target, node.value
+    return None
+
+
+def _slots(own: SharedFile, node: ast.AST) -> set[Variable]:
+    """The variables that an expression names."""
+    parts = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
+    return {slot for each in parts if (slot := own.slot(each)) is not None}
+
+
+def _last_sum(own: SharedFile, sums: list[ast.AugAssign], slots: set[Variable], node: ast.expr) -> ast.AugAssign | None:
+    """The last `total += ...` of the function above a place, for any of some variables; the first where none is."""
+    function = enclosing_function(node)
+    found = [each for each in sums if own.slot(each.target) in slots and enclosing_function(each) is function]
+    above = [each for each in found if each.lineno < node.lineno]
+    return above[-1] if above else next(iter(found), None)
+
+
+def _loader_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr) -> str:
+    """The loader whose share a sum goes over, where what is counted is all of its data; empty for other sums.
+
+    `total` has to be summed up in a loop over that loader, except in a function that trains: there it is, by its name.
+    """
+    function = enclosing_function(counted)
+    of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
+    summed = _last_sum(own, sums, _slots(own, total), counted)
+    for at, loop, loaders in own.divergence.training.loops:
+        name = _loader_name(own, loop) if at is own.file else None
+        if name is None:
+            continue
+        named = of is not None and text_of(own.file, of) == name
+        if named and function in own.divergence.training.functions:
+            return name if _has_share(own, loaders) else ""
+        adds = summed is not None and loop in chain(summed)
+        slot = own.slot(counted)
+        if adds and (named or (slot is not None and all(slot in _alike(own, loader) for loader in loaders))):
+            return name if _has_share(own, loaders) else ""
+    return ""
+
+
+def _has_share(own: SharedFile, loaders: tuple[Loader, ...]) -> bool:
+    """True where one of some loaders is shared out, and all have as many samples as their sampler says: not those with
+    a sampler of their own, and no stream."""
+    counted = not any(has_own_sampler(each.call) or iterates(own.program, each) for each in loaders)
+    return counted and any(map(own.shares.has, loaders))
+
+
+def _alike(own: SharedFile, loader: Loader) -> set[Variable]:
+    """The variables that are as long as the data of a loader: its dataset, and the tensors of a TensorDataset."""
+    data = dataset_of(loader.call)
+    if data is None:
+        return set()
+    slot = own.program.slot(loader.file, data)
+    made = assigned(own.program, loader.file, data) if slot is not None else [(loader.file, data)]
+    found = {slot} if slot is not None else set[Variable]()
+    for file, call in made if len(made) == 1 else ():
+        if isinstance(call, ast.Call) and file.names.qualified(call.func) in _TENSORS:
+            for each in call.args:  # names that get their values in one place
+                bound = file.names.lookup(each.id, file.scan.scope_of(each)) if isinstance(each, ast.Name) else None
+                given = own.program.slot(file, each)
+                if bound is not None and len(bound[1]) == 1 and given is not None:
+                    found.add(given)
+    return found
+
+
+def _loader_name(own: SharedFile, loop: Loop) -> str | None:
+    """The source by which the loop names its loader: inside of enumerate, tqdm, zip and the like."""
+    if isinstance(loop, ast.While):
+        return None
+    pending: list[ast.expr] = [loop.iter]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, (ast.Name, ast.Attribute)) or is_plain(node):
+            if loaders_of(own.program, own.file, node):
+                return _without_progress(own, node)
+        elif isinstance(node, ast.Call):
+            pending += node.args
+        elif isinstance(node, ast.IfExp):
+            pending += [node.body, node.orelse]
+    return None
+
+
+def _without_progress(own: SharedFile, node: ast.expr) -> str:
+    """`bar = tqdm(loader)` is no loader: the name of what is inside."""
+    slot = own.slot(node)
+    values = own.program.values.get(slot, []) if slot else []
+    call = values[0].node if len(values) == 1 and values[0].file is own.file else None
+    if isinstance(call, ast.Call) and call.args and not isinstance(own.program.callee(own.file, call), FUNCTIONS):
+        inner = call.args[0]
+        for each in (inner, *(inner.args[:1] if isinstance(inner, ast.Call) else ())):
+            if isinstance(each, (ast.Name, ast.Attribute)) and loaders_of(own.program, own.file, each):
+                return text_of(own.file, each)
+    return text_of(own.file, node)
+
+
+# --- other divisors --------------------------------------------------------------------------------------------------
+
+
+def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str, ast.expr]]:
+    """Divisions of a sum over a share, below its loop, by a number or a length that does not depend on the share."""
+    loops, sums = own.loops(), _sums(own.file)
+    for node in ast.walk(own.file.scan.tree) if loops else ():
+        parts = _divided(node)
+        if parts is None or any(isinstance(each, (ast.Div, ast.FloorDiv)) for each in ast.walk(parts[0])):
+            continue
+        summed = _last_sum(own, sums, _slots(own, parts[0]), parts[1])
+        loop = next((each for each in loops if summed is not None and each in chain(summed)), None)
+        if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[1].lineno:
+            continue
+        figure = (
+            not isinstance(summed.value, ast.Constant)
+            and _counted(summed.value) is None
+            and not any(tells_time(last_name(each)) for each in ast.walk(summed))
+        )
+        # A sum over some batches is set to zero within the loop.
+        anew = (each for inside in inner_nodes(loop, ast.Assign) for each in inside.targets)
+        wanted = own.slot(summed.target)
+        if figure and all(own.slot(each) != wanted for each in anew) and _is_fixed(own, sums, parts[1], set()):
+            assert isinstance(node, (ast.expr, ast.stmt))
+            yield node, text_of(own.file, summed.target), parts[1]
+
+
+def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: set[Variable]) -> bool:
+    """True for a number, and for the length of what is no loader and is the same on all ranks; through variables."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, (int, float)) and value > 1 and value not in _OF_TIME
+        case ast.BinOp():
+            return _is_fixed(own, sums, node.left, seen) and _is_fixed(own, sums, node.right, seen)
+        case ast.Name():
+            slot = own.slot(node)
+            if slot is None or slot in seen or _last_sum(own, sums, {slot}, node) is not None:
+                return False
+            values = assigned(own.program, own.file, node)
+            here = all(file is own.file for file, _ in values)
+            return bool(values) and here and all(_is_fixed(own, sums, each, seen | {slot}) for _, each in values)
+    counted = _counted(node)
+    if counted is None or last_name(counted) in ("sampler", "batch_sampler"):
+        return False
+    return not own.varies(counted) and not loaders_of(own.program, own.file, counted)
+
+
+def _counted(node: ast.expr) -> ast.expr | None:
+    """x of `len(x)`, `x.shape[0]` and `x.size(0)`."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=sized, attr="shape"), slice=ast.Constant(value=0)):
+            return sized
+        case ast.Call(func=ast.Attribute(value=sized, attr="size"), args=[ast.Constant(value=0)], keywords=[]):
+            return sized
+        case ast.Call(func=ast.Name(id="len"), args=[sized], keywords=[]):
+            return sized
+    return None
+
+
+# --- what is counted or kept -----------------------------------------------------------------------------------------
+
+
+def filled(own: SharedFile) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
+    """The variables that grow by what differs between ranks, each with its loop over a share, and whether it holds
+    items."""
+
+    def differs(node: ast.AST) -> bool:
+        parts = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+        return any(map(own.varies, parts))
+
+    for loop in own.loops():
+        inside = [node for item in loop.body for node in own_nodes(item)]
+        stores = (node.targets for node in inside if isinstance(node, ast.Assign))
+        anew = {own.slot(each) for targets in stores for each in targets}
+        for node in inside:
+            target: ast.expr | None = None
+            match node:
+                case ast.AugAssign(op=ast.Add(), target=ast.Subscript(value=whole)):
+                    target = whole if differs(node.value) or differs(node.target) else None
+                case ast.AugAssign(op=ast.Add()):
+                    target = node.target if differs(node.value) else None
+                case ast.Call(func=ast.Attribute(value=whole, attr=name)) if name in KEEPS:
+                    known = own.program.callee(own.file, node) is not None
+                    target = whole if not known and any(map(differs, node.args)) else None
+            slot = own.slot(target) if target is not None else None
+            if slot is not None and slot not in anew and not tells_time(slot[2]):
+                yield slot, (loop, isinstance(node, ast.Call))
+
+
+def read_whole(own: SharedFile, value: ast.expr) -> Iterator[Variable]:
+    """The variables that an expression reads, but for those of which it takes a ratio or a mean."""
+    for node in ast.walk(value):
+        slot = own.slot(node)
+        if slot is not None and not _is_ratio(node, value):
+            yield slot
+
+
+def _is_ratio(node: ast.AST, whole: ast.expr) -> bool:
+    for above in (node, *chain(node)):
+        match above:
+            case ast.BinOp(left=left, op=ast.Div() | ast.FloorDiv() | ast.Mod()):
+                if not isinstance(left, (ast.Constant, ast.JoinedStr)):
+                    return True
+            case ast.Subscript():  # one item of what is kept is that of a batch
+                return True
+            case ast.Call() if last_name(above.func) in _MEANS:
+                return True
+        if above is whole:
+            break
+    return False

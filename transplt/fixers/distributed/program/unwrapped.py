@@ -1,0 +1,80 @@
+"""What a program does with a model before it can be wrapped, or beside its wrapper, which knows nothing of that."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.models import Models
+from transplt.program.program import Variable, enclosing_function, stores_of
+from transplt.program.wrapper_places import Wrap, before_wrap
+from transplt.syntax.files import names_and_attributes
+from transplt.syntax.nodes import begins, call_of
+from transplt.syntax.scan import chain, parent, statement
+
+
+def made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where another model is made under the name of one that was wrapped, and trained behind that: the wrapper would
+    exchange the gradients of the first."""
+    for file, node in stores_of(models.program, wrap.origin):
+        if file is not wrap.file or before_wrap(file, node, wrap):
+            continue
+        here = [loop for at, loop in models.training.regions if at is file]
+        same = [loop for loop in here if enclosing_function(loop) is enclosing_function(node)]
+        calls = [call for call in file.scan.calls if enclosing_function(call) is enclosing_function(node)]
+        later = [call for call in calls if begins(call) > begins(node) and models.training.runs(file, call)]
+        if later or any(begins(loop) > begins(node) or loop in chain(node) for loop in same):
+            return node
+    return None
+
+
+def state_elsewhere(models: Models, origin: Variable) -> str | None:
+    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
+    for file in models.program.files:
+        for word in ("state_dict", "load_state_dict"):
+            for node in file.scan.attributes.get(word, ()):
+                owner = node.value
+                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
+                if same and models.program.slot(file, owner) is None:
+                    return f"line {node.lineno} of {file.path}"
+    return None
+
+
+def handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where an object is made of the bare model before it is wrapped, such as a loss, an average or a trainer."""
+    program = models.program
+    for node in names_and_attributes(wrap.file):
+        if not isinstance(node.ctx, ast.Load) or program.slot(wrap.file, node) != wrap.origin:
+            continue
+        if not before_wrap(wrap.file, node, wrap):
+            continue
+        above = parent(node)
+        call = parent(above) if isinstance(above, ast.keyword) else above
+        if isinstance(call, ast.Call) and call.func is not node:
+            if isinstance(program.callee(wrap.file, call), ast.ClassDef):
+                return node
+            name = wrap.file.names.qualified(call.func) or ""
+            if isinstance(statement(call), ast.Assign) and name.startswith("torch.nn.") and name not in DATA_PARALLEL:
+                return node
+    return None
+
+
+def frozen_later(models: Models, wrap: Wrap) -> bool:
+    """True when what is trained of a model changes behind the place where it is wrapped."""
+    program = models.program
+    same = {wrap.origin, *(slot for slot, first in models.wrapped.items() if first == wrap.origin)}
+    for file in program.files:
+        for store in [*file.scan.stores, *file.scan.attributes.get("requires_grad_", ())]:
+            if store.attr not in ("requires_grad", "requires_grad_"):
+                continue
+            heads = (above.iter for above in chain(store) if isinstance(above, (ast.For, ast.AsyncFor)))
+            nodes: list[ast.expr] = [store.value, *heads]
+            inner = [each for node in nodes for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
+            if not any(program.slot(file, each) in same for each in inner):
+                continue
+            if isinstance(store.ctx, ast.Load) and call_of(store) is None:
+                continue
+            function = enclosing_function(store)  # what a model freezes of itself when it is made stays as it is
+            if not before_wrap(file, store, wrap) and (function is None or function.name != "__init__"):
+                return True
+    return False

@@ -1,0 +1,98 @@
+"""Training data is shared out: a loader that only training reads gives each rank its share of every epoch."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.sharing import DRAWN
+from transplt.program.loops import loop_head, loops_around
+from transplt.program.program import LOADERS
+from transplt.program.training import Loader, Training, loaders_of
+from transplt.syntax.nodes import by_place, call_of, keyword_of
+from transplt.syntax.scan import statement
+
+#: The code of data that is not shared out.
+WHOLE = "NPU340"
+_CODE = "NPU339"
+_MAYBE = (
+    "this loader may be for training, but no training loop with it was found",
+    "if so, divide it among the ranks: loader = npu_port.shard(loader)",
+)
+_LENGTH = (
+    "NPU346",
+    "this counts the batches of all data, and each rank trains with its share of them",
+    "where steps of training are meant, divide it by npu_port.world_size()",
+)
+_MESSAGE = "each rank gets its share of the data; batch_size is per card, so the global batch is W times as large"
+
+
+def unclear_loaders(training: Training) -> list[Loader]:
+    """When nothing trains in sight: loaders that shuffle, or that are named after training."""
+    found = []
+    for file in training.program.files:
+        for call in file.scan.calls:
+            if file.names.qualified(call.func) in LOADERS:
+                stored = statement(call)
+                named = isinstance(stored, ast.Assign) and "train" in ast.dump(stored.targets[0]).lower()
+                shuffle = keyword_of(call, "shuffle")
+                if named or (isinstance(shuffle, ast.Constant) and shuffle.value is True):
+                    found.append(Loader(file, call))
+    return found
+
+
+def write_shares(bench: Bench) -> None:
+    """Share out what training reads, in the file on the bench."""
+    found = bench.verdict.shares
+    done: set[int] = set()
+    for share in (share for places in found.places.values() for share in places):
+        if share.file is bench.file and id(share.loader) not in done:
+            done.add(id(share.loader))
+            function = bench.call("shard")
+            if share.stored is not None and bench.fits(share.stored):
+                name = bench.work.text(share.stored.targets[0])
+                bench.after(share.stored, [f"{name} = {function}({name})"], _CODE, _MESSAGE)
+            else:
+                bench.put_around(share.loader, _CODE, _MESSAGE, function)
+    _remark_lengths(bench)
+    for key, why in found.whole.items():
+        if found.loaders[key].file is bench.file:
+            _leave_whole(bench, found.loaders[key].call, *why)
+    unclear = [] if found.loaders else unclear_loaders(bench.training)
+    if not found.loaders and not unclear:
+        _no_loader(bench)
+    for loader in unclear:
+        if loader.file is bench.file:
+            _leave_whole(bench, loader.call, *_MAYBE)
+
+
+def _remark_lengths(bench: Bench) -> None:
+    """Say that a length is that of all data where the share is taken in the head of a loop, and not of its loader."""
+    found = bench.verdict.shares
+    heads = {key: [place for place in places if place.stored is None] for key, places in found.places.items()}
+    apart = {key for key, every in heads.items() if any(each.loader is not found.loaders[key].call for each in every)}
+    for call in by_place(node for name in bench.file.scan.names.get("len", ()) if (node := call_of(name)) is not None):
+        read = loaders_of(bench.program, bench.file, call.args[0]) if apart and len(call.args) == 1 else []
+        if any(id(loader.call) in apart for loader in read):
+            bench.remark(call, *_LENGTH)
+
+
+def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
+    """Say that no rank has a share of the data: right, and no faster than one card."""
+    what = "all that it has chosen" if why == DRAWN[0] else "all of the data"
+    bench.remark(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
+
+
+def _no_loader(bench: Bench) -> None:
+    """One word about data that no loader reads: at the loop of the first backward pass, or at one that calls it."""
+    training = bench.training
+    loops = [(file, loop) for file, call in training.backwards for loop in loops_around(call)[:1]]
+    # Where a function takes one step, what calls it goes over the data.
+    for file, loop in (loops or training.regions)[:1]:
+        if file is bench.file:
+            _leave_whole(
+                bench,
+                loop_head(loop),
+                "the data of this loop does not come from a known DataLoader",
+                "take a share on each rank, of one length on all ranks: data[npu_port.rank()::npu_port.world_size()]",
+            )

@@ -1,0 +1,1 @@
+"""Kernels in Triton: what reads them (`reader`), what every migration changes in them, and their tunings."""

@@ -1,0 +1,72 @@
+"""Atomic operations of Triton: types that an NPU has none for, and orders of memory that it does not know."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.triton.codemods.triton_types import instead
+from transplt.fixers.triton.reader.kernels import Kernel, kernels_in
+from transplt.fixers.triton.reader.operations import ATOMICS, Operation
+from transplt.fixers.triton.reader.refused import lines, refused_atomics
+from transplt.fixers.triton.reader.tiles import Model, model_of
+from transplt.program.programs import programs_of
+from transplt.rules.card_limits import card_title
+from transplt.rules.triton import page_of, values_of
+from transplt.syntax.nodes import string_of
+
+fixer = Fixer(
+    __name__, code="NPU571", rank=267, edits=False, needs=(b"atomic_",),
+    words=("atomic_add", "atomic_cas", "atomic_xchg"),
+)  # fmt: skip
+_MEANS = {
+    "sem": "leave sem out: acq_rel orders at least as strictly, and is the only order that triton-ascend has",
+    "scope": "leave scope out: an NPU has gpu alone, the programs of one card",
+}
+_SYSTEM = "an NPU orders the programs of one card alone: let other cards wait for the end of the launch"
+
+
+@fixer.on(ast.Module)
+def atomics(work: Work, tree: ast.Module) -> Finds:
+    """Report the atomics of each kernel of the file that the card refuses."""
+    own = programs_of(work.project).own(work.file)
+    card = work.settings.hardware
+    for kernel in kernels_in(own):
+        model = model_of(kernel, work.project)
+        groups: dict[tuple[str, str], list[Operation]] = {}
+        for each in refused_atomics(model, card):
+            groups.setdefault((each.name, each.dtype), []).append(each.operation)
+        for (name, dtype), found in groups.items():
+            yield work.note(
+                found[0].node,
+                fixer.code,
+                f"tl.{name} takes no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{lines([each.node for each in found])}",
+                api=f"triton.language.{name}",
+                help=f"let it work on {instead(dtype)}; {page_of(name)} of triton-ascend",
+                effort=Effort.MEDIUM,
+            )
+        yield from _orders(work, kernel, model)
+
+
+def _orders(work: Work, kernel: Kernel, model: Model) -> Finds:
+    """`sem` and `scope` that an NPU does not have."""
+    groups: dict[tuple[str, str], list[Operation]] = {}
+    for each in model.operations:
+        for argument in ("sem", "scope") if each.name in ATOMICS else ():
+            given = string_of(each.nodes.get(argument))
+            if given is not None and given not in values_of(argument):
+                groups.setdefault((argument, given), []).append(each)
+    for (argument, given), found in groups.items():
+        name = found[0].name
+        yield work.note(
+            found[0].node,
+            fixer.code,
+            f'{argument}="{given}" of tl.{name} is not one of an NPU ({", ".join(values_of(argument))}): '
+            f"kernel {kernel.name}, {lines([each.node for each in found])}",
+            api=f"triton.language.{name}",
+            help=_MEANS[argument] if given != "sys" else _SYSTEM,
+        )

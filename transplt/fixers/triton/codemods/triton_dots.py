@@ -1,0 +1,172 @@
+"""tl.dot and tl.dot_scaled: types, sums and precisions that an NPU does not have; operands that are read again.
+
+triton-ascend's `dot` raises for `allow_tf32=True` ("please use fp32 on Ascend instead"), computes in float32 without
+it, takes ieee and hf32 for `input_precision` (tf32 becomes hf32), and ignores `max_num_imprecise_acc`
+(python/triton/language/core.py and semantic.py, third_party/ascend/backend/compiler.py at a84b1eb5). That tf32 may be
+used, or three products of it for one of float32, is allowed by the first and last: float32 is no less precise.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.trees.removals import without_keyword
+from transplt.edits.work import Work
+from transplt.fixers.triton.codemods.triton_types import instead
+from transplt.fixers.triton.reader.kernels import Kernel, kernels_in
+from transplt.fixers.triton.reader.live_tiles import read_again
+from transplt.fixers.triton.reader.operations import Operation
+from transplt.fixers.triton.reader.refused import lines
+from transplt.fixers.triton.reader.sizes import constants_of
+from transplt.fixers.triton.reader.tiles import Model, model_of
+from transplt.fixers.triton.reader.values import Kind
+from transplt.program.programs import programs_of
+from transplt.rules.card_limits import card_title
+from transplt.rules.triton import page_of, refuses, types_hold_for, values_of
+from transplt.syntax.nodes import string_of
+
+fixer = Fixer(__name__, code="NPU572", rank=268, needs=(b"triton",), words=("triton",))
+_AGAIN = "NPU578"
+#: The arguments of tl.dot that are edited.
+_PRECISIONS = (b"allow_tf32", b"max_num_imprecise_acc", b"input_precision")
+_FORMATS = ("bf16", "fp16")
+_API = "triton.language.dot"
+_NO_TF32 = "tl.dot raises for allow_tf32=True on an NPU: without it, it computes in float32"
+_NO_IMPRECISE = "max_num_imprecise_acc has no effect on an NPU: tl.dot adds up in float32"
+_ALLOWED = "tl.dot raises for allow_tf32=True on an NPU, and {} is"
+_PERHAPS = "tl.dot raises on an NPU where {} is True (allow_tf32)"
+_TF32X3 = "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32x3"
+_HF32 = "tl.dot computes tf32 as hf32 on an NPU"
+_LEAVE = "leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster"
+_SAID = {
+    _ALLOWED: (Level.MANUAL, _LEAVE),
+    _PERHAPS: (Level.INFO, _LEAVE),
+    _TF32X3: (Level.MANUAL, "give it ieee: tf32x3 stands for float32 on a GPU"),
+    _HF32: (Level.INFO, "give it ieee where results have to be those of float32"),
+}
+
+
+@fixer.on(ast.Module)
+def dots(work: Work, tree: ast.Module) -> Finds:
+    """Report the products of each kernel of the file that the card refuses; leave out what only a GPU needs."""
+    if work.edits_alone and not any(name in work.source.utf8 for name in _PRECISIONS):
+        return
+    own = programs_of(work.project).own(work.file)
+    card = work.settings.hardware
+    for kernel in kernels_in(own):
+        model = model_of(kernel, work.project)
+        found = [each for each in model.operations if each.name == "dot"]
+        if types_hold_for(card) and not work.edits_alone:
+            yield from _types(work, kernel, found, card)
+            yield from _scaled(work, kernel, model, card)
+        yield from _precisions(work, kernel, found)
+        if not work.edits_alone:
+            yield from _read_again(work, kernel, model)
+
+
+def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Finds:
+    groups: dict[tuple[str, str], list[Operation]] = {}
+    for each in found:
+        for name in ("input", "other"):
+            dtype = each.given[name].dtype if name in each.given else ""
+            if refuses("dot", dtype, card):
+                groups.setdefault(("operand", dtype), []).append(each)
+        for name in ("acc", "out_dtype"):
+            given = each.given.get(name)
+            if given is not None and given.kind is not Kind.NONE and given.dtype and given.dtype not in values_of(name):
+                groups.setdefault((name, given.dtype), []).append(each)
+    for (name, dtype), places in groups.items():
+        where = f"kernel {kernel.name}, {lines([each.node for each in places])}"
+        if name == "operand":
+            say, do = f"tl.dot takes no {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
+        elif name == "acc":
+            say, do = f"tl.dot adds up in float32 or int32 on an NPU, not in {dtype}", "make the accumulator float32"
+        else:
+            say, do = f"tl.dot gives float32 or int32 on an NPU, not {dtype}", f"cast what it gives: .to(tl.{dtype})"
+        yield work.note(
+            places[0].node, fixer.code, f"{say}: {where}", api=_API, help=f"{do}; {page_of('dot')} of triton-ascend",
+            effort=Effort.MEDIUM if name == "operand" else Effort.LOW,
+        )  # fmt: skip
+
+
+def _precisions(work: Work, kernel: Kernel, found: list[Operation]) -> Finds:
+    """Arguments that say how precise a product has to be; what is to be done by hand is joined."""
+    groups: dict[tuple[str, str], list[ast.expr | ast.stmt]] = {}
+    for each in found:
+        call = each.node
+        if not isinstance(call, ast.Call):
+            continue
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        allowed, precision = keywords.get("allow_tf32"), each.nodes.get("input_precision")
+        if isinstance(allowed, ast.Constant) and allowed.value:
+            yield from _without(work, call, "allow_tf32", _NO_TF32)
+        elif allowed is not None and not isinstance(allowed, ast.Constant):
+            given = constants_of(kernel, allowed, work.project)
+            if True in given or not given:
+                groups.setdefault((_ALLOWED if given else _PERHAPS, ast.unparse(allowed)), []).append(call)
+        if "max_num_imprecise_acc" in keywords:
+            yield from _without(work, call, "max_num_imprecise_acc", _NO_IMPRECISE)
+        if precision is None:
+            continue
+        values = {string_of(precision), *constants_of(kernel, precision, work.project)}
+        if string_of(precision) == "tf32x3":
+            yield from _ieee(work, precision)
+        elif "tf32x3" in values:
+            groups.setdefault((_TF32X3, ast.unparse(precision)), []).append(call)
+        elif "tf32" in values:
+            groups.setdefault((_HF32, ""), []).append(call)
+    for (say, name), nodes in groups.items():
+        level, do = _SAID[say]
+        yield work.note(
+            nodes[0], fixer.code, f"{say.format(name)}: kernel {kernel.name}, {lines(nodes)}", api=_API, help=do,
+            level=level, blocks="numbers" if say == _HF32 else "",
+        )  # fmt: skip
+
+
+def _without(work: Work, call: ast.Call, name: str, message: str) -> Finds:
+    if work.settings.style != "portable" and work.share(call):
+        yield Edit(call, fixer.code, message, without_keyword(name), api=_API)
+    else:
+        yield work.note(call, fixer.code, message, api=_API, help=f"leave {name} out where it runs on an NPU")
+
+
+def _ieee(work: Work, precision: ast.expr) -> Finds:
+    message = "tl.dot has no tf32x3 on an NPU: ieee is float32, for which it stands on a GPU"
+    if work.settings.style != "portable" and work.take(precision):
+        yield Edit(precision, fixer.code, message, '"ieee"', api=_API)
+    else:
+        yield work.note(precision, fixer.code, message, api=_API, help="give it 'ieee' where it runs on an NPU")
+
+
+def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:
+    for each in model.operations:
+        if each.name != "dot_scaled":
+            continue
+        formats = [string_of(each.nodes.get(name)) for name in ("lhs_format", "rhs_format")]
+        refused = [given for given in formats if given is not None and given not in _FORMATS]
+        if refused:
+            yield work.note(
+                each.node, fixer.code,
+                f"tl.dot_scaled takes bf16 and fp16 on {card_title(card)}, not {refused[0]}: kernel {kernel.name}",
+                api="triton.language.dot_scaled", effort=Effort.HIGH,
+                help=f"unpack to bfloat16 first, and multiply that; {page_of('dot')} of triton-ascend",
+            )  # fmt: skip
+
+
+def _read_again(work: Work, kernel: Kernel, model: Model) -> Finds:
+    found = read_again(model)
+    if found:
+        *first, last = dict.fromkeys(name for _, name in found)
+        names = f"{', '.join(first)} and {last} are" if first else f"{last} is"
+        yield work.note(
+            found[0][0],
+            _AGAIN,
+            f"tl.dot may overwrite its left operand on an NPU, and {names} read again: kernel {kernel.name}, "
+            f"{lines([node for node, _ in found])}",
+            api=_API,
+            level=Level.INFO,
+            help="where results differ from those of torch, load it again, or give tl.dot a copy (`tile + 0.0`)",
+        )

@@ -1,0 +1,81 @@
+"""Of which types the elements are that the pointers of a kernel point to, by the tensors that launches give it."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.fixers.triton.reader.kernels import Kernel
+from transplt.fixers.triton.reader.launches import Asked, Launch, launches_in
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.last_value import last_value
+from transplt.program.program import program_of
+from transplt.program.tensor_types import TensorTypes
+from transplt.program.tensors import DTYPES, Tensor
+from transplt.syntax.files import File
+from transplt.syntax.scan import chain, parent, statement
+
+
+def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch]:
+    """The launches of a kernel in its own file."""
+    return kernel.file.once(_by_kernel, Asked(project)).get(kernel, [])
+
+
+def _by_kernel(file: File, asked: Asked) -> dict[Kernel, list[Launch]]:
+    found: dict[Kernel, list[Launch]] = {}
+    for launch in launches_in(file, asked.project):
+        found.setdefault(launch.kernel, []).append(launch)
+    return found
+
+
+def element_types(kernel: Kernel, project: ProjectFacts) -> dict[str, str]:
+    """By parameter, the type of the tensors that all launches give it; empty where they differ or are not known."""
+    found: dict[str, set[str]] = {}
+    constexprs = kernel.constexprs
+    for launch in launches_of(kernel, project):
+        for name, node in launch.arguments.items():
+            if name in constexprs or isinstance(node, ast.Constant):
+                continue
+            held = tensor_given(launch.file, node, project)
+            if held is not None:
+                found.setdefault(name, set()).update(held.types if len(held.types) == 1 else {""})
+            else:
+                found.setdefault(name, set()).add("")
+    return {name: next(iter(types)) for name, types in found.items() if len(types) == 1 and types != {""}}
+
+
+def tensor_given(file: File, node: ast.expr, project: ProjectFacts) -> Tensor | None:
+    """What is known of the tensor that an expression is; None for what may be none."""
+    node = _just_set(file, node)
+    cast = _cast(file, node)
+    return Tensor(frozenset({cast})) if cast else file.once(_types, Asked(project)).tensor(file, node)
+
+
+def _just_set(file: File, node: ast.expr) -> ast.expr:
+    """What a variable is given in the last statement before that sets it, if that is always run before."""
+    if isinstance(node, ast.Name):
+        value = last_value(file.scan, node)
+        if value is not None and parent(statement(value)) in chain(node):
+            return value
+    return node
+
+
+def _cast(file: File, node: ast.expr) -> str:
+    """The type that a tensor is cast to: `x.double()`, `x.to(torch.float64)`; empty for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    if file.names.qualified(node.func) is not None:
+        return ""  # torch.float(...) is no cast
+    name = node.func.attr
+    if name in ("contiguous", "clone", "detach") and not node.args:
+        return _cast(file, node.func.value)
+    if name in ("to", "type"):
+        given = [*node.args, *(each.value for each in node.keywords if each.arg == "dtype")]
+        named = [file.names.qualified(each) or "" for each in given]
+        types = [DTYPES[each.removeprefix("torch.")] for each in named if each.removeprefix("torch.") in DTYPES]
+        return types[0] if types else ""
+    return DTYPES.get(name, "") if not node.args and not node.keywords else ""
+
+
+def _types(file: File, asked: Asked) -> TensorTypes:
+    project = asked.project
+    return TensorTypes(program_of([file], project), default_double=project.default_is_double)

@@ -1,0 +1,290 @@
+"""Which files of a project its training scripts reach; what only tests, tools or old code meet stands aside.
+
+Read from bytes, for files that nobody parses as well: lines of imports, and words that training has. Where that is not
+certain a file does not stand aside: what is imported by a name that is worked out counts as reached.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from transplt.flow.entry_text import PROSE, Entry, named_aside
+from transplt.rules.packages import fails_to_load
+from transplt.syntax.modules import outermost_package
+
+#: Scripts for what comes after training, by the names that they are given, in whatever language.
+_AFTER = re.compile(
+    r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """The files of a project that no training script reaches: Python files by path, others by their folder."""
+
+    python: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()  # the Python below them stands aside, all of it
+    called: frozenset[str] = frozenset()  # what is loaded by functions alone
+    branched: frozenset[str] = frozenset()  # what is loaded in branches alone
+    guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
+    others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
+
+    def late(self, path: str) -> str:
+        """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
+        or behind a `guard`, where an NPU never loads it; else empty.
+        """
+        kinds = (
+            ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
+        )  # fmt: skip
+        return next((kind for kind, held in kinds if path in held), "")
+
+    def holds(self, path: str) -> bool:
+        """True for a file that stands aside."""
+        if path.endswith(PROSE):
+            return False
+        if path in self.python or path in self.guarded or named_aside(path):
+            return True
+        folder = posixpath.dirname(path)
+        if folder in self.foreign and not path.endswith(".py"):
+            return True  # its container and its own command lines; kernels lie below
+        while folder and not path.endswith(".py"):
+            if folder in self.folders:
+                return True
+            folder = posixpath.dirname(folder)
+        return False
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The imports of a project, from file to file, and between units: a package at the top as a whole, else a file.
+
+    A script that lies in a package, and that nothing imports, is a unit of its own.
+    """
+
+    entries: Mapping[str, Entry]
+    path_of: Callable[[str], str]  # the file that a full name leads to
+    units: dict[str, list[str]] = field(default_factory=dict)
+    unit_of: dict[str, str] = field(default_factory=dict)
+    at_once: dict[str, set[str]] = field(default_factory=dict)
+    called: dict[str, set[str]] = field(default_factory=dict)
+    needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
+    leads: dict[str, set[str]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
+    alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
+    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
+    _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
+
+    def __post_init__(self) -> None:
+        for path, entry in self.entries.items():
+            kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
+            owners = {name: self._imported(name, path) for names in kinds for name in names}
+            self._take(owners)
+            found = [{owners[name] for name in names} for names in kinds]
+            held = [
+                {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
+                for end in range(4)
+            ]
+            self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
+        imported = {target for targets in self.leads.values() for target in targets}
+        guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
+        if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
+            cuda = {path: [*filter(fails_to_load, entry.imports)] for path, entry in self.entries.items()}
+            bound = {path for path, names in cuda.items() if not all(self._imported(name, path) for name in names)}
+            self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
+        for path, entry in self.entries.items():
+            package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
+            unit = package or path
+            self.unit_of[path] = unit
+            self.units.setdefault(unit, []).append(path)
+
+    def names_taken(self) -> dict[str, frozenset[str]]:
+        """By path: the names that other files import, `*` for all of them."""
+        return {path: frozenset(names) for path, names in self.taken.items()}
+
+    def _take(self, owners: Mapping[str, str]) -> None:
+        """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
+        modules = {name.rpartition(".")[0] for name in owners}
+        for name, path in owners.items():
+            if path and name not in modules:
+                last, stem = name.rpartition(".")[2], path.removesuffix("/__init__.py").removesuffix(".py")
+                self.taken.setdefault(path, set()).update((last, "*") if last == posixpath.basename(stem) else (last,))
+
+    def _imported(self, name: str, path: str) -> str:
+        """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
+        folder = path.rpartition("/")[0]
+        if (folder, name) not in self._leads_to:
+            self._leads_to[folder, name] = self._from_folder(folder, name)
+        found, alone = self._leads_to[folder, name]
+        if alone:
+            self.alone.setdefault(folder, set()).add(path)
+        return found
+
+    def _from_folder(self, folder: str, name: str) -> tuple[str, bool]:
+        """The file that a name leads to which a file of a folder imports, and whether it lies beside that."""
+        plain = self.path_of(name)
+        if folder:
+            own = self.path_of(f"{folder.replace('/', '.')}.{name}")
+            beside = own.startswith(f"{folder}/") and own != f"{folder}/__init__.py"
+            if beside and _covers(own, name) >= _covers(plain, name):
+                return own, True
+        return plain, False
+
+
+def _covers(path: str, name: str) -> int:
+    """How many parts of a full name, from its first on, end the path of a file."""
+    parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return next((count for count in range(len(parts), 0, -1) if module[-count:] == parts[:count]), 0)
+
+
+def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
+    """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name.
+
+    Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
+    user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell.
+    """
+    every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
+    meant = {path for path in every if not named_aside(path)}
+    trains = {path for path in meant if every[path].trains}
+    tree = _Tree(every, path_of)
+    if not trains:
+        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
+    foreign = _foreign(trains, tree)
+    own = {path for path in meant if not _below(path, foreign)}
+    leading = _leading_to(trains & own, own, tree.leads)
+    starts = leading | {path for path in own if every[path].loads or "/" not in path}
+    reached = _reached(starts, tree)
+    beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
+    if beside:  # what is loaded by name lies beside what loads it, or below
+        named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
+        reached |= _reached(named, tree)
+    python = frozenset(path for path in every if path not in reached)
+    late = _late(reached, starts, meant, tree, leading)
+    return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
+
+
+def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
+    """The folders of programs that were written to be started there, and of which the project imports parts.
+
+    Their scripts import by names that hold in their folder alone, and nothing of what is around it.
+    """
+    found = set()
+    imported = {target for targets in tree.leads.values() for target in targets}
+    for folder, scripts in tree.alone.items():
+        inside = f"{folder}/"
+        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
+        around = any(not path.startswith(inside) for path in trains)
+        if not (begin and apart and around):
+            continue
+        taken = any(
+            target.startswith(inside)
+            for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
+        )  # fmt: skip
+        if taken:
+            found.add(folder)
+    return frozenset(found)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
+
+
+def _late(
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = ()
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+    """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
+    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
+    never loads: they fail behind a guard, or lie behind such; the fourth those that no script loads which trains.
+    """
+    imported = {target for path in meant for target in tree.leads[path]}
+    imported |= {package for path in imported for package in _packages_above(path)}
+    begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
+    begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
+    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
+    if not any(path in leading for path in begin - after):
+        after = set()
+    training = begin - after
+    at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
+    others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
+    held = reached - others
+    late = frozenset(held & called - at_once), frozenset(held - called - at_once)
+    if not tree.failing:
+        return *late, frozenset(), frozenset(others)
+    begin -= imported & tree.failing
+    begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
+    ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
+    return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+
+
+def named_after(path: str) -> bool:
+    """True for a script that by its name is for what comes after training: an evaluation, a demo, an export."""
+    return _AFTER.search(path) is not None
+
+
+def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
+    """True for a script that does not train, or that is called after what comes when a model is trained."""
+    return (entry.starts and path not in leading) or (not entry.trains and named_after(path))
+
+
+def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:
+    """What is loaded from some files on, with the packages that modules lie in."""
+    found, queue = set(begin), [*begin]
+    for path in queue:  # grows
+        for other in {*leads[path], *_packages_above(path)}:
+            if other in every and other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
+
+
+def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[str, set[str]]) -> set[str]:
+    above: dict[str, list[str]] = {}
+    for path in among:
+        for target in leads[path]:
+            above.setdefault(target, []).append(path)
+    found, queue = set(goals), [*goals]
+    for path in queue:  # grows
+        for other in above.get(path, ()):
+            if other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
+
+
+def _reached(starts: Iterable[str], tree: _Tree) -> set[str]:
+    units = {tree.unit_of[path] for path in starts}
+    queue = [*units]
+    for unit in queue:  # grows
+        for path in tree.units[unit]:
+            if named_aside(path):
+                continue  # tests inside of a package lead nowhere
+            for target in tree.leads[path]:
+                other = tree.unit_of[target]
+                if other not in units:
+                    units.add(other)
+                    queue.append(other)
+    return {path for unit in units for path in tree.units[unit]}
+
+
+def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:
+    """The folders below which there is Python, and all of it stands aside."""
+    held: dict[str, bool] = {}
+    for path in every:
+        folder = posixpath.dirname(path)
+        while folder:
+            held[folder] = held.get(folder, True) and (path in python or named_aside(path))
+            folder = posixpath.dirname(folder)
+    return frozenset(folder for folder, aside in held.items() if aside)
+
+
+def _packages_above(path: str) -> Iterator[str]:
+    """Where the packages that a file lies in would begin."""
+    folder = posixpath.dirname(path)
+    while folder:
+        yield f"{folder}/__init__.py"
+        folder = posixpath.dirname(folder)

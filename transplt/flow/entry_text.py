@@ -1,0 +1,194 @@
+"""What a Python file says of what runs, read from its bytes: what it imports and when, and whether it trains.
+
+Lines of imports, and words that training has: for files that nobody parses as well.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import NamedTuple
+
+from transplt.base.text.text_search import Texts, on_lines_with
+from transplt.flow.option_defaults import Option, options_in
+from transplt.rules.packages import holds_whole_files
+from transplt.syntax.modules import absolute
+
+#: Folders and files that a training script does not run, whatever stands in them.
+_NAMED = re.compile(
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
+    r"|\.[\w-]+)/"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+)
+#: Files for people: what is to do in them is tidying, wherever they lie.
+PROSE = (".md", ".rst")
+_IMPORT = re.compile(
+    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
+    rb"|import[ \t]+(?P<whole>[^\n#]+))",
+    re.M,
+)
+_NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
+#: A line that holds something, with its indentation and its first word.
+_LINE = re.compile(rb"([ \t]*)([a-z]+)\b")
+_BRANCHES = (b"if", b"elif", b"else", b"try", b"except", b"finally", b"case", b"for", b"while", b"with")
+#: A question whether a package is there, or whether the card is another than the NPU; not whether there is a GPU.
+_ASKED = re.compile(
+    rb"(?:if|elif)\b[ \t(]*(?!not\b)(?:[\w.]+(?<!\.is)_(?:available|installed)\b|(?:[\w.]*\.)?find_spec\("
+    rb"|_?(?:HAS|HAVE)_\w+|_?(?:has|have)_\w+)",
+)
+_ASKED_FOR_A_CARD = re.compile(rb"cuda|gpu|npu|mps|xpu", re.I)
+_ASKED_FOR_AN_NPU = re.compile(
+    rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available"
+)
+_CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
+_SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
+_GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
+#: A branch that is taken unless somebody asks for it not to be.
+_UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
+_COMMENT = re.compile(rb"#[^\n]*")
+_BOUND_NAMES = Texts(b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
+_BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
+#: A device that a program works out, or an NPU, which it sets in its settings: `config.trainer.device = get_name()`.
+_SETS = re.compile(
+    rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
+)
+_STARTS = Texts(b"__main__", b"parse_args(")
+_TRAINS = Texts(b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
+#: What loads modules by names that are worked out.
+_LOADS = Texts(
+    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
+)  # fmt: skip
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+class Entry(NamedTuple):
+    """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
+    (`called`), in a branch or a try statement (`branched`), and where the program also runs without it (`guarded`);
+    whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
+    of it runs (bound_files.py); the `options` that it defines, and the keys of its settings that it `sets` to a
+    device.
+    """
+
+    imports: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    branched: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+    trains: bool = False
+    loads: bool = False
+    starts: bool = False
+    bound: bool = False
+    options: tuple[Option, ...] = ()
+    sets: tuple[str, ...] = ()
+
+
+def named_aside(path: str) -> bool:
+    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
+    return _NAMED.search(path) is not None and not path.endswith(PROSE)
+
+
+def entry_of(data: bytes, path: str) -> Entry:
+    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
+    found: tuple[set[str], ...] = (set(), set(), set(), set())
+    for match in on_lines_with(b"import", _IMPORT, data):
+        if (base := match["base"]) is None:
+            names = _names(match["whole"])
+        else:
+            named = base.decode("ascii", "replace")
+            module = named.lstrip(".")
+            full = absolute(path, len(named) - len(module), module)
+            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
+        names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
+        if names:
+            found[_when(data, match.start(), len(match["indent"]))].update(names)
+    at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
+    trains, loads, starts = (words.in_(data) for words in (_TRAINS, _LOADS, _STARTS))
+    options = () if named_aside(path) else options_in(data)
+    sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
+    keys = tuple(sorted({each.decode() for each in sets}))
+    # TensorRT or CUDA's own interface at its top, and no training
+    stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and b".backward(" not in data else ()
+    bound = any(holds_whole_files(match[1].decode()) for match in stands)
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys)
+
+
+def _when(data: bytes, at: int, depth: int) -> int:
+    """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
+    program goes on without it; `depth` is how far it is indented.
+    """
+    when, line = 0, at
+    while depth and (header := _above(data, at, depth)) is not None:
+        if header[2] in (b"def", b"async"):
+            return when or 1
+        if header[2] in _BRANCHES and _is_guard(data, header, line):
+            return 3
+        if header[2] in _BRANCHES and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
+            when = 2
+        at, depth = header.start(), len(header[1])
+    return when
+
+
+def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:
+    """True for a header below which an import that fails, or a package that is missing, does not stop the program."""
+    start, word = header.start() + len(header[1]), header[2]
+    text = data[start : max(data.find(b":\n", start, line), start)] or data[start:line].partition(b"\n")[0]
+    if word == b"with":
+        return _SUPPRESSES.match(text) is not None
+    if word in (b"if", b"elif"):
+        asked = _ASKED.match(text)
+        return asked is not None and not _ASKED_FOR_A_CARD.search(text) and b" or " not in text
+    if word == b"else":
+        above = _beside(data, header)
+        return above is not None and _ASKED_FOR_AN_NPU.match(above) is not None
+    return word == b"try" and _is_caught(data, line, len(header[1]))
+
+
+def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
+    """The `if` that an `else` belongs to, with its first line; None where there is more between them."""
+    at, depth = header.start(), len(header[1])
+    while at > 0:
+        at = data.rfind(b"\n", 0, at - 1) + 1
+        match = _LINE.match(data, at)
+        if match is not None and len(match[1]) <= depth:
+            return data[match.start() + depth :].partition(b"\n")[0] if match[2] == b"if" else None
+    return None
+
+
+def _is_caught(data: bytes, line: int, depth: int) -> bool:
+    """True for a line of a `try` statement, indented that far, whose handler of what an import raises goes on."""
+    at = data.find(b"\n", line) + 1
+    while at:
+        match = _LINE.match(data, at)
+        end = data.find(b"\n", at) + 1
+        if match is not None and len(match[1]) <= depth:
+            if len(match[1]) < depth or match[2] != b"except":
+                return False
+            if _CATCHES.match(data, at + depth):
+                return _GIVES_UP.search(data, end or len(data), _end_of_block(data, end, depth)) is None
+        at = end
+    return False
+
+
+def _end_of_block(data: bytes, at: int, depth: int) -> int:
+    """Where a block ends that begins at a line, below a header that is indented that far."""
+    while 0 < at < len(data):
+        end = data.find(b"\n", at)
+        text = data[at : end if end >= 0 else len(data)]
+        held = text.lstrip(b" \t\r")
+        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
+            return at
+        at = end + 1
+    return len(data)
+
+
+def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:
+    """The nearest line above that is indented less."""
+    while at > 0:
+        at = data.rfind(b"\n", 0, at - 1) + 1
+        match = _LINE.match(data, at)
+        if match is not None and len(match[1]) < depth:
+            return match
+    return None
+
+
+def _names(text: bytes) -> list[str]:
+    return [match[1].decode("ascii", "replace") for match in _NAME.finditer(_COMMENT.sub(b"", text))]

@@ -1,0 +1,1 @@
+"""Gates: conditions on the device, and what only the side of CUDA reaches."""

@@ -1,0 +1,253 @@
+"""What only the CUDA side of a condition reaches, and whether all of it can run on an NPU: the one place that says so.
+
+The side is found by the form of the condition (transplt/syntax/conditions.py), or by the variable, the function or the
+attribute that carries its answer on. What it reaches is read in its file (code_facts.py) and followed over all files
+(transplt/flow/gates/cuda_reach.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from transplt.flow.destinations import places
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.gates.code import CodeStep, Definition, Direct, Reference, SlotValue
+from transplt.flow.gates.code_facts import FileCode, function_around
+from transplt.flow.gates.code_walk import WalkState
+from transplt.flow.gates.cuda_reach import MISSING, Reach
+from transplt.flow.slots import Slots
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.conditions import Run, Sides, sides_of
+from transplt.syntax.nodes import arguments_of, inner_nodes
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+
+#: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
+#: of one tensor guards no program.
+_LINES = 30
+_LINES_OF_A_TENSOR = 100
+#: How a function is called that says whether another one may run: `attend_verifier` beside `attend`.
+_CHECKS = frozenset({"verifier", "checker", "check", "supported", "available", "eligible", "predicate"})
+#: A run of so few nodes may be made for one question: nothing of it is kept.
+_FEW = 4
+#: Expressions that may be functions.
+_CALLABLES = frozenset({ast.Name, ast.Attribute, ast.Lambda, ast.Call})
+
+
+class Answer(NamedTuple):
+    """Why a gate stays: what its CUDA side needs, or where it leads that nobody can follow (`followed` is False).
+
+    `everywhere` is False where a variable holds the answer, and other places ask it that lead to code of the NPU too.
+    """
+
+    why: str
+    followed: bool = True
+    everywhere: bool = True
+
+
+class _Found(NamedTuple):
+    """The state behind a node, and its steps that matter."""
+
+    after: WalkState
+    steps: list[tuple[CodeStep, str, str]]
+
+
+class CudaSide:
+    """The answers for the gates of one file."""
+
+    def __init__(self, slots: Slots, rules: RuleSet, project: ProjectFacts) -> None:
+        self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
+        self.reach = project.reach if project.known else Reach.alone(self.file.facts())
+        self._read: dict[int, ast.AST | None] = {}
+        self._of_node: dict[tuple[int, WalkState], _Found] = {}
+        self._next: dict[tuple[int, int, WalkState], tuple[int, _Found]] = {}
+
+    def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
+        """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
+        option = parent(question)  # of faiss, or of a class of the project that is called after it
+        call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
+        if isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower():
+            return Answer("faiss", followed=True)
+        if (answer := self._checked_for(question)) is not None:
+            return answer
+        sides = sides_of(question, truth)
+        value = sides.value
+        why = self._needs(sides, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if sides.runs else None
+        if why is not None:
+            return why
+        if value is not None and (answer := self._beside(value)) is not None:
+            return answer
+        guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
+        if sides.runs:
+            guards += self.file.guards_set_in(sides, self.reach.decides)
+        needed, everywhere = self.reach.behind(guards)
+        return Answer(needed, MISSING not in needed, everywhere) if needed else None
+
+    def ran_by(self, question: ast.expr, truth: bool) -> list[ast.AST]:
+        """What stands on the CUDA side of a question, and behind a local variable that holds its answer: the outermost
+        nodes.
+        """
+        sides = sides_of(question, truth)
+        this, value = sides.this, sides.value
+        slots = self.file.code.slots
+        held: set[str] = set()
+        stores: list[ast.Name] = []  # local variables that it is assigned to, itself or as a part of a tuple
+        if value is not None:
+            held = {place.detail for place in places(slots, value) if place.kind == "slot"}
+            names = inner_nodes(statement(value), ast.Name)
+            stores = [name for name in names if isinstance(name.ctx, ast.Store) and slots.of(name) in held]
+        for use in (use for store in stores for use in slots.names.uses(store)):
+            if isinstance(use.ctx, ast.Load):
+                this = [*this, *sides_of(use, truth).this]
+        return this
+
+    def set_only_in(self, stays: Iterable[ast.AST]) -> set[str]:
+        """The slots that only code sets which no longer runs."""
+        return self.file.set_only_in(inner for node in stays for inner in ast.walk(node))
+
+    def withheld(self, only: set[str], side: Iterable[ast.AST]) -> str:
+        """What a side reads of some slots (always the same ones); empty where there is none, or it is asked for."""
+        for node in side if only else ():
+            if id(node) not in self._read:
+                self._read[id(node)] = self._first_read(only, node)
+            if (read := self._read[id(node)]) is not None:
+                return "" if isinstance(parent(read), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(read)
+        return ""
+
+    def _first_read(self, only: set[str], node: ast.AST) -> ast.AST | None:
+        slots = self.file.code.slots
+        for inner in ast.walk(node):
+            read = isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load)
+            if read and slots.of(inner) in only:
+                return inner
+        return None
+
+    def _checked_for(self, question: ast.expr) -> Answer | None:
+        """What a function needs that stands beside its checker and is called by the name before `_verifier`."""
+        function = function_around(question)
+        name, _, word = function.name.rpartition("_") if function is not None else ("", "", "")
+        if not name or word not in _CHECKS or function is None or not _answers_no(function):
+            return None
+        holder = parent(function)
+        body = holder.body if isinstance(holder, (ast.ClassDef, ast.Module)) else []
+        checked = next((each for each in body if isinstance(each, FUNCTIONS) and each.name == name), None)
+        if checked is None:
+            return None
+        slots = self.file.code.slots
+        why = self.reach.why(CodeStep(Definition(slots.own.full_name(slots.scan.scopes[checked]))))
+        return Answer(why, followed=MISSING not in why) if why else None
+
+    def _beside(self, value: ast.expr) -> Answer | None:
+        """What a call or a table is given beside a function whose answer a gate is: `register(op, checker=f, fn=g)`."""
+        code = self.file.code
+        unfollowed = ""
+        for other in _given_beside(code.slots, value):
+            refs: Iterable[Reference]
+            if isinstance(other, ast.Lambda):
+                refs = [step.ref for step in self.file.walk_over([other.body])]
+            elif isinstance(other, FUNCTIONS):
+                refs = [Definition(code.slots.own.full_name(code.slots.scan.scopes[other]))]
+            elif isinstance(other, ast.Call):
+                refs = code.called(other)
+            else:
+                slot = code.slots.of(other)
+                kept = (SlotValue(code.shared(slot)),) if slot is not None and slot[0] in "gs" else ()
+                refs = code.held(other) or kept
+            for ref in refs:
+                if why := self.reach.why(CodeStep(ref)):
+                    return Answer(why, followed=MISSING not in why)
+                unfollowed = unfollowed or self.reach.leads_out(CodeStep(ref))
+        return Answer(unfollowed, followed=False) if unfollowed else None
+
+    def _needs(self, sides: Sides, limit: int) -> Answer | None:
+        shared: set[Reference] | None = None  # what the other side reaches, too; it is long where there are many gates
+        first, last = sides.runs[0][0][sides.runs[0][1]], sides.runs[-1][0][-1]
+        short = getattr(last, "end_lineno", 0) - getattr(first, "lineno", 0) <= limit
+        unfollowed = ""
+        for step, why, out in self._leading(sides.runs):
+            if step.option and not (short and (isinstance(step.ref, Direct) or not self.reach.leads_on(step.ref))):
+                continue
+            if unfollowed and not why:
+                continue
+            if shared is None:
+                shared = {each.ref for each in self.file.walk_over(sides.other)}
+            if step.ref in shared:
+                continue
+            if why:
+                return Answer(why, followed=MISSING not in why)
+            unfollowed = out
+        return Answer(unfollowed, followed=False) if unfollowed else None
+
+    def _leading(self, runs: Iterable[Run]) -> Iterator[tuple[CodeStep, str, str]]:
+        """The steps of some code that need CUDA, or lead where nobody can follow, with the reasons for both."""
+        here = WalkState()
+        for nodes, at in runs:
+            while at < len(nodes):
+                at, found = self._leading_from(nodes, at, here)
+                here = found.after
+                yield from found.steps
+                at += 1
+
+    def _leading_from(self, nodes: Sequence[ast.AST], at: int, here: WalkState) -> tuple[int, _Found]:
+        """The next node of a run with such steps, by its index, or the last one. The gates of a block have its end in
+        common: what is known from one node on is not looked for again.
+        """
+        passed = []
+        while True:
+            known = self._next.get((id(nodes), at, here)) if len(nodes) > _FEW else None
+            if known is None:
+                found = self._found(nodes[at], here)
+                known = at, found
+            passed.append((id(nodes), at, here))
+            if known[1].steps or known[0] + 1 >= len(nodes):
+                break
+            at, here = known[0] + 1, known[1].after
+        if len(nodes) > _FEW:
+            self._next.update((key, known) for key in passed)
+        return known
+
+    def _found(self, node: ast.AST, here: WalkState) -> _Found:
+        if (id(node), here) not in self._of_node:
+            after, steps = self.file.walked(node, here)
+            found = []
+            for step in steps:
+                if not any(self.reach.is_gate(guard) for guard in step.guards):
+                    why = self.reach.why(step)
+                    out = "" if why else self.reach.leads_out(step)
+                    found += [(step, why, out)] if why or out else []
+            self._of_node[id(node), here] = _Found(after, found)
+        return self._of_node[id(node), here]
+
+
+def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True for a function that returns False somewhere, alone or with a reason."""
+    for node in inner_nodes(function, ast.Return):
+        match node.value:
+            case ast.Constant(value=False) | ast.Tuple(elts=[ast.Constant(value=False), *_]):
+                return True
+    return False
+
+
+def _given_beside(slots: Slots, value: ast.expr) -> Iterator[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """What stands beside a function in calls and tables that are given it, where a value is what it returns."""
+    uses: list[ast.expr] = []
+    match above := parent(value):
+        case ast.Lambda(body=body) if body is value:
+            uses = [above]
+        case ast.Return() if (function := function_around(value)) is not None:
+            scope = slots.scan.scopes[function].parent
+            named = slots.scan.names.get(function.name, ()) if scope is not None and scope.kind == "module" else ()
+            uses = [node for node in named if isinstance(node.ctx, ast.Load)]
+    for use in uses:
+        holder = parent(use)
+        holder = parent(holder) if isinstance(holder, ast.keyword) else holder
+        if isinstance(holder, ast.Dict):
+            yield from (each for each in holder.values if each is not use and type(each) in _CALLABLES)
+        elif isinstance(holder, ast.Call) and holder.func is not use:
+            yield from (each for each in arguments_of(holder) if each is not use and type(each) in _CALLABLES)
+            decorated = parent(holder)
+            if isinstance(decorated, FUNCTIONS) and holder in decorated.decorator_list:
+                yield decorated
+
+

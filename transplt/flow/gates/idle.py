@@ -1,0 +1,70 @@
+"""Gates whose answer changes nothing on an NPU: what runs behind them has no effect there, or cannot be reached."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from itertools import islice
+
+from transplt.flow.gates.card_reads import says_there_is
+from transplt.flow.slots import Slots
+from transplt.syntax.conditions import sides_of
+from transplt.syntax.names import Names
+from transplt.syntax.scan import parent
+
+#: Settings of CUDA's own libraries, which torch_npu does not read.
+_SETTINGS = "torch.backends.cud"
+#: What a value may be made of that nothing is called for.
+_PLAIN = (ast.Constant, ast.Name, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.boolop, ast.unaryop,
+          ast.cmpop, ast.expr_context)  # fmt: skip
+
+
+def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
+    """The name of the reason why a gate that is true on CUDA only may stay without a word; empty for all others."""
+    if truth and _asks_for_a_version(slots, question):
+        return "vendor-asked"
+    sides = sides_of(question, truth)
+    if sides.value is not None or sides.other_runs:
+        return ""
+    runs = [(isinstance(nodes[start], ast.expr), nodes, start) for nodes, start in sides.runs]
+    statements = (nodes[at] for parts, nodes, start in runs if not parts for at in range(start, len(nodes)))
+    if not sets_libraries(slots.names, statements):
+        return ""
+    conditions = (each for parts, nodes, start in runs if parts for each in nodes[start:])
+    plain = all(isinstance(inner, _PLAIN) for each in conditions for inner in ast.walk(each))
+    return "cuda-settings" if plain else ""
+
+
+def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
+    """True for statements that make settings of CUDA's own libraries, and nothing else; False where there are none."""
+    found = False
+    for statement in body:
+        if not isinstance(statement, ast.Assign):
+            return False
+        for target in statement.targets:
+            if not isinstance(target, ast.Attribute) or not (names.qualified(target) or "").startswith(_SETTINGS):
+                return False
+        if not all(isinstance(inner, _PLAIN) for inner in ast.walk(statement.value)):
+            return False
+        found = True
+    return found
+
+
+def _asks_for_a_version(slots: Slots, question: ast.expr) -> bool:
+    """`torch.cuda.is_available() and torch.version.hip`: false on an NPU, whatever the gate says."""
+    current, above = question, parent(question)
+    while isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And):
+        said = _parts_with_a_version(slots, above)
+        if len(said) > 1 or (said and said[0] is not current):
+            return True
+        current, above = above, parent(above)
+    return False
+
+
+def _parts_with_a_version(slots: Slots, condition: ast.BoolOp) -> list[ast.expr]:
+    """Up to two parts of `a and b` that say that there is a version; each of the others asks for them."""
+    known: list[ast.expr] | None = condition.__dict__.get("_versions")
+    if known is None:
+        said = (each for each in condition.values if says_there_is(slots, each))
+        known = condition.__dict__["_versions"] = [*islice(said, 2)]
+    return known

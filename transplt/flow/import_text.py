@@ -1,0 +1,55 @@
+"""What a file says of how it is found: the modules that it imports, by its text, and whether it is started.
+
+This is asked of every file of a project, most of which nothing else has to read; so it is looked for in the text. A
+line in a docstring that reads like an import counts as one: it only says that two files belong together.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from transplt.base.text.text_search import on_lines_with
+
+
+class Placing(NamedTuple):
+    """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`); `guarded`: it has a main guard.
+
+    `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
+    `extends`: it says in which folders the interpreter looks for modules.
+    """
+
+    imported: tuple[str, ...] = ()
+    guarded: bool = False
+    ours: tuple[str, ...] | None = None
+    extends: bool = False
+
+
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n#;]*)|import[ \t]+([^\r\n#;]+))", re.M
+)
+_GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
+_NAME = re.compile(r"[.\w]+")
+_COMMENT = re.compile(r"#[^\r\n]*")
+
+
+def placing_of(data: bytes) -> Placing:
+    """What the text of a file says."""
+    found: dict[str, None] = {}
+    for match in on_lines_with(b"import", _IMPORT, data):
+        base, taken, plain = match.groups(b"")
+        if plain:
+            found.update((name, None) for name in _names(plain))
+            continue
+        module = base.decode("utf-8", "replace")
+        found[module] = None
+        stem = module if module.endswith(".") else f"{module}."
+        found.update((stem + name, None) for name in _names(taken))
+    guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
+    return Placing(tuple(found), guarded, extends=b"sys.path" in data)
+
+
+def _names(text: bytes) -> list[str]:
+    """The names in `a.b as c, d`, without those that they get."""
+    parts = _COMMENT.sub("", text.decode("utf-8", "replace")).strip("() \t\r\n").split(",")
+    return [match[0] for part in parts if (match := _NAME.match(part.strip())) is not None]

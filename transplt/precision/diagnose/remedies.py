@@ -1,0 +1,166 @@
+"""What to do for one failure: the general steps of its error, or those of the cause that the log itself points to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from transplt.precision.diagnose.findings import Failure, Line
+from transplt.rules.distributions import distribution_of
+from transplt.rules.errors import Kind, KnownError, When, checks, complaints, forms, lines, readings, sentences, states
+
+_SWITCH = "ASCEND_LAUNCH_BLOCKING"
+_MOST_NAME = 200
+_WITHOUT_TORCH = (
+    "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
+    "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
+)
+
+
+#: What a logger puts before its text.
+_LOGGER = re.compile(
+    r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """The cause, the steps, and the lines of the log that decided for them."""
+
+    cause: str
+    do: tuple[str, ...]
+    clues: tuple[Line, ...] = ()
+    #: The form of the sentence was known, and with it the cause.
+    read: bool = False
+
+
+def remedy_of(failure: Failure, clues: Mapping[str, Line], torch: bool = True) -> Remedy:
+    """The remedy for a failure, chosen by its text and by the clues of all logs; by its form where nobody knows it."""
+    error = failure.head.error
+    if error is None:
+        said = _LOGGER.sub("", failure.head.text)
+        read = _read((*lines(), *readings(), *sentences()), said, failure)
+        found = read or _raised_in(failure, _read(forms(), said, failure) or Remedy("", ()))
+        found = replace(found, read=read is not None)
+    else:
+        found = _chosen(error, failure, clues)
+    if torch:
+        return found
+    steps = (_WITHOUT_TORCH if re.search(rf"\b{_SWITCH}\b", step) else step for step in found.do)
+    return replace(found, do=tuple(dict.fromkeys(steps)))
+
+
+def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
+    """What a log without an error tells of: what its last lines say of the run, then `read`, else what a program waits
+    for that stands still behind the last one; `before` are the lines before it, which rows with `beside` ask for."""
+    around = "\n".join((*before, last))
+    found = next((_filled(each, match) for each in complaints() if (match := _match(each, around)) is not None), None)
+    if found is not None:
+        return replace(found, read=True)
+    return next(
+        _filled(each, match)
+        for each in states()
+        if (match := _match(each, last)) is not None
+        and (each.beside is None or each.beside.search(around))
+    )
+
+
+def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> Remedy:
+    text = _text_of(failure)
+    framed = "\n".join((text, *_frames_of(failure))) if error.when else text
+    for each in error.when:
+        if each.clue in clues:
+            return Remedy(each.cause, each.do, (clues[each.clue],))
+        if (match := _match(each, framed)) is not None:
+            return _filled(each, match)
+    for each in checks() if error.checks else ():
+        if (match := _match(each, text)) is not None:
+            return _filled(each, match)
+    if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
+        # What says only that something failed is read by the sentence that stands beside it.
+        told = (failure.head.text, *failure.first.said(), *(line.text for line in failure.first.lines))
+        for said in dict.fromkeys(told):
+            if (read := _read((*lines(), *readings()), _LOGGER.sub("", said), failure)) is not None:
+                return read
+        # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
+        if error.area in ("general", "torch_npu"):
+            for said in failure.first.said():
+                if (read := _read(sentences(), _LOGGER.sub("", said), failure)) is not None:
+                    return read
+    return Remedy(error.cause, error.do)
+
+
+def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
+    """What the first row says that fits a sentence and, where it asks for that, what stands around it."""
+    around = ""
+    for each in rows:
+        if (match := _match(each, said)) is None:
+            continue
+        if each.beside is None:
+            return _filled(each, match)
+        around = around or "\n".join((*_frames_of(failure), _text_of(failure)))
+        if (beside := each.beside.search(around)) is not None:
+            return _filled(each, match, beside)
+    return None
+
+
+#: The last frames in installed packages, without those of torch and of Python.
+_INSTALLED = re.compile(
+    r"[/\\](?:(?:site|dist)-packages|(?:vllm|sgl)-workspace[/\\][\w-]+(?:[/\\]python)?)[/\\](?P<package>\w+)[/\\]"
+)
+#: Servers whose parts can be switched off one by one.
+_SERVERS = frozenset({"vllm", "vllm_ascend", "vllm_omni", "sglang"})
+
+
+def _raised_in(failure: Failure, general: Remedy) -> Remedy:
+    """A general reading, with the package that raised the exception where that is not the user's own code."""
+    last = failure.first.frames[-1].path if failure.first.frames else ""
+    match = _INSTALLED.search(last)
+    if match is None or match["package"] in ("torch", "torch_npu"):
+        return general
+    package = match["package"]
+    cause = (
+        f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
+        "or this one does not know NPUs at that place."
+    )
+    do = [f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."]
+    if package in _SERVERS:
+        do.append(
+            "Which part of the server it is, one at a time: no speculation (MTP, eagle), no prefix cache, no chunked "
+            "prefill, no async scheduling, no graphs (--enforce-eager, --disable-cuda-graph); go on without it and "
+            "take the next release, whose notes list what was mended."
+        )
+    return replace(general, cause=cause, do=(*general.do, *do))
+
+
+def _match(when: When, text: str) -> re.Match[str] | None:
+    return None if when.pattern is None else when.pattern.search(text)
+
+
+def _filled(when: When, *matches: re.Match[str]) -> Remedy:
+    """Cause and steps of a row, with what its groups hold in place of their names in braces; where one is `module`,
+    `distribution` is what pip calls it."""
+    held = {name: value or "" for match in matches for name, value in match.groupdict().items()}
+    if "module" in held:
+        held["distribution"] = distribution_of(held["module"])
+
+    def filled(text: str) -> str:
+        for name, value in held.items():
+            text = text.replace(f"{{{name}}}", value[:_MOST_NAME].strip(" ."))
+        return text
+
+    return Remedy(filled(when.cause), tuple(map(filled, when.do)))
+
+
+def _frames_of(failure: Failure) -> Iterator[str]:
+    """The frames, a line each; `@ ` stands before the last one, in which the exception was raised."""
+    frames = failure.first.frames
+    for number, frame in enumerate(frames, 1):
+        yield f"{'@ ' if number == len(frames) else ''}{frame.path} in {frame.function}: {frame.source}"
+
+
+def _text_of(failure: Failure) -> str:
+    block = failure.first
+    said = [failure.head.text, *(line.text for line in block.lines), *block.details, *failure.head.around]
+    return "\n".join(dict.fromkeys(said))

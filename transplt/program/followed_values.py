@@ -1,0 +1,108 @@
+"""Values that certainly come from somewhere, followed through the variables, parameters and functions of a program.
+
+Of a local name the assignment above counts that is nearest in the text, of a parameter any call in sight, of an
+attribute of an object any assignment, of a function all that it returns.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.flow.last_value import last_value, nearest_binding
+from transplt.program.program import File, Program, ProgramValue, key_of
+from transplt.syntax.nodes import is_none
+from transplt.syntax.scan import FUNCTIONS, parent
+
+_DEEPEST = 25
+
+
+class Traced:
+    """The values of one origin in a program; a subclass says what makes them (`made`), and what hands them on."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._open: set[tuple[int, int | None]] = set()
+
+    def made(self, file: File, node: ast.expr) -> bool:
+        """True where an expression makes such a value, or hands one on; what only the program shows is left out."""
+        raise NotImplementedError
+
+    def item(self, file: File, node: ast.Subscript) -> bool:
+        """True where a part of what is such a value is one too."""
+        return False
+
+    def is_one(self, file: File, node: ast.expr, index: int | None = None) -> bool:
+        """True where an expression, or its item at `index`, certainly is such a value."""
+        key = id(node), index
+        if key in self._open or len(self._open) > _DEEPEST:
+            return False
+        self._open.add(key)
+        found = self._is(file, node) if index is None else self._part(file, node, index)
+        self._open.discard(key)
+        return found
+
+    def _is(self, file: File, node: ast.expr) -> bool:
+        match node:
+            case ast.Name():
+                return self._name(file, node)
+            case ast.IfExp():
+                return self.is_one(file, node.body) or self.is_one(file, node.orelse)
+            case ast.Subscript():
+                return self._item(file, node)
+            case _ if self.made(file, node):
+                return True
+            case ast.Call():
+                return self._returned(file, node, None)
+            case ast.Attribute():
+                return self._any(self._held(file, node))
+        return False
+
+    def _held(self, file: File, node: ast.expr) -> list[ProgramValue]:
+        slot = self.program.slot(file, node)
+        return self.program.values.get(slot, []) if slot is not None else []
+
+    def _any(self, values: list[ProgramValue]) -> bool:
+        return any(self.is_one(each.file, each.node, each.index) for each in values)
+
+    def _name(self, file: File, node: ast.Name) -> bool:
+        nearest = nearest_binding(file.scan, node)
+        if isinstance(nearest, ast.arg):
+            return self._any(self._held(file, node))
+        if not isinstance(nearest, ast.Name):
+            return False
+        match above := parent(nearest):
+            case ast.Assign(value=value):
+                return self.is_one(file, value)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
+                return self.is_one(file, holder.value, targets.index(nearest))
+        return False
+
+    def _item(self, file: File, node: ast.Subscript) -> bool:
+        key, slot = key_of(node.slice), self.program.slot(file, node.value)
+        stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
+        if stored:
+            return all(self.is_one(each.file, each.node) for each in stored)
+        display = last_value(file.scan, node.value) if key is not None and isinstance(node.value, ast.Name) else None
+        if isinstance(display, ast.Dict):
+            given = [value for at, value in zip(display.keys, display.values, strict=True) if key_of(at) == key]
+            return bool(given) and self.is_one(file, given[-1])
+        return self.item(file, node) or (isinstance(key, int) and self.is_one(file, node.value, key))
+
+    def _part(self, file: File, node: ast.expr, index: int) -> bool:
+        """One of the things that an expression gives together."""
+        match node:
+            case ast.Name():
+                value = last_value(file.scan, node)
+                return value is not None and self.is_one(file, value, index)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return index < len(parts) and self.is_one(file, parts[index])
+            case ast.Call():
+                return self._returned(file, node, index)
+        return False
+
+    def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
+        callee = self.program.callee(file, call)
+        if not isinstance(callee, FUNCTIONS):
+            return False
+        returned = [each for each in self.program.returns(callee) if not is_none(each)]
+        return bool(returned) and all(self.is_one(self.program.owner[callee], each, index) for each in returned)

@@ -1,0 +1,110 @@
+"""What the parts of a project ask for of torch, where its own files ask for nothing: `backend/requirements.txt`.
+
+Only where all parts that install torch bound it, and agree: otherwise each is its own
+(`Releases.of_part`), and says nothing of the project. Examples, tests and what is somebody else's are no parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.base.disk.walk import SKIPPED_FOLDERS
+from transplt.base.text.regular_file import REQUIREMENTS, read_regular
+from transplt.base.text.requirement import normalised
+from transplt.engine.files.dependency_files import LOCK_FILES, requirements_of
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.project.pins import IMAGE, pins
+from transplt.project.torch_requirements import NEWER, TORCH, Ask, Voice, ask_of, together
+
+#: Folders that are no parts of a program, by their names in small letters.
+_ASIDE = frozenset(
+    "example examples demo demos test tests testing doc docs benchmark benchmarks tutorial tutorials notebook "
+    "notebooks third_party thirdparty 3rdparty external extern vendor submodules research research_projects contrib "
+    "community scripts tools ci .ci".split()
+)
+#: So deep, and so many folders, are looked at.
+_DEPTH, _MOST = 2, 200
+
+
+def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
+    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch;
+    whether one of them bounds torch to a version with a torch_npu; and the asks that bound it to older ones, of files
+    that a migration edits.
+    """
+    if root == root.parent or (root.is_dir() and _installs_torch(root)):
+        return [], False, []
+    found: list[Voice] = []
+    older: list[Ask] = []
+    others = False
+    for folder in _parts(root):
+        path = folder.relative_to(root).as_posix()
+        try:
+            found_here = pins(folder, TORCH, [])
+        except OSError:
+            continue  # whoever works on its files reports why
+        asks = [ask for pin in found_here if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
+        voice = Voice(tuple(asks), together(asks)) if asks else None
+        if voice is not None and voice.pinned and voice.with_npu:
+            found.append(voice)
+            continue
+        others = others or voice is not None or _installs_torch(folder)
+        if voice is not None and voice.pinned and voice.direct and NEWER not in voice.allowed:
+            older += [ask for ask in voice.asks if _is_edited(ask)][:1]
+    common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
+    agree = not others and any(version in common for voice in found for version in voice.with_npu)
+    return (found if agree else []), bool(found), older
+
+
+def _is_edited(ask: Ask) -> bool:
+    """True for a requirement that gets another release: none of a setup.py, of a lock file, of a base image."""
+    name = ask.pin.path.rpartition("/")[2].lower()
+    return name != "setup.py" and LOCK_FILES.fullmatch(name) is None and ask.pin.section != IMAGE
+
+
+def _parts(root: Path) -> Iterator[Path]:
+    waiting = [(root, 0)] if root.is_dir() else []
+    for number, (folder, depth) in enumerate(waiting):  # grows
+        if number == _MOST:
+            return
+        if depth:
+            yield folder
+        if depth < _DEPTH:
+            waiting += [(each, depth + 1) for each in _folders(folder)]
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    return [
+        Path(entry.path)
+        for entry in entries
+        if entry.is_dir(follow_symlinks=False)
+        and entry.name not in SKIPPED_FOLDERS
+        and not entry.name.startswith(".")
+        and entry.name.lower() not in _ASIDE
+    ]
+
+
+def _installs_torch(folder: Path) -> bool:
+    """True where a file right in a folder asks for torch of any version."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return False
+    for name in names:
+        kind = kind_of(name, b"")
+        if kind is not FileKind.REQUIREMENTS and name != "setup.py":
+            continue
+        try:
+            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
+        except OSError:
+            continue
+        asked = requirements_of(text, name, kind)
+        if any(normalised(each.name) in TORCH and not each.is_elsewhere for each in asked):
+            return True
+    return False

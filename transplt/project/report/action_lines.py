@@ -1,0 +1,125 @@
+"""Actions as a person reads them: lines for a terminal, rows for a sheet, objects for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transplt.base.errors import shown
+from transplt.base.finding import Effort
+from transplt.base.language import gettext, marked, ngettext, translated
+from transplt.base.render.cell import visible
+from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.actions import total_hours
+from transplt.engine.actions.groups import aside
+from transplt.project.report.wrapped import wrapped
+
+_MOST_NUMBERS = 20
+_MOST_PARTS = 3
+_MARGIN = 9
+EFFORT_TEXT = {Effort.LOW: marked("minutes"), Effort.MEDIUM: marked("hours"), Effort.HIGH: marked("a day or more")}
+
+
+def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
+    """All actions under what they block, with the first parts of those that have any.
+
+    `width` is that of the terminal in columns; 0 for lines of any length.
+    """
+    if not actions:
+        return
+    yield from wrapped("  " + gettext("{actions}:", actions=_head(actions)), width, _MARGIN)
+    heading = ""
+    for number, action in enumerate(actions, 1):
+        if action.heading != heading:
+            heading = action.heading
+            yield f"    {translated(heading)}"
+        line = gettext(
+            "{number}. {title} ({effort}, {places}, {first})",
+            number=number, title=visible(translated(action.title)), effort=translated(EFFORT_TEXT[action.effort]),
+            places=how_many(action), first=shown(action.first),
+        )  # fmt: skip
+        yield from wrapped(" " * (7 - len(str(number))) + line, width, _MARGIN)
+        if action.parts:
+            parts = gettext("; ").join(visible(translated(part.title)) for part in action.parts[:_MOST_PARTS])
+            if (more := len(action.parts) - _MOST_PARTS) > 0:
+                parts = gettext("{actions}; and {count} more", actions=parts, count=more)
+            yield from wrapped(f"         {parts}", width, _MARGIN)
+
+
+def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Iterator[str]:
+    """How many actions there are, and one line for each of the first: what to do, what it blocks, where to begin."""
+    head = _head(actions)
+    if len(actions) > most:
+        head = gettext("{actions}; the first {most}", actions=head, most=most)
+    yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)
+    for number, action in enumerate(actions[:most], 1):
+        more = action.count - 1
+        where = shown(action.first)
+        if more:
+            where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
+        stops, effort = translated(action.blocking), translated(EFFORT_TEXT[action.effort])
+        parts = [stops, effort, where, *_written(action)]
+        title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
+        line = gettext("{number}. {title} ({about})", number=number, title=title, about=about_it)
+        yield from wrapped(f"    {line}", width, _MARGIN - 2)
+
+
+def _head(actions: Sequence[Action]) -> str:
+    hours = about(total_hours(actions))
+    return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", len(actions), hours=hours)
+
+
+def about(hours: float) -> str:
+    """A rough sum of hours in words."""
+    if hours < 1:
+        return gettext("less than an hour")
+    return ngettext("about {count} hour", "about {count} hours", round(hours))
+
+
+def how_many(action: Action) -> str:
+    """How many places an action has, in how many files."""
+    places = ngettext("{count} place", "{count} places", action.count)
+    files = len({place.path for place in action.places})
+    if action.count > 1:
+        places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
+    parts = [places]
+    beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
+    if beside and not action.aside:
+        parts.append(gettext("{count} of them aside", count=beside))
+    options = sorted({finding.option for finding in action.findings})
+    if "" not in options:
+        parts.append(gettext("only with {options}", options=", ".join(options[:_MOST_PARTS])))
+    return gettext(", ").join([*parts, *_written(action)])
+
+
+def _written(action: Action) -> list[str]:
+    """That an adaptor writes what is missing, where one does."""
+    names = sorted({finding.adaptor for finding in action.findings})
+    return [gettext("`--adapt {names}` writes it", names=",".join(names))] if names and "" not in names else []
+
+
+def place_text(place: Place) -> str:
+    """The lines of a file: `train.py:3, 9`, with what is there and how often."""
+    numbers = ", ".join(map(str, place.lines[:_MOST_NUMBERS]))
+    more = f" and {len(place.lines) - _MOST_NUMBERS} more lines" if len(place.lines) > _MOST_NUMBERS else ""
+    name = f" ({place.name})" if place.name else ""
+    return f"{place.path}:{numbers}{more}{name}"
+
+
+def action_object(action: Action) -> dict[str, Any]:
+    """An action as JSON: described in docs/reference/json.md."""
+    return {
+        "title": visible(action.title),
+        "blocks": action.blocks,
+        "aside": action.aside,
+        "effort": action.effort.value,
+        "hours": action.hours,
+        "how": visible(action.how),
+        "codes": list(action.codes),
+        "count": action.count,
+        "places": [
+            {"path": visible(place.path), "lines": list(place.lines), "count": place.count, "name": visible(place.name)}
+            for place in action.places
+        ],
+        "parts": [action_object(part) for part in action.parts],
+    }

@@ -1,0 +1,232 @@
+"""Renders a `Summary`: lines for a terminal, CSV files, JSON, and the table that ranks several projects."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import transplt
+from transplt.base.finding import Finding
+from transplt.base.language import gettext, translated
+from transplt.base.render.cell import cell, visible
+from transplt.engine.actions.effort import FileEffort
+from transplt.project.report.action_lines import action_object, first_actions
+from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
+from transplt.project.report.analysis_summary import Summary
+from transplt.project.report.target_lines import target_lines
+from transplt.rules.support_tables import published_for
+
+#: What marks a folder as ours, and carries a library's extensions to the projects that import it.
+DOCUMENT = "analysis.json"
+RANKING = "ranking.csv"
+_COLUMNS = ("file", "line", "column", "api", "code", "level", "effort", "message", "help")
+_RANKING_COLUMNS = (
+    "project", "python files", "automatic", "left", "share automatic", "hours", "unsupported", "extensions", "packages",
+    "limited", "unknown", "lowest torch",
+)  # fmt: skip
+_FORMAT = 1
+_MOST, _MOST_FILES = 5, 3
+
+
+def csv_files(summary: Summary) -> dict[str, bytes]:
+    """File name -> content: a file for each sheet, and the APIs, the efforts and what blocks first."""
+    files = {
+        f"{sheet.replace(' ', '_').replace('-', '_')}.csv": _csv(_COLUMNS, map(_row, summary.rows(sheet)))
+        for sheet in summary.counts
+    }
+    files["apis.csv"] = _csv(
+        ("api", "uses", "status", "limit"),
+        ((cell(use.api), use.uses, use.status, cell(use.limit)) for use in summary.apis),
+    )
+    files["effort.csv"] = _csv(
+        ("file", "automatic", "low", "medium", "high", "share automatic", "hours"),
+        (
+            (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
+            for each in (*summary.files, summary.effort)
+            if each.automatic or each.left
+        ),
+    )
+    files["actions.csv"] = _csv(ACTION_COLUMNS, action_rows(summary.actions))
+    files["blockers.csv"] = _csv(
+        ("code", "api", "effort", "places", "first file", "line", "message"),
+        (
+            (each.code, cell(each.api), each.effort.value if each.effort else "", each.count, cell(each.path),
+             each.line, cell(each.message))
+            for each in summary.blockers
+        ),
+    )  # fmt: skip
+    return files
+
+
+def _row(finding: Finding) -> tuple[str | int, ...]:
+    effort = finding.effort.value if finding.effort else ""
+    return (
+        cell(finding.path), finding.span.line, finding.span.column, cell(finding.api), finding.code,
+        finding.level.value, effort, cell(finding.text), cell(finding.help),
+    )  # fmt: skip
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue().encode("utf-8", "backslashreplace")
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """Everything as one JSON value; keys are stable, `format` counts changes of the form."""
+    from transplt.rules.tables import read_table
+
+    result = summary.result
+    return {
+        "tool": "transplt",
+        "version": transplt.__version__,
+        "format": _FORMAT,
+        "project": result.name,
+        "torch": {"version": result.target.version, "why": result.target.why, "weighed": [*result.target.weighed]},
+        "hardware": result.settings.hardware,
+        "counts": summary.counts,
+        "versions": {
+            "lowest": summary.versions.lowest,
+            "best": summary.versions.best,
+            "unsupported": {version: list(apis) for version, apis in summary.versions.unsupported.items()},
+        },
+        "effort": _effort_object(summary.effort),
+        "files": [_effort_object(each) for each in summary.files if each.automatic or each.left],
+        "actions": [action_object(action) for action in summary.actions],
+        "blockers": [
+            {
+                "code": each.code, "api": each.api, "effort": each.effort.value if each.effort else None,
+                "places": each.count, "path": each.path, "line": each.line, "message": each.message,
+            }
+            for each in summary.blockers
+        ],
+        "apis": [
+            {"api": use.api, "uses": use.uses, "status": use.status, "limit": use.limit} for use in summary.apis
+        ],
+        "extensions": summary.fallen,
+        "findings": {sheet: [_object(finding) for finding in summary.rows(sheet)] for sheet in summary.counts},
+        "source": str(read_table("support/api_support.json")["source"]),
+    }  # fmt: skip
+
+
+def _effort_object(each: FileEffort) -> dict[str, Any]:
+    return {
+        "path": each.path, "automatic": each.automatic, "low": each.low, "medium": each.medium, "high": each.high,
+        "share_automatic": round(each.share, 3), "hours": each.hours,
+    }  # fmt: skip
+
+
+def _object(finding: Finding) -> dict[str, Any]:
+    return {
+        "path": finding.path, "line": finding.span.line, "column": finding.span.column, "api": finding.api,
+        "code": finding.code, "level": finding.level.value, "effort": finding.effort.value if finding.effort else None,
+        "message": finding.text, "help": finding.help,
+    }  # fmt: skip
+
+
+def analysis_json(summaries: Sequence[Summary]) -> str:
+    """One document, or a list of them for several projects."""
+    value: Any = document(summaries[0]) if len(summaries) == 1 else [document(each) for each in summaries]
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+
+def analysis_csv(summaries: Sequence[Summary]) -> str:
+    """All findings of all sheets, or the ranking of several projects."""
+    if len(summaries) > 1:
+        return ranking_csv(summaries).decode("utf-8")
+    rows = ((sheet, *_row(finding)) for sheet in summaries[0].counts for finding in summaries[0].rows(sheet))
+    return _csv(("sheet", *_COLUMNS), rows).decode("utf-8")
+
+
+# --- for a person ----------------------------------------------------------------------------------------------------
+
+
+def analysis_text(summaries: Sequence[Summary]) -> str:
+    """What a person reads: one project in some thirty lines, several as a table."""
+    lines = _one(summaries[0]) if len(summaries) == 1 else _ranking(summaries)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _one(summary: Summary) -> Iterator[str]:
+    result, effort = summary.result, summary.effort
+    yield visible(result.name)
+    yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
+    yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
+    yield "  " + gettext(
+        "effort: {automatic} places automatic ({share} of the Python), {left} left: {low} low, {medium} medium, "
+        "{high} high",
+        automatic=effort.automatic, share=f"{effort.share:.0%}", left=effort.left, low=effort.low,
+        medium=effort.medium, high=effort.high,
+    )  # fmt: skip
+    if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
+        yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
+    yield "  " + gettext(
+        "{files} Python files, {apis} APIs of torch on {card}: {statuses}",
+        files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,
+        statuses=_statuses(summary) or "-",
+    )  # fmt: skip
+    yield f"  {translated(summary.versions.text())}"
+    aim, spoken = result.target.version, published_for(result.target.version)
+    if spoken != aim:
+        yield "  " + gettext(
+            "the support lists for torch {aim} are not published yet: those for {spoken} are used",
+            aim=aim, spoken=spoken,
+        )  # fmt: skip
+    if busy := [each for each in summary.files if each.left]:
+        named = ", ".join(f"{visible(each.path)} ({each.hours:.1f} h)" for each in busy[:_MOST_FILES])
+        if more := max(len(busy) - _MOST_FILES, 0):
+            named = gettext("{names} and {count} more", names=named, count=more)
+        yield "  " + gettext("most work: {files}", files=named)
+    yield "  " + gettext("shapes that change at run time: transplt run --shapes")
+
+
+def _statuses(summary: Summary) -> str:
+    """How many APIs have which support, those that there are."""
+    counts = summary.statuses
+    words = (
+        (counts["yes"] + counts["host"], gettext("supported")),
+        (counts["limited"], gettext("with a documented limit")),
+        (counts["on the CPU"], gettext("computed on the CPU")),
+        (counts["no"], gettext("unsupported")),
+        (counts["doubted"], gettext("unsupported by the documentation alone")),
+        (counts["unverified"], gettext("unverified")),
+        (counts["converted"], gettext("converted or reported by the migration")),
+    )
+    return gettext(", ").join(gettext("{count} {status}", count=count, status=word) for count, word in words if count)
+
+
+def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:
+    rows: list[tuple[str | int, ...]] = []
+    for each in sorted(summaries, key=lambda summary: (summary.effort.hours, summary.result.name)):
+        counts = each.counts
+        packages = sum(finding.open for finding in each.rows("third-party"))
+        extensions = sum(finding.open for finding in each.rows("extensions"))
+        rows.append(
+            (
+                each.result.name, len(each.result.python_files), each.effort.automatic, each.effort.left,
+                f"{each.effort.share:.0%}", round(each.effort.hours), counts["unsupported"], extensions, packages,
+                counts["limited"], counts["unknown"], each.versions.lowest or "-",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def ranking_csv(summaries: Sequence[Summary]) -> bytes:
+    """The ranking of several projects, the least work first."""
+    return _csv(_RANKING_COLUMNS, ((cell(str(row[0])), *row[1:]) for row in _ranking_rows(summaries)))
+
+
+def _ranking(summaries: Sequence[Summary]) -> Iterator[str]:
+    table = [_RANKING_COLUMNS, *[tuple(visible(str(value)) for value in row) for row in _ranking_rows(summaries)]]
+    widths = [max(len(str(row[column])) for row in table) for column in range(len(_RANKING_COLUMNS))]
+    for row in table:
+        cells = [str(row[0]).ljust(widths[0])]
+        cells += [str(value).rjust(width) for value, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join(cells).rstrip()
+    yield ""
+    yield "least work first; hours are a rough estimate: 0.25 for low, 1.5 for medium, 8 for high effort"

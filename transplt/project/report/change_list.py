@@ -1,0 +1,38 @@
+"""change_list.csv: one row for each edit, so that a reader can redo the migration by hand.
+
+UTF-8 without a byte order mark (a mark would become part of the first column's name in every CSV reader but
+Excel, which takes UTF-8 through Data > From Text/CSV), comma separated, lines end with CRLF (RFC 4180).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from transplt.base.render.cell import cell
+from transplt.project.report.migration_record import RunResult
+
+COLUMNS = ("File", "Start Line", "End Line", "Operation Type", "Message", "Column", "Code", "Before", "After")
+
+
+def render_change_list(result: RunResult) -> bytes:
+    """The bytes of the file; lines and columns are those of the input, both from 1."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for finding in sorted(result.edits, key=lambda each: (each.path, each.span.line, each.span.column, each.span.end)):
+        assert finding.edit is not None
+        writer.writerow(
+            (
+                cell(finding.path),
+                finding.span.line,
+                finding.span.end_line,
+                finding.edit.operation.value,
+                cell(finding.text),
+                finding.span.column,
+                finding.code,
+                cell(finding.edit.before),
+                cell(finding.edit.after),
+            )
+        )
+    return text.getvalue().encode("utf-8")

@@ -1,0 +1,266 @@
+"""report.html: a whole migration on a page that needs no network: what is to do, what was done, and every diff.
+
+The page is the same for the same input: no times, no absolute paths. Sections fold, and what is long is folded at
+first; diffs that are large have a page each, in a folder beside it. Actions, diffs and the pages of codes stand in the
+page as they are; the lists of findings and tokens are drawn by a script when they come into view, from data in the
+page, so that thousands of findings cost nothing before somebody looks at them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import PurePosixPath
+from typing import Any
+
+import transplt
+from transplt.base.disk.manifest import PAGES
+from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.base.language import gettext, marked, ngettext, of_pages, translated
+from transplt.base.render.cell import visible
+from transplt.base.render.templates import asset, fill
+from transplt.engine.actions.action import Action
+from transplt.engine.actions.actions import actions_of, total_hours
+from transplt.engine.actions.effort import effort_of
+from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
+from transplt.project.report.code_pages import code_pages, pieces
+from transplt.project.report.file_page import file_page
+from transplt.project.report.migration_record import RunResult
+from transplt.project.report.page_data import page_data
+from transplt.project.report.shown_files import ShownFile, shown_files
+from transplt.project.report.snippets import snippets
+from transplt.project.report.target_lines import target_details
+from transplt.project.report.titles import title
+from transplt.rules.host_settings import host_settings_by_group
+
+_EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
+_EFFORT_NAMES = {
+    "low": marked("low: minutes"), "medium": marked("medium: an hour or two"), "high": marked("high: a day or more"),
+    "": marked("not known"),
+}  # fmt: skip
+_MOST_BARS = 12
+_MOST_FILES = 15
+#: So many places of an action are seen at once, and so many are listed; the findings are all of them.
+_FIRST_PLACES = 5
+_MOST_PLACES = 60
+_MOST_REPEATED = 3
+#: With more actions, groups that do not stop a program are folded.
+_MOST_OPEN = 12
+_STOPPING = frozenset({"import", "first step", "numbers"})
+#: How the kinds of files are called where the same word stands in many of them.
+_KINDS = {
+    ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": marked("shell"),
+    ".ipynb": marked("notebooks"), ".md": marked("documents"),
+}  # fmt: skip
+
+
+TEMPLATE = "report.html.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The bytes of report.html, UTF-8, and the files that have a page of their own."""
+
+    page: bytes
+    name: str
+    own: tuple[ShownFile, ...]
+
+    def pages(self, index: str) -> Iterator[tuple[str, bytes]]:
+        """Paths beside report.html, with the bytes of each; `index` is what report.html is called."""
+        for at, file in enumerate(self.own):
+            near = (self.own[at - 1] if at else None, self.own[at + 1] if at + 1 < len(self.own) else None)
+            yield file.page, file_page(self.name, file, index, *near)
+
+
+def render_report(result: RunResult, folder: str = PAGES) -> Report:
+    """The report; `folder` is that of the pages of single files, which may stay unused."""
+    findings = result.findings
+    open_findings = [finding for finding in findings if finding.open]
+    actions = actions_of(findings)
+    files = shown_files(result, folder)
+    data = page_data(result, files)
+    places = {file.path: file for file in files}
+    pages = code_pages(data["codes"])
+    host = host_settings_by_group() if result.settings.tune else ()
+    omitted = len(findings) - sum(len(file.findings) for file in files)
+    groups = action_groups(actions, places)
+    contents = _contents(len(actions), groups, len(findings), len(files), host=bool(host), pages=len(pages))
+    page = fill(
+        TEMPLATE,
+        name=visible(result.name),
+        version=transplt.__version__,
+        target=result.target,
+        why=visible(translated(result.target.why)),
+        reasons=list(target_details(result.target)),
+        style=result.settings.style,
+        contents=contents,
+        headings={each["at"]: each["text"] for each in contents},
+        groups=groups,
+        split=pieces,
+        actions=len(actions),
+        hours=about(total_hours(actions)),
+        tokens=result.tokens,
+        automatic=automatic_share(result),
+        edits=sum(finding.applied for finding in findings),
+        unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
+        left=len(open_findings),
+        python=len(result.python_files),
+        changed=sum(record.changed for record in result.python_files),
+        failed=len(result.failed) + len(result.unread),
+        token_bar=token_bar(result),
+        efforts=effort_bars(open_findings),
+        codes=code_bars(open_findings),
+        ranked=ranked_files(result)[:_MOST_FILES],
+        files=files,
+        host=host,
+        host_script=result.reports.get("env_npu.sh", ""),
+        css=asset("colors.css") + asset("report.css") + asset("diff.css") + asset("layout.css"),
+        script=asset("theme.js") + asset("report.js"),
+        pages=pages,
+        omitted=omitted,
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),  # it stands inside a script element
+        **of_pages(),
+    )
+    return Report(page, visible(result.name), tuple(file for file in files if file.page))
+
+
+def _contents(
+    actions: int, groups: Sequence[dict[str, Any]], findings: int, files: int, *, host: bool, pages: int
+) -> list[dict[str, Any]]:
+    """The table of contents: where each section is, what it is called, and how much it holds ("" where that says
+    nothing). The template has the sections in this order, and what a run and a proof put in stands behind the first.
+    """
+    rows: list[tuple[str, str, int | str, Sequence[dict[str, Any]]]] = [
+        ("do", gettext("What to decide and to do"), actions, groups if actions > 1 else ()),
+        ("summary", gettext("Summary"), "", ()),
+        ("rest", gettext("Where the work is"), "", ()),
+        ("findings", gettext("Findings"), findings, ()),
+        ("files", gettext("Files and diffs"), files, ()),
+        *([("host", gettext("Settings of the host to try"), "", ())] if host else []),
+        ("tokens", gettext("Every CUDA token"), "", ()),
+        *([("pages", gettext("What the codes mean"), pages, ())] if pages else []),
+    ]
+    return [{"at": at, "text": text, "count": count, "below": below} for at, text, count, below in rows]
+
+
+def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) -> list[dict[str, Any]]:
+    """The actions under what they block, numbered through; those that stop nothing are folded where there are many."""
+    groups: list[dict[str, Any]] = []
+    number = 1
+    for heading, same in groupby(actions, key=lambda action: action.heading):
+        rows = list(same)
+        stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
+        groups.append({
+            "at": f"do-{len(groups) + 1}", "text": translated(heading),
+            "short": translated(rows[0].blocking), "count": len(rows),
+            "first": number,
+            "open": stops or len(actions) <= _MOST_OPEN,
+            "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],
+        })  # fmt: skip
+        number += len(rows)
+    return groups
+
+
+def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dict[str, Any]:
+    """An action as the template shows it; `at` is the id of what it unfolds."""
+    links = []
+    for place in action.places[:_MOST_PLACES]:
+        file = places.get(visible(place.path))  # None where the page does not have it
+        links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
+    # What is decided once may hold for several places, as they are about one thing.
+    one_choice = action.count > 1 and len({place.name for place in action.places}) == 1
+    return {
+        "at": at,
+        "title": visible(translated(action.title)),
+        "key": visible(action.title),
+        "effort": translated(EFFORT_TEXT[action.effort]),
+        "many": gettext("one choice, {places}", places=how_many(action)) if one_choice else how_many(action),
+        "repeated": _repeated(action),
+        "how": visible(action.how),
+        "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
+        "codes": action.codes,
+        "places": links[:_FIRST_PLACES],
+        "further": links[_FIRST_PLACES:],
+        "more": max(len(action.places) - _MOST_PLACES, 0),
+        "parts": [_action_row(part, f"{at}-{number}", places) for number, part in enumerate(action.parts, 1)],
+    }
+
+
+def visible_lines(text: str) -> str:
+    """`text` with its lines, each of them visible."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def _repeated(action: Action) -> str:
+    """What comes again and again: `52 times nccl in YAML`; empty where an action is about one thing in any case."""
+    counts = Counter((each.api, _KINDS.get(PurePosixPath(each.path).suffix.lower(), "")) for each in action.findings)
+    often = [(-count, api, kind) for (api, kind), count in counts.items() if api and kind and count > 1]
+    rows = (
+        gettext("{count} times {name} in {kind}", count=-count, name=visible(api), kind=translated(kind))
+        for count, api, kind in sorted(often)
+        if api not in action.title
+    )
+    return gettext(", ").join(islice(rows, _MOST_REPEATED))
+
+
+def automatic_share(result: RunResult) -> int | None:
+    """Percent of the CUDA tokens of Python files with work in them that were converted; None when there are none."""
+    tokens = sum((record.tokens for record in result.python_files), NO_TOKENS)
+    work = tokens.converted + tokens.manual + tokens.unknown
+    return tokens.converted * 100 // work if work else None
+
+
+def token_bar(result: RunResult) -> list[dict[str, Any]]:
+    """The parts of the bar of tokens: name, count, and their place in percent."""
+    tokens = result.tokens
+    parts = (
+        (marked("converted"), tokens.converted),
+        (marked("manual"), tokens.manual),
+        (marked("unknown"), tokens.unknown),
+        (marked("ignored"), tokens.ignored),
+    )
+    bar, at = [], 0.0
+    for name, count in parts:
+        width = count * 100 / tokens.found if tokens.found else 0.0
+        bar.append({"name": name, "text": gettext(name), "count": count, "x": round(at, 3), "width": round(width, 3)})
+        at += width
+    return bar
+
+
+def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
+    """How many open findings there are of each effort; those without one last, where there are any."""
+    counts = Counter(finding.effort.value if finding.effort else "" for finding in findings)
+    keys = [*_EFFORTS, *([""] if counts[""] else [])]
+    return _bars([(key, gettext(_EFFORT_NAMES[key]), counts[key]) for key in keys])
+
+
+def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
+    """The codes with the most open findings; the rest of them as one bar."""
+    counts = sorted(Counter(finding.code for finding in findings).items(), key=lambda item: (-item[1], item[0]))
+    rows = [(code, f"{code} {translated(title(code))}".rstrip(), count) for code, count in counts[:_MOST_BARS]]
+    if rest := counts[_MOST_BARS:]:
+        others = ngettext("{count} more code", "{count} more codes", len(rest))
+        rows.append(("", others, sum(count for _, count in rest)))
+    return _bars(rows)
+
+
+def _bars(rows: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    most = max((count for _, _, count in rows), default=0)
+    return [
+        {"key": key, "text": text, "count": count, "width": round(count * 100 / most, 2) if most else 0}
+        for key, text, count in rows
+    ]
+
+
+def ranked_files(result: RunResult) -> list[dict[str, Any]]:
+    """Files with open findings, the most work first."""
+    rows = []
+    for record in result.files:
+        effort = effort_of(record.path, record.findings)
+        if effort.left:
+            path, edits = visible(record.path), effort.automatic
+            rows.append({"path": path, "left": effort.left, "hours": effort.hours, "edits": edits})
+    return sorted(rows, key=lambda row: (-row["hours"], row["path"]))

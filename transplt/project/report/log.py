@@ -1,0 +1,81 @@
+"""msFmkTranspltlog.txt: everything that happened, the same for the same input: no times, no absolute paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import transplt
+from transplt.base.finding import Finding, Level
+from transplt.base.render.cell import visible
+from transplt.base.settings import listed
+from transplt.project.report.migration_record import RunResult
+
+
+def render_log(result: RunResult) -> bytes:
+    """The bytes of the log, UTF-8 with LF."""
+    return "".join(f"{line}\n" for line in _lines(result)).encode("utf-8")
+
+
+def _lines(result: RunResult) -> Iterator[str]:
+    settings, target, tokens = result.settings, result.target, result.tokens
+    yield f"transplt {transplt.__version__}: {visible(result.name)}"
+    npu, cann = target.torch_npu or "not known", target.cann or "not known"
+    yield f"torch {target.version} ({visible(target.why)}), torch_npu {npu}, CANN {cann}"
+    yield from map(visible, target.weighed)
+    yield from (f"changed in {change}" for change in target.changes)
+    yield (
+        f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
+        f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts} docs={settings.docs}"
+        f"{' annotate_edits=True' if settings.annotate_edits else ''}"
+    )
+    if settings.amp != "off":
+        level = f", level {settings.opt_level or 'O2 where it is right, else O1'}" if settings.amp == "apex" else ""
+        yield f"mixed precision: {settings.amp}{level}"
+    if settings.adapt:
+        yield f"adaptors: {listed(settings.adapt).replace(',', ', ')}"
+    if settings.tune:
+        yield f"tunings: {listed(settings.tune).replace(',', ', ')}"
+    for name, _ in settings.user_rules:
+        yield f"rules: {visible(name)}"
+    for name, distribution, version, _ in settings.fixers:
+        yield f"fixer: {visible(name)} of {visible(distribution)} {visible(version)}"
+    for name, distribution, version, _ in settings.codemods:
+        yield f"codemod: {visible(name)} of {visible(distribution)} {visible(version)}"
+    yield from result.planned
+    yield (
+        f"files: {len(result.files)} in the output, {len(result.python_files)} Python, {len(result.changed)} changed, "
+        f"{len(result.failed) + len(result.unread)} failed"
+    )
+    yield (
+        f"tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "
+        f"{tokens.unknown} unknown, {tokens.ignored} ignored ({result.prose} of these in prose), "
+        f"{tokens.comments} in comments"
+    )
+    for reason, count in result.reasons:
+        yield f"  ignored in Python files: {count} ({visible(reason)})"
+    for heading, items in (("left out", result.left_out), ("left out for their size", result.large)):
+        if items:
+            yield ""
+            yield f"{heading}: {len(items)}"
+            for item in items:
+                yield f"  {visible(item.path)}: {item.reason}" + (f" ({item.size} bytes)" if item.size else "")
+    if result.links:
+        yield ""
+        yield f"links made again inside the output: {len(result.links)}"
+        yield from (f"  {visible(path)}" for path in result.links)
+    yield ""
+    yield "findings"
+    for finding in result.findings:
+        yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    state = f"ignored: {finding.ignored}" if finding.ignored else finding.level.value
+    if finding.applied:
+        state = "applied, unsafe" if finding.level is Level.UNSAFE else "applied"
+    place = f"{visible(finding.path)}:{finding.span.line}:{finding.span.column}"
+    yield f"{place}: {finding.code} [{visible(state)}] {visible(finding.text)}"
+    if finding.edit is not None:
+        yield f"    {finding.edit.operation.value}: {visible(finding.edit.before)} -> {visible(finding.edit.after)}"
+    if finding.help and finding.open:
+        yield f"    help: {visible(finding.help)}"

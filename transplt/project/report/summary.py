@@ -1,0 +1,228 @@
+"""The summary of a migration on a terminal: where the output is, what a person has to do, what was converted."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from transplt.base.disk.manifest import LEFT_OUT
+from transplt.base.errors import shown
+from transplt.base.finding import Level
+from transplt.base.language import gettext, ngettext, plural, translated
+from transplt.base.render.cell import visible
+from transplt.engine.actions.actions import actions_of
+from transplt.engine.own_npu_folders import own_places
+from transplt.project.report.action_lines import action_lines, first_actions
+from transplt.project.report.details import details
+from transplt.project.report.migration_record import RunResult
+from transplt.project.report.target_lines import target_lines
+from transplt.project.report.wrapped import wrapped
+
+#: So many lines are enough for a small project: where there is more to say, fewer actions are named.
+MOST_LINES = 15
+_MOST_ACTIONS, _FEWEST_ACTIONS = 5, 3
+_MOST_NAMES, _MOST_KINDS = 3, 5
+#: Where a line goes on, and what a line begins with that is copied as it is.
+_MARGIN, _COMMAND = 4, "    tar "
+#: What edits are, by what their codes begin with; the longest beginning counts.
+_KINDS = {
+    "NPU0": plural("{count} edit by your rules", "{count} edits by your rules"),
+    "NPU1": plural("{count} name of torch", "{count} names of torch"),
+    "NPU103": plural("{count} use of mixed precision", "{count} uses of mixed precision"),
+    "NPU130": plural("{count} profiler", "{count} profilers"),
+    "NPU132": plural("{count} profiler", "{count} profilers"),
+    "NPU156": plural("{count} call of npu_port", "{count} calls of npu_port"),
+    "NPU2": plural("{count} device", "{count} devices"),
+    "NPU201": plural("{count} device string", "{count} device strings"),
+    "NPU210": plural("{count} call of .cuda()", "{count} calls of .cuda()"),
+    "NPU211": plural("{count} test of .is_cuda", "{count} tests of .is_cuda"),
+    "NPU220": plural("{count} environment variable", "{count} environment variables"),
+    "NPU207": plural("{count} text", "{count} texts"),
+    "NPU3": plural("{count} edit for several devices", "{count} edits for several devices"),
+    "NPU301": plural("{count} communication backend", "{count} communication backends"),
+    "NPU4": plural("{count} import", "{count} imports"),
+    "NPU407": plural("{count} comment", "{count} comments"),
+    "NPU56": plural("{count} edit of Triton kernels", "{count} edits of Triton kernels"),
+    "NPU612": plural("{count} comment", "{count} comments"),
+    "NPU74": plural("{count} edit for mixed precision", "{count} edits for mixed precision"),
+    "NPU7": plural("{count} tuning", "{count} tunings"),
+    "NPU810": plural("{count} environment variable", "{count} environment variables"),
+    "NPU851": plural("{count} environment variable", "{count} environment variables"),
+    "NPU8": plural("{count} line of scripts and configurations", "{count} lines of scripts and configurations"),
+    "NPU84": plural("{count} requirement", "{count} requirements"),
+    "NPU87": plural("{count} call of npu_port", "{count} calls of npu_port"),
+    "NPU88": plural("{count} call of npu_port", "{count} calls of npu_port"),
+}
+_OTHER_KIND = plural("{count} other", "{count} others")
+
+
+def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str]:
+    """The lines of the summary, and with `verbose` all that the reports hold in short. `width` is that of the terminal
+    in columns, 0 for any.
+    """
+    where = {
+        "all": gettext("migrated to {path}", path=shown(result.output)),
+        "reports": gettext("reports only, in {path}", path=shown(result.output)),
+        "nothing": gettext("nothing was written"),
+    }
+    behind = [f"  {line}" for line in (*_converted(result), *_happened(result), *_rest(result, verbose))]
+    head = [where[result.written], *(f"  {line}" for line in target_lines(result.target, verbose))]
+    room = MOST_LINES - len(head) - len(behind) - 1
+    for line in head:
+        yield from wrapped(line, width, _MARGIN)
+    yield from _to_do(result, verbose, width, min(max(room, _FEWEST_ACTIONS), _MOST_ACTIONS))
+    for line in behind:
+        yield from [line] if line.startswith(_COMMAND) else wrapped(line, width, _MARGIN)
+    if verbose:
+        yield from details(result, width)
+
+
+def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[str]:
+    actions = actions_of(result.findings)
+    if verbose and actions:
+        yield from action_lines(actions, width)
+    elif actions:
+        yield from first_actions(actions, most, width)
+    elif result.residue:
+        yield "  " + ngettext(
+            "to do: {count} CUDA token to look at", "to do: {count} CUDA tokens to look at", result.residue
+        )
+    elif result.complete:
+        large = gettext("nothing left to do in the files that were read")
+        yield "  " + (large if result.large else gettext("nothing left to do"))
+    if not result.complete:
+        yield "  " + gettext("not known: what is left in the files that failed")
+
+
+def _converted(result: RunResult) -> Iterator[str]:
+    """What was edited, by kinds, and what became of the tokens."""
+    edits, files = result.edits, len(result.changed)
+    unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
+    kinds = Counter(_kind(finding.code) for finding in edits).most_common()
+    if len(kinds) > _MOST_KINDS:
+        kinds[_MOST_KINDS - 1 :] = [(_OTHER_KIND, sum(count for _, count in kinds[_MOST_KINDS - 1 :]))]
+    parts = [ngettext(*kind, count) for kind, count in kinds]
+    if unsafe:
+        parts.append(gettext("{count} unsafe", count=unsafe))
+    line = ngettext("{count} edit", "{count} edits", len(edits))
+    changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(result.files), changed=files)
+    words = {"edits": line, "files": changed, "kinds": gettext(", ").join(parts)}
+    if not edits:
+        yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
+    elif result.written == "all":
+        yield gettext("converted: {edits} in {files} ({kinds})", **words)
+    else:
+        yield gettext("can be converted: {edits} in {files} ({kinds})", **words)
+    tokens = result.tokens
+    if not tokens.found:
+        return
+    values = {"found": tokens.found, "converted": tokens.converted, "manual": tokens.manual,
+              "unknown": tokens.unknown, "ignored": tokens.ignored}  # fmt: skip
+    if tokens.unknown:
+        yield gettext(
+            "CUDA tokens: {found} found, {converted} converted, {manual} manual, {unknown} unknown, {ignored} ignored",
+            **values,
+        )
+    else:
+        yield gettext("CUDA tokens: {found} found, {converted} converted, {manual} manual, {ignored} ignored", **values)
+
+
+def _kind(code: str) -> tuple[str, str]:
+    return next((_KINDS[code[:length]] for length in range(len(code), 3, -1) if code[:length] in _KINDS), _OTHER_KIND)
+
+
+def _happened(result: RunResult) -> Iterator[str]:
+    """What not every migration has to say."""
+    if any(cause.reason == "project-beside" for record in result.files for cause in record.ledger.causes):
+        yield gettext("the project supports NPUs itself: its files for CUDA stay (NPU200)")
+    written = {record.path for record in result.helpers}
+    if places := own_places(record.path for record in result.files if record.path not in written):
+        yield gettext("the project has NPU code of its own; read it first: {names}", names=_few([*map(shown, places)]))
+    for record in result.helpers:
+        yield f"{shown(record.path)}: {visible(translated(record.findings[0].message))}"
+    if levels := result.apex_levels:
+        second = sum(finding.detail("level") == "O2" for finding in levels)
+        yield gettext(
+            "mixed precision by apex: O2 in {second}, O1 in {first} (NPU773 says why)",
+            second=second, first=len(levels) - second,
+        )  # fmt: skip
+    yield from _failed(result)
+    yield from _left_out(result)
+    yield from result.planned[: 1 + _MOST_NAMES]
+    if more := len(result.planned) - 1 - _MOST_NAMES if len(result.planned) > 1 + _MOST_NAMES else 0:
+        yield gettext("not followed: {count} more of the plan (-v lists them)", count=more)
+    yield from map(translated, result.notes)
+    if result.settings.entry and result.written == "all":
+        yield _launch(result)
+    if "env_npu.sh" in result.reports:
+        yield gettext("host settings to try (all commented out): {file}", file=result.reports["env_npu.sh"])
+
+
+def _failed(result: RunResult) -> Iterator[str]:
+    reasons = [
+        (shown(record.path), record.findings[0].message if record.findings else record.status.value)
+        for record in result.failed
+    ]
+    reasons += [(shown(finding.path), finding.text) for finding in result.unread]
+    for path, why in reasons[:_MOST_NAMES]:
+        yield gettext("failed: {path}: {why}", path=path, why=visible(translated(why)))
+    if len(reasons) > _MOST_NAMES:
+        yield gettext("failed: {count} files in all; the log lists them", count=len(reasons))
+
+
+def _left_out(result: RunResult) -> Iterator[str]:
+    if result.left_out:
+        names = _few([shown(item.path) for item in result.left_out])
+        yield gettext("left out, as the log says why: {names}", names=names)
+    if result.large:
+        size = f"{sum(item.size for item in result.large) / 1e6:.0f}"
+        if result.written != "all":
+            yield ngettext(
+                "left out: {count} file over 10 MB, {size} MB",
+                "left out: {count} files over 10 MB, {size} MB", len(result.large), size=size,
+            )  # fmt: skip
+            return
+        yield ngettext(
+            "left out: {count} file over 10 MB, {size} MB; this copies it:",
+            "left out: {count} files over 10 MB, {size} MB; this copies them:", len(result.large), size=size,
+        )  # fmt: skip
+        yield f"  {bring_command(result)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    first = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return first if more <= 0 else gettext("{names} and {count} more", names=first, count=more)
+
+
+def _launch(result: RunResult) -> str:
+    name = result.reports.get("run_distributed_npu.sh")
+    if name is None:
+        return gettext("no launch script: the program was not made distributed (NPU332 says why)")
+    if any(finding.code == "NPU340" for finding in result.findings):
+        return gettext(
+            "to start it: bash {script}; every rank trains on all of the data, so more cards are no faster (NPU340)",
+            script=name,
+        )
+    return gettext("to start it: bash {script} [--nproc N] [arguments of the script]", script=name)
+
+
+def _rest(result: RunResult, verbose: int) -> Iterator[str]:
+    """Where everything else is."""
+    known = ("report.html", "unsupported_op.xlsx", "msFmkTranspltlog.txt")
+    files = [result.reports[name] for name in known if name in result.reports]
+    if not files or result.written == "nothing":
+        return
+    if verbose:
+        yield gettext("more in {files}", files=gettext(", ").join(files))
+    else:
+        yield gettext("more in {files}; -v prints it", files=gettext(", ").join(files))
+
+
+def bring_command(result: RunResult) -> str:
+    """The one command that brings the files that were left out for their size."""
+    folder = result.source if result.source.is_dir() else result.source.parent
+    source, out = shlex.quote(str(folder)), shlex.quote(str(result.output))
+    return f"tar -C {source} -cf - --null -T {shlex.quote(str(result.output / LEFT_OUT))} | tar -C {out} -xf -"

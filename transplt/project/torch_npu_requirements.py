@@ -1,0 +1,66 @@
+"""Whether anything of a project asks for torch_npu, which its files import after the migration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.base.finding import Effort, Finding, Level
+from transplt.base.settings import TorchTarget
+from transplt.base.text.regular_file import REQUIREMENTS, read_regular
+from transplt.base.text.requirement import normalised
+from transplt.engine.files.dependencies.codes import NOT_ADDED
+from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
+from transplt.engine.files.kind import FileKind
+
+_TORCH_NPU = "torch-npu"
+
+
+def unasked(
+    first: Callable[[], Finding | None], kinds: Mapping[str, str], root: Path, target: TorchTarget
+) -> Finding | None:
+    """The finding at the place of the first import of torch_npu, None where a file of the tree asks for it, and where
+    there is no import. `first` looks for that; `kinds` are the files of the tree, in the order of their paths.
+    """
+    asked = {path: _packages_in(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
+    if any(_TORCH_NPU in names for names in asked.values()) or (place := first()) is None:
+        return None
+    lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
+    dependencies = [path for path, names in asked.items() if names and path in lists]
+    with_torch = [path for path in dependencies if "torch" in asked[path]]
+    beside = f"beside torch in {with_torch[0]}" if with_torch else "to what installs the project"
+    pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
+    return replace(
+        place,
+        code=NOT_ADDED,
+        level=Level.MANUAL if dependencies else Level.INFO,
+        message="torch_npu is imported, but no file of the project requires torch-npu",
+        api=_TORCH_NPU,
+        effort=Effort.LOW if dependencies else None,
+        help=f"add {pin} {beside}; it goes with torch {target.pin}",
+        edit=None,
+        applied=False,
+    )
+
+
+def _is_setup(path: str) -> bool:
+    return path.rpartition("/")[2] == "setup.py"
+
+
+def _may_ask(path: str, kind: str) -> bool:
+    if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
+        return False
+    return kind in {FileKind.REQUIREMENTS.value, *(each.value for each in INSTALLING)} or _is_setup(path)
+
+
+def _packages_in(path: str, kind: str, root: Path) -> frozenset[str]:
+    """The packages that a file of the input asks for."""
+    try:
+        text = read_regular(root / path, REQUIREMENTS).decode("utf-8", "replace")
+    except OSError:
+        return frozenset()
+    if _is_setup(path) and "install_requires" not in text:
+        return frozenset()  # it builds, and installs nothing
+    known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
+    return frozenset(normalised(each.name) for each in requirements_of(text, path, known) if not each.is_elsewhere)
