@@ -1,10 +1,10 @@
 """Code that supports NPUs already: it stays as it is, and what is left for CUDA alone is reported.
 
 A file is *portable* when it chooses between CUDA and the NPU, or asks a library whether there is one
-(transplt/flow/gates/npu_choices.py). A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU
-and on an NPU must not change, so nothing in them is edited but what the user's own rules say. An edit that was planned
-is dropped where the code is CUDA's side of such a choice, and becomes a finding everywhere else. A file that merely
-uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
+(transplt/flow/gates/npu_choices.py). A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on
+the CPU and on an NPU must not change, so nothing in them is edited but what the user's own rules say. An edit that was
+planned is dropped where the code is CUDA's side of such a choice, and becomes a finding everywhere else. A file that
+merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
   ends in `criterion(model(x), y).backward()` has the backward pass in its last statement (`inline`);
 - `reads`: statements before which gradients have to be unscaled (clipping, reading of `.grad`), with the optimizer;
 - `penalties`: statements of a region that differentiate for a gradient penalty, in float32 (`penalties.py`);
-- `parts`: what one scaler serves, with the places where it is made and updated (`transplt.fixers.amp.optimizer_groups`);
+- `parts`: what one scaler serves, with the places where it is made and updated (`optimizer_groups.py`);
 - `problems`: why nothing may be written here; a unit with a problem gets nothing at all.
 
 Nothing is written here. A problem with `scaling` speaks against scaled losses only: autocast alone may be written.

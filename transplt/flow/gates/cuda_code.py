@@ -1,6 +1,6 @@
 """What a single expression or import needs that runs on CUDA alone, and which code it leads to.
 
-The answers are references (transplt/flow/gates/code.py); transplt/flow/gates/cuda_reach.py puts those of all files together.
+The answers are references (code.py); cuda_reach.py puts those of all files together.
 """
 
 from __future__ import annotations
