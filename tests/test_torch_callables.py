@@ -16,7 +16,7 @@ from tests.test_program_values import program_of
 from tests.test_startup import imported
 from transplt.fixers.amp.reading import runs_network
 from transplt.fixers.codemods.data_parallel import _name_of
-from transplt.fixers.distributed.program.module_reads import _asked
+from transplt.fixers.distributed.program.module_reads import _is_asked_for
 from transplt.fixers.distributed.program.random_draws import seeded
 from transplt.precision.calls import _RANDOM
 from transplt.program.whole_models import handed_on
@@ -148,7 +148,7 @@ def test_what_seeds(call: str, seeds: bool) -> None:
 )
 def test_a_condition_that_asks_what_a_model_is(test: str, asks: bool) -> None:
     program = program_of(f"net = a.module if {test} else a\n")
-    assert _asked(program.files[0].scan.attributes["module"][0]) is asks
+    assert _is_asked_for(program.files[0].scan.attributes["module"][0]) is asks
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from openpyxl import load_workbook
 
 from tests.processes import unmeasured
@@ -69,6 +70,7 @@ def elsewhere(*before: str) -> bytes:
     return done.stdout
 
 
+@pytest.mark.torch  # which brings numpy
 def test_another_clock_and_other_modules_make_no_other_bytes() -> None:
     data = elsewhere()
     assert data.startswith(b"PK")
@@ -79,6 +81,7 @@ def test_nothing_is_written_beside_a_workbook() -> None:
     assert elsewhere("import tempfile", "tempfile.NamedTemporaryFile = None").startswith(b"PK")
 
 
+@pytest.mark.torch
 def test_what_is_hidden_from_openpyxl_can_be_imported_afterwards() -> None:
     assert elsewhere(
         "import transplt.base.render.workbooks, openpyxl",

@@ -92,8 +92,8 @@ def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
         case ast.BoolOp(op=op, values=values):
             known = isinstance(op, ast.And) == wanted or (wanted and perhaps)
             if wanted and not known:  # one question of several values: `a.is_cuda or b.is_cuda`
-                asked = {each.attr if isinstance(each, ast.Attribute) else "" for each in values}
-                known = len(asked) == 1 and "" not in asked
+                asked = values[0].attr if isinstance(values[0], ast.Attribute) else ""
+                known = all(isinstance(each, ast.Attribute) and each.attr == asked for each in values)
             return _Parts(values if known else [], wanted)
         case ast.NamedExpr(value=value):
             return _Parts([value], wanted)

@@ -27,7 +27,7 @@ def keyword_of(arg: cst.Arg) -> str | None:
 def stands_at(call: cst.Call, index: int) -> bool:
     """True where the argument at a place is the one that the function gets there by its position."""
     given = call.args[: index + 1]
-    return len(given) > index and given[index].keyword is None and not any(arg.star for arg in given)
+    return len(given) > index >= 0 and given[index].keyword is None and not any(arg.star for arg in given)
 
 
 def place_of(call: cst.Call, name: str) -> int:

@@ -98,7 +98,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[ReachedPlace]) -
             yield work.keep(node, "docstring" if is_docstring(node) else "text")
         return
     text = _Text(work, node, value, {place.kind for place in found})
-    means = next((means for asks, means in _MEANINGS if asks(text)), _reason(value, text.kinds, found))
+    means = next((means for asks, means in _MEANINGS if asks(text)), "") or _reason(value, text.kinds, found)
     if isinstance(means, str):
         yield work.keep(node, means)
     else:
@@ -151,9 +151,10 @@ class _Text(NamedTuple):
 
     def is_macro(self) -> bool:
         """A macro for the compiler of an extension that is reported, or one that a build takes away."""
+        if not _MACRO.fullmatch(self.value):
+            return False
         extension = any(note.code in ("NPU550", "NPU554") for note in self.work.notes)
-        taken_away = self.value.startswith("-U") and b"cpp_extension" in self.work.source.utf8
-        return _MACRO.fullmatch(self.value) is not None and (extension or taken_away)
+        return extension or (self.value.startswith("-U") and b"cpp_extension" in self.work.source.utf8)
 
     def is_of_the_toolkit(self) -> bool:
         """A word or path of CUDA's toolkit; no label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`)."""

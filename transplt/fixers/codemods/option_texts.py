@@ -27,8 +27,8 @@ from transplt.flow.device_strings import whole_value
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.option_defaults import destination
 from transplt.program.call_conditions import defaults
-from transplt.syntax.nodes import called_name, index_in, last_name, of_kind, plain_name, string_of
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.nodes import index_in, last_name, of_kind, plain_name, string_of
+from transplt.syntax.scan import FUNCTIONS, ancestor, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU207", rank=625)
 
@@ -160,12 +160,18 @@ def _tests(work: Work, outer: ast.expr) -> list[Extent]:
         if message is None or outer not in ast.walk(message):
             return []
         return [work.source.extent(current.test)]
-    inside = list(takewhile(lambda each: each is not current, chain(outer)))
-    ends = any(called_name(each) in _RAISES for each in inside)  # `parser.error(...)`
-    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and ends):
+    if not isinstance(current, ast.Raise) and not (isinstance(current, ast.Expr) and _is_said(outer)):
         return []
     around = takewhile(lambda each: not isinstance(each, (ast.ClassDef, *FUNCTIONS)), chain(current))
     return [work.source.extent(each.test) for each in of_kind(ast.If, around)]
+
+
+def _is_said(node: ast.AST) -> bool:
+    """True for an argument of a call that ends the program: `parser.error(...)`."""
+    while isinstance(node := ancestor(node, (ast.Call, ast.stmt), "_call"), ast.Call):
+        if last_name(node.func) in _RAISES:
+            return True
+    return False
 
 
 def _is_looked_for(work: Work, text: str) -> bool:
