@@ -12,6 +12,7 @@ from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.helper_place import HelperPlace
+from transplt.syntax.modules import modules_of
 from transplt.syntax.nodes import has_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -103,7 +104,7 @@ def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) ->
     body = work.scan.tree.body
     found: list[ast.Import | ast.ImportFrom] = []
     for node in reversed(heads):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        names = modules_of(node)
         own = is_own(work, node) or any(map(work.project.path_of, names))
         if not own or (found and body.index(found[0]) != body.index(node) + 1):
             break

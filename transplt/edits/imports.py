@@ -17,6 +17,7 @@ from transplt.flow.key_reads import key_reads
 from transplt.flow.marks import BACKEND, DEVICE
 from transplt.rules.versions import loads_itself
 from transplt.syntax.configurations import is_configuration
+from transplt.syntax.modules import modules_of
 from transplt.syntax.nodes import has_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
@@ -88,7 +89,7 @@ def _uses_packages(work: Work) -> bool:
     if work.scan.root.stars:
         return True
     for node in work.scan.imports:
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        names = modules_of(node)
         relative = isinstance(node, ast.ImportFrom) and node.level
         if relative or any(name.split(".")[0] not in STANDARD for name in names):
             return True

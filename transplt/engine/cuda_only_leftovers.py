@@ -9,7 +9,7 @@ from transplt.edits.work import Work
 from transplt.flow.callees import PARSER_CALLS
 from transplt.flow.gates.idle import sets_libraries
 from transplt.program.program import enclosing_function
-from transplt.syntax.nodes import called_name, keyword_of, last_name
+from transplt.syntax.nodes import argument_at, called_name, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What is caught where a torch lacks a name that the `try` uses.
@@ -118,7 +118,7 @@ def _skips(work: Work, node: ast.expr) -> bool:
     """`@pytest.mark.skipif(not torch.cuda.is_available())`, `@unittest.skipUnless(torch.cuda.is_available())`."""
     if not isinstance(node, ast.Call) or last_name(node.func) not in _SKIPS:
         return False
-    test = node.args[0] if node.args else keyword_of(node, "condition")
+    test = argument_at(node, 0, "condition")
     if last_name(node.func) != "skipUnless":
         test = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
     return test is not None and _asks_for_cuda(work, test)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from transplt.base.finding import Level
 from transplt.edits.work import Work
 from transplt.rules.packages import other_card
+from transplt.syntax.modules import modules_of
 from transplt.syntax.scan import parent
 
 #: As `other_card` in rules/support/third_party.json.
@@ -19,8 +20,7 @@ def leave_other_cards(work: Work) -> None:
     if not work.notes or not any(name in work.source.utf8 for name in _NAMES):
         return
     for node in work.scan.imports:
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        cards = next(filter(None, map(other_card, names)), "")
+        cards = next(filter(None, map(other_card, modules_of(node))), "")
         if cards and isinstance(parent(node), ast.Module):
             said = f"the file is written for {cards}"
             work.notes = [

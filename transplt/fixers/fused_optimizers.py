@@ -22,7 +22,7 @@ from transplt.program.optimizers import Optimizer, find_optimizers
 from transplt.program.packed_gradients import hazards, modules_zeroed
 from transplt.program.program import File, Program, Variable
 from transplt.rules.tuning_facts import schemas
-from transplt.syntax.nodes import hides_arguments, keyword_of
+from transplt.syntax.nodes import argument_at, hides_arguments
 from transplt.syntax.scan import parent
 
 #: Those that have a fused form under the same arguments.
@@ -191,7 +191,7 @@ def _arguments(made: Made) -> None:
 
 def _is_generator_of_tensors(call: ast.Call) -> bool:
     """True for `Adam([latent])` and `Adam([latent] + list(noise.values()))`: single tensors, which gain nothing."""
-    first = call.args[0] if call.args else keyword_of(call, "params")
+    first = argument_at(call, 0, "params")
     if isinstance(first, ast.BinOp) and "parameters" not in ast.unparse(first):
         while isinstance(first, ast.BinOp):
             first = first.left if isinstance(first.left, (ast.BinOp, ast.List)) else first.right

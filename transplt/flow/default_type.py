@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.syntax.names import Names
-from transplt.syntax.nodes import keyword_of, last_name
+from transplt.syntax.nodes import argument_at, last_name
 from transplt.syntax.scan import Scan
 
 _DOUBLE = ("torch.float64", "torch.double", "torch.DoubleTensor", "torch.cuda.DoubleTensor")
@@ -23,6 +23,6 @@ def double_defaults(scan: Scan, names: Names) -> Iterator[ast.expr]:
         return
     for call in scan.calls:
         if last_name(call.func) in ("set_default_dtype", "set_default_tensor_type"):
-            given = call.args[0] if call.args else keyword_of(call, "d")
+            given = argument_at(call, 0, "d")
             if given is not None and (names.qualified(given) or getattr(given, "value", None)) in _DOUBLE:
                 yield given

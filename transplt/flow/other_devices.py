@@ -10,6 +10,7 @@ from transplt.flow.callees import FOREIGN, OTHER_DEVICES, PROSE_CALLS
 from transplt.flow.libraries import is_library
 from transplt.flow.only_shown import only_shown
 from transplt.flow.slots import Slots
+from transplt.syntax.modules import modules_of
 from transplt.syntax.names import SELF
 from transplt.syntax.nodes import defaults_of, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
@@ -31,9 +32,7 @@ class Taken(NamedTuple):
 
 def libraries_of(scan: Scan) -> frozenset[str]:
     """The packages with devices of their own that a file imports."""
-    names = [alias.name for node in scan.imports if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in scan.imports if isinstance(node, ast.ImportFrom)]
-    return _LIBRARIES.intersection(name.partition(".")[0] for name in names)
+    return _LIBRARIES.intersection(name.partition(".")[0] for node in scan.imports for name in modules_of(node))
 
 
 def handed_to(slots: Slots, value: ast.expr) -> str:

@@ -11,8 +11,9 @@ from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
 from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
+from transplt.syntax.modules import modules_of
 from transplt.syntax.names import Names
-from transplt.syntax.nodes import call_of, hides_arguments, keyword_of, last_name, string_of
+from transplt.syntax.nodes import argument_at, call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 
 #: Packages of other accelerators, of what compiles and exports for them, and of other runtimes.
@@ -29,11 +30,10 @@ _DEVICE_WORDS = ("device", "gpu", "cuda", "npu", "rank")
 def serves_another(scan: Scan) -> bool:
     """True for a file that is for another accelerator or its exporter: it imports that, or names `xpu` and no card."""
     for node in scan.imports:
-        named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         if isinstance(node, ast.ImportFrom) and node.level:
             continue
         own = all(isinstance(above, (ast.Module, ast.Try, ast.If)) for above in chain(node))
-        if own and any(name.split(".")[0] in _OTHERS for name in named):
+        if own and any(name.split(".")[0] in _OTHERS for name in modules_of(node)):
             return True
     text = scan.source.utf8
     return re.search(rb"\bxpu\b", text) is not None and re.search(rb"cuda|\bnpu\b", text) is None
@@ -61,7 +61,7 @@ def goes_to_card(names: Names, call: ast.Call) -> bool:
     """True for `x.cuda()` and `x.to(device)`, where the device is not the CPU for certain; `x.to(dtype)` is no move."""
     match call.func:
         case ast.Attribute(attr=name) if name in MOVES and not hides_arguments(call):
-            given = call.args[0] if call.args else keyword_of(call, "device")
+            given = argument_at(call, 0, "device")
             return name != "to" or (given is not None and is_device(names, given))
     return False
 
@@ -121,7 +121,7 @@ def _moves(program: Program, file: File) -> bool:
     """`model.to(args.device)`: the device is an argument, or of a settings file, that does not say the CPU."""
     for attribute in file.scan.attributes.get("to", ()):
         call = call_of(attribute)
-        given = (call.args[0] if call.args else keyword_of(call, "device")) if call is not None else None
+        given = argument_at(call, 0, "device") if call is not None else None
         if isinstance(given, ast.Constant) and type(given.value) is int:
             return True
         if given is None or not _DEVICE.search(last_name(given)):

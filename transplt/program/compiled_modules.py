@@ -18,7 +18,7 @@ from transplt.program.program import File
 from transplt.rules.kernel_functions import KernelFunction, compiled_modules
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
-from transplt.syntax.nodes import call_of, inner_nodes, keyword_of, last_name, string_of
+from transplt.syntax.nodes import argument_at, call_of, inner_nodes, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 
 #: An operator that some compiled module has registered with torch.
@@ -258,7 +258,7 @@ def _built(file: File) -> Iterator[tuple[Compiled, str]]:
             continue
         if file.names.qualified(value.func) not in BUILDERS and last_name(value.func) not in _IMPORTERS:
             continue
-        given = string_of(value.args[0] if value.args else keyword_of(value, "name")) or ""
+        given = string_of(argument_at(value, 0, "name")) or ""
         module = next((each for each in (given.rpartition(".")[2], name) if each in known), "")
         statement = parent(bindings[0].node)
         if module and isinstance(statement, ast.Assign) and len(statement.targets) == 1:

@@ -12,7 +12,7 @@ from transplt.flow.reaching_definitions import reaching
 from transplt.program.call_conditions import defaults
 from transplt.program.program import File, Program, ProgramValue, Variable, enclosing_function
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import is_none, keyword_of, last_name, string_of
+from transplt.syntax.nodes import argument_at, is_none, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Binding
 
@@ -172,7 +172,7 @@ class HeldValues:
 
 def buffer_of(call: ast.Call) -> ast.expr | None:
     """The tensor that `register_buffer` is given."""
-    return call.args[1] if len(call.args) > 1 else keyword_of(call, "tensor")
+    return argument_at(call, 1, "tensor")
 
 
 def _says_tensor(annotation: ast.expr | None) -> bool:

@@ -10,7 +10,7 @@ from transplt.program.models import base_of, made_in
 from transplt.program.program import File, Program, ProgramValue, Variable
 from transplt.program.whole_models import Model, model_of
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import inner_nodes, keyword_of, last_name, string_of
+from transplt.syntax.nodes import argument_at, inner_nodes, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _PASSES_ON = frozenset("list tuple set iter filter chain from_iterable reversed sorted dict items values".split())
@@ -46,7 +46,7 @@ class ParametersGiven:
 
 def parameters_given(program: Program, file: File, call: ast.Call) -> ParametersGiven:
     """What the call that makes an optimizer gives it to train."""
-    first = call.args[0] if call.args else keyword_of(call, "params")
+    first = argument_at(call, 0, "params")
     if first is None or isinstance(first, ast.Starred):
         return ParametersGiven(complete=False)
     found = [*_follow(program, file, first, set())]

@@ -32,7 +32,7 @@ from transplt.program.tensors import (
     promoted,
     real_of,
 )  # fmt: skip
-from transplt.syntax.nodes import hides_arguments, is_none, keyword_of, last_name
+from transplt.syntax.nodes import argument_at, hides_arguments, is_none, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 #: Texts of files in which tensors may be made on another device than the CPU without being told.
@@ -225,7 +225,7 @@ class TensorTypes:
         """What a function or method works on."""
         if self.full(file, call).startswith("torch.Tensor.") and isinstance(call.func, ast.Attribute):
             return call.func.value
-        return call.args[0] if call.args else keyword_of(call, "input")
+        return argument_at(call, 0, "input")
 
     def _call(self, file: File, call: ast.Call) -> Known | None:
         callee = self.program.callee(file, call)

@@ -30,12 +30,12 @@ def stands_at(call: cst.Call, index: int) -> bool:
     return len(given) > index >= 0 and given[index].keyword is None and not any(arg.star for arg in given)
 
 
-def place_of(call: cst.Call, name: str) -> int:
-    """The place of a keyword argument among all: CannotRewrite."""
+def place_of(call: cst.Call, name: str, why: str = "") -> int:
+    """The place of a keyword argument among all: CannotRewrite, with the reason where one is given."""
     for at, arg in enumerate(call.args):
         if keyword_of(arg) == name:
             return at
-    raise CannotRewrite(f"the call has no argument {name}")
+    raise CannotRewrite(why or f"the call has no argument {name}")
 
 
 def first_of(call: cst.CSTNode) -> cst.BaseExpression:

@@ -19,7 +19,8 @@ from transplt.edits.trees.transform import CannotRewrite, edit_of, expression
 @edit_of("Call")
 def argument_replaced(call: cst.Call, index: int, keyword: str, value: str) -> cst.Call:
     """Put a value in the place of the argument at a place, or of that name; without a value the argument goes."""
-    at = _place(call, index, keyword)
+    misses = "the argument is not where the rule expects it"
+    at = index if stands_at(call, index) else place_of(call, keyword, misses)
     return in_place_of(call, at, call.args[at].with_changes(value=expression(value))) if value else _without(call, at)
 
 
@@ -136,12 +137,3 @@ def _merged(
     if comment_of(behind) is not None:
         lines.insert(0, cst.EmptyLine(indent=True, whitespace=before.last_line, comment=comment_of(behind)))
     return behind.with_changes(first_line=before.first_line, empty_lines=lines)
-
-
-def _place(call: cst.Call, index: int, keyword: str) -> int:
-    if stands_at(call, index):
-        return index
-    for at, arg in enumerate(call.args):
-        if keyword_of(arg) == keyword:
-            return at
-    raise CannotRewrite("the argument is not where the rule expects it")

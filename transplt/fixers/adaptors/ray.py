@@ -17,7 +17,7 @@ from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import has_effects, hides_arguments, keyword_of, string_of
+from transplt.syntax.nodes import has_effects, hides_arguments, inner_nodes, keyword_of, string_of
 
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 
@@ -128,7 +128,7 @@ def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:
         if len(values) < len(given):
             values = []
     for each in values:
-        yield from (node for node in ast.walk(each) if isinstance(node, ast.Dict))
+        yield from inner_nodes(each, ast.Dict)
 
 
 def _ids(writer: AdaptorWriter, call: ast.Call) -> None:

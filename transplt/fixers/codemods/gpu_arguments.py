@@ -15,6 +15,7 @@ from transplt.edits.work import Work
 from transplt.flow.gates.conditions import goes_on_without
 from transplt.flow.gates.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
+from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import defaults_of, has_key, inner_nodes, keyword_of, lacks, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -208,11 +209,7 @@ def _constants(wanted: Value, value: ast.expr) -> list[ast.Constant]:
 
 def imported_packages(work: Work) -> set[str]:
     """The first names of what the file imports."""
-    return {
-        name.partition(".")[0]
-        for node in work.scan.imports
-        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
-    }
+    return {name.partition(".")[0] for node in work.scan.imports for name in modules_of(node)}
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from transplt.program.training import Loader
 from transplt.program.variable_values import uses
 from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
-from transplt.syntax.nodes import call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
+from transplt.syntax.nodes import argument_at, call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
@@ -91,7 +91,7 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
     call, program = loader.call, found.program
     pending: list[tuple[File, ast.AST]] = [
         (loader.file, node)
-        for node in (call.args[0] if call.args else keyword_of(call, "dataset"), argument_of(call, "collate_fn"))
+        for node in (argument_at(call, 0, "dataset"), argument_of(call, "collate_fn"))
         if node is not None
     ]
     seen: set[int] = set()
@@ -193,7 +193,7 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
         match parent(node):
             case ast.Attribute(attr="dataset" | "collate_fn" | "batch_sampler") as held if _touches(found, file, held):
                 return True
-    dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    dataset = argument_at(call, 0, "dataset")
     if dataset is None or _keeps_state(found, loader.file, dataset):
         return True
     if not isinstance(dataset, (ast.Name, ast.Attribute)):

@@ -18,7 +18,7 @@ from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.steps import is_backward_pass
 from transplt.program.training import Loader
 from transplt.program.variable_values import uses
-from transplt.syntax.nodes import keyword_of, lacks, last_name, nodes_in
+from transplt.syntax.nodes import argument_at, keyword_of, lacks, last_name, nodes_in
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
@@ -62,7 +62,7 @@ def _batches(loader: Loader) -> bool:
         or not (lacks(call, "batch_sampler", 4) or is_constant(argument_of(call, "batch_sampler"), None))
     ):
         return False
-    dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    dataset = argument_at(call, 0, "dataset")
     made = last_name(dataset.func) if isinstance(dataset, ast.Call) else ""
     return made != "Subset"  # of a few samples, to try something out
 

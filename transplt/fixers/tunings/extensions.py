@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.tuning_writer import switched_off, writer_for
-from transplt.syntax.nodes import keyword_of, nodes_in, string_of
+from transplt.syntax.nodes import argument_at, nodes_in, string_of
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))
@@ -23,7 +23,7 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
     writer = writer_for(work, fixer)
     if writer is None or switched_off(work, call.func, fixer.code):
         return
-    name = string_of(call.args[0] if call.args else keyword_of(call, "name")) or ""
+    name = string_of(argument_at(call, 0, "name")) or ""
     sources = _sources(call)
     kernels = [source for source in sources if source.endswith((".cu", ".cuh"))]
     others = [source for source in sources if source not in kernels]
@@ -61,7 +61,7 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
 
 def _sources(call: ast.Call) -> list[str]:
     """The sources of an extension; none where they are not all written out."""
-    node = call.args[1] if len(call.args) > 1 else keyword_of(call, "sources")
+    node = argument_at(call, 1, "sources")
     found = []
     for item in node.elts if isinstance(node, (ast.List, ast.Tuple)) else ():
         words = [word for each in ast.walk(item) if (word := string_of(each)) is not None]

@@ -18,7 +18,7 @@ from transplt.fixers.tunings.attention import NATIVE
 from transplt.fixers.tunings.values import Value, attribute_values, held, is_call_of, is_closed_over, runs_before
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.nodes import begins, by_place, call_of, ends, is_dotted, keyword_of
+from transplt.syntax.nodes import argument_at, begins, by_place, call_of, ends, is_dotted, keyword_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -79,7 +79,7 @@ def _full(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
     """The dtype and the infinity of a mask that is made full of it and added later."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     full, last = work.names.qualified(call.func), getattr(call.func, "attr", "")
-    value = call.args[1] if len(call.args) > 1 else keyword_of(call, "fill_value")
+    value = argument_at(call, 1, "fill_value")
     if full not in ("torch.full", "torch.full_like") and last != "new_full":
         return None
     if value is None or not is_minus_infinity(work, value):

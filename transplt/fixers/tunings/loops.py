@@ -13,7 +13,7 @@ from transplt.program.optimizers import OptimizerStep, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.steps import steps_by_itself
 from transplt.program.training import Training, find_training, loaders_of
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import inner_nodes, last_name
 from transplt.syntax.scan import chain, statement
 
 _HANDS_ON = frozenset({"enumerate", "tqdm", "iter"})
@@ -82,7 +82,7 @@ def _makes_steps(program: Program, taken: list[OptimizerStep], file: File, loop:
     """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
     if _within(loop, taken):
         return True
-    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    calls = [*inner_nodes(loop, ast.Call)]
     callees = (callee for call in calls if (callee := program.callee(file, call)) is not None)
     return any(steps_by_itself(file, call) for call in calls) or any(_within(callee, taken) for callee in callees)
 

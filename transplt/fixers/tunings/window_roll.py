@@ -17,7 +17,7 @@ from transplt.flow.last_value import last_value
 from transplt.program.code_shapes import is_window_roll
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.nodes import keyword_of
+from transplt.syntax.nodes import argument_at
 from transplt.syntax.scopes import Binding
 
 fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")
@@ -31,7 +31,7 @@ def cyclic_shift_of_windows(work: Work, call: ast.Call) -> Finds:
     """Rewrite a shift whose input is seen to have four dimensions."""
     if not is_window_roll(work.names, call) or not call.args or scripted(work, call):
         return
-    shifts = call.args[1] if len(call.args) > 1 else keyword_of(call, "shifts")
+    shifts = argument_at(call, 1, "shifts")
     if not isinstance(shifts, ast.Tuple) or len(shifts.elts) != 2 or not _has_four(work, call.args[0], 0):
         return
     if writer := writer_for(work, fixer):

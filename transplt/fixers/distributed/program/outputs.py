@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.program import File, Program
 from transplt.program.variable_values import assigned
-from transplt.syntax.nodes import keyword_of, last_name
+from transplt.syntax.nodes import argument_at, keyword_of, last_name
 
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
@@ -59,7 +59,7 @@ def fetches(file: File, call: ast.Call) -> bool:
 
 def opens_to_write(file: File, call: ast.Call) -> bool:
     """True for `open(path, "w")`, `gzip.open(path, "wb")` and the like."""
-    mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
+    mode = argument_at(call, 1, "mode")
     named = getattr(call.func, "id", "") == "open"
     named = named or (last_name(call.func) in _OPENERS and file.names.qualified(call.func) in _STREAMS)
     return named and bool(call.args) and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))

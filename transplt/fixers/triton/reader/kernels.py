@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import callee_of, inner_nodes, keyword_of, string_of
+from transplt.syntax.nodes import argument_at, callee_of, inner_nodes, keyword_of, string_of
 from transplt.syntax.scan import statement
 
 JIT = frozenset({"triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit"})
@@ -209,7 +209,7 @@ def _kernel(file: File, node: ast.FunctionDef) -> Kernel:
         if full in AUTOTUNE or configs:  # a project's own autotuner, around that of Triton, takes the same
             kernel.autotuner, kernel.configs = each, configs
         if full in HEURISTICS:
-            values = each.args[0] if each.args else keyword_of(each, "values")
+            values = argument_at(each, 0, "values")
             values = behind(file, values) if values is not None else None
             if isinstance(values, ast.Dict):
                 kernel.heuristics |= dict(_items_by_name(values))
@@ -245,7 +245,7 @@ def _configs(file: File, given: ast.expr | None) -> Iterator[Config]:
     for holder in holders:
         for call in inner_nodes(holder, ast.Call):
             if file.names.qualified(call.func) in CONFIG:
-                values = call.args[0] if call.args else keyword_of(call, "kwargs")
+                values = argument_at(call, 0, "kwargs")
                 known = dict(_items_by_name(values)) if isinstance(values, ast.Dict) else {}
                 options = {each.arg: each for each in call.keywords if each.arg not in (None, "kwargs")}
                 yield Config(call, known, {name: each for name, each in options.items() if name is not None})

@@ -6,7 +6,7 @@ import ast
 
 from transplt.fixers.triton.reader.kernels import Kernel, nodes_in, operation
 from transplt.fixers.triton.reader.operations import ATOMICS
-from transplt.syntax.nodes import arguments_of, inner_nodes, keyword_of
+from transplt.syntax.nodes import argument_at, arguments_of, inner_nodes
 
 #: Operations that take a pointer first, and the name of that parameter.
 _THROUGH = {
@@ -25,7 +25,7 @@ def pointer_parameters(kernel: Kernel) -> set[str]:
     seen: set[str] = set()
     calls = ((each, operation(kernel.file, each.func)) for each in nodes_in(kernel) if isinstance(each, ast.Call))
     starts = [
-        call.args[0] if call.args else keyword_of(call, _THROUGH[name]) for call, name in calls if name in _THROUGH
+        argument_at(call, 0, _THROUGH[name]) for call, name in calls if name in _THROUGH
     ]
     for each in nodes_in(kernel):
         match each:  # a pointer says of which type its elements are: `x.dtype.element_ty`

@@ -23,7 +23,7 @@ from transplt.fixers.triton.reader.kernels import Kernel
 from transplt.fixers.triton.reader.launches import Launch
 from transplt.fixers.triton.reader.program_order import order_matters, reach_of
 from transplt.fixers.tuning_writer import touched
-from transplt.syntax.nodes import keyword_of
+from transplt.syntax.nodes import argument_at
 from transplt.syntax.scan import parent
 
 CODE = "NPU774"
@@ -60,7 +60,7 @@ def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
     programs: dict[int, list[ast.Call]] = {}
     for call, name in kernel.calls():
         if name == "program_id":
-            axis = call.args[0] if call.args else keyword_of(call, "axis")
+            axis = argument_at(call, 0, "axis")
             number = axis.value if isinstance(axis, ast.Constant) else None
             if not isinstance(number, int) or number not in (0, 1, 2):
                 return "the axis of a program_id is not a number"
