@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,9 @@ def test_what_an_equal_leaves_out_is_said(page: Any) -> None:
     result["comparisons"] = [{"steps": 4}, {"not_compared": ["random numbers are drawn (main.py:7), and each rank"]}]
     text = page([_result(MNIST, "equal"), result])
     assert "processes: random numbers are drawn, and each rank (examples/mnist/main.py)" in text
+
+
+def test_the_page_in_the_documents_is_made_of_all_that_is_known(page: Any) -> None:
+    folder = ROOT / "docs" / "reference"
+    known = json.loads((folder / "proof.json").read_text(encoding="utf-8"))
+    assert (folder / "proof.md").read_text(encoding="utf-8") == page(list(known.values()))
