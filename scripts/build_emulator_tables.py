@@ -5,9 +5,9 @@ usage: python scripts/build_emulator_tables.py
 Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
 (which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
 same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, types
-rules/support/card_types.json, and what the rules say of names that an NPU does not have, or that do nothing there: a
-run says it in the same words. The errors that say nothing are those of rules/support/silent_errors.json that arguments
-decide.
+rules/support/card_types.json, arguments of CANN's functions rules/support/card_functions.json, and what the rules say
+of names that an NPU does not have, or that do nothing there: a run says it in the same words. The errors that say
+nothing are those of rules/support/silent_errors.json that arguments decide.
 """
 
 from __future__ import annotations
@@ -200,6 +200,12 @@ def types_table(rules: Path) -> dict[str, Any]:
     return {key: table[key] for key in ("places", "lists", "rows", "operators")}
 
 
+def functions_table(rules: Path) -> dict[str, Any]:
+    """Functions of CANN -> [arguments, operator of PyTorch or nothing]."""
+    table: dict[str, Any] = json.loads((rules / "support" / "card_functions.json").read_bytes())
+    return {name: [row["arguments"], row.get("aten", "")] for name, row in table["functions"].items()}
+
+
 def triton_table(rules: Path) -> dict[str, Any]:
     """The table of what an NPU refuses of Triton's operations, without its sources."""
     table: dict[str, Any] = json.loads((rules / "support" / "triton_types.json").read_bytes())
@@ -224,6 +230,7 @@ def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
     write(tables / "silent.json.gz", silent_table(rules))
     write(tables / "types.json.gz", types_table(rules))
     write(tables / "triton.json.gz", triton_table(rules))
+    write(tables / "functions.json.gz", functions_table(rules))
 
 
 if __name__ == "__main__":

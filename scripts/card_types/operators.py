@@ -37,12 +37,12 @@ class Operator:
         return tuple(name for name, kind in self.parameters if kind.startswith("Tensor"))
 
 
-def registered(folder: Path, version: str) -> Iterator[Operator]:
-    """Operators that have a function of CANN behind them in a version of torch."""
+def registered(folder: Path, version: str, parts: tuple[str, ...] = ("official", "symint")) -> Iterator[Operator]:
+    """Operators that have a function of CANN behind them in a version of torch, of parts of the table."""
     path = folder / "op_plugin" / "config" / "op_plugin_functions.yaml"
     table: dict[str, Any] = YAML(typ="safe").load(path.read_text("utf-8"))
     order = table["all_version"]
-    rows = {row["func"]: row for part in ("official", "symint") for row in table.get(part) or ()}.values()
+    rows = {row["func"]: row for part in parts for row in table.get(part) or ()}.values()
     by_name = {row["func"].partition("(")[0]: row for row in rows}
     for row in rows:
         if not _in_version(row.get("op_api"), version, order):
