@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from npu_emulator import limits
+from npu_emulator import gloo_threads, limits
 from npu_emulator.record import record, write
 from npu_emulator.trace import collectives as trace
 
-from . import _gloo_threads, _limits
+from . import _limits
 from ._kernel import count
 from ._kind import EMULATED, KEY, KIND
 from ._relabel import to_cpu
@@ -126,7 +126,7 @@ def install_overrides() -> None:
                 op = getattr(torch.ops.c10d, name[6:]).default
                 library.impl(name[6:], _override(op), KEY, allow_override=True)
 
-    atexit.register(_gloo_threads.wait_until_idle)
+    atexit.register(gloo_threads.wait_until_idle)
     _patch_end()
 
 
@@ -139,7 +139,7 @@ def _patch_end() -> None:
 
     @functools.wraps(original)
     def destroy_process_group(group: Any = None) -> None:
-        _gloo_threads.wait_until_idle()
+        gloo_threads.wait_until_idle()
         original(group)
 
     for module in (c10d, dist):

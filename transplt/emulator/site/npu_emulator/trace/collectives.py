@@ -7,8 +7,8 @@ that went on in the background (`async`), `coll_end` its end, with the `error` t
 anything is sent, so that a rank that hangs has recorded where. `raised` is the error that ended the process.
 
 A call of torch.distributed is recorded once, as the user made it. What DistributedDataParallel and functional
-collectives do in C++ reaches the operators of the device (`_collectives.py`) without such a call, and is recorded
-there; in C++ on CPU tensors it is not seen.
+collectives do in C++ reaches the operators of the device (`_collectives.py`, `npu_card/communicators.py`) without such
+a call, and is recorded there; in C++ on CPU tensors it is not seen.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ from .log import callers, write
 
 _numbers = itertools.count()
 _here = threading.local()
+#: Names of groups by their ranks, the first of those that have the same.
+_names: dict[tuple[int, ...], str] = {}
+#: Modules that hold functions of torch.distributed; torch_npu tells isend from irecv by identity.
+_HOLDERS = ("torch.distributed", "torch_npu.distributed")
 #: Works that nobody has waited for, by id; the object stays alive here, or another would come by its id.
 _open: dict[int, tuple[int, Any]] = {}
 
@@ -47,21 +51,21 @@ def install() -> None:
     _watch_waiting()
     _watch_errors()
     if "torch_npu" not in sys.modules:
-        when_imported("torch_npu", lambda module: _replace("barrier", functools.partial(_recorded_function, "barrier")))
+        when_imported("torch_npu", lambda module: replace("barrier", functools.partial(_recorded_function, "barrier")))
 
 
 def _watch_functions() -> None:
     for name in FUNCTIONS:
-        _replace(name, functools.partial(_recorded_function, name))
+        replace(name, functools.partial(_recorded_function, name))
 
 
-def _replace(name: str, wrap: Callable[[Any], Any]) -> None:
-    """Let `wrap` stand round `name` in every module of torch that has it from torch.distributed.
+def replace(name: str, wrap: Callable[[Any], Any]) -> None:
+    """Let `wrap` stand round `name` in every module of torch and torch_npu that has it from torch.distributed.
 
     What the guard has wrapped is wrapped again, and so is what it wraps: of a call within a call, one is recorded.
     """
     made: dict[Any, Any] = {}
-    for module in [each for path, each in sys.modules.items() if path.startswith("torch.distributed")]:
+    for module in [each for path, each in sys.modules.items() if path.startswith(_HOLDERS)]:
         old = vars(module).get(name)
         if inspect.isfunction(old) and name in vars(torch.distributed.distributed_c10d):
             if old not in made:
@@ -135,9 +139,9 @@ def _line_of(error: BaseException) -> str:
 
 
 def _watch_groups() -> None:
-    _replace("init_process_group", _recorded_beginning)
-    _replace("new_group", _recorded_making)
-    _replace("destroy_process_group", _recorded_ending)
+    replace("init_process_group", _recorded_beginning)
+    replace("new_group", _recorded_making)
+    replace("destroy_process_group", _recorded_ending)
 
 
 def _recorded_beginning(begin: Any) -> Any:
@@ -205,6 +209,7 @@ def _record_group(group: Any) -> None:
     dist: Any = torch.distributed
     members = members_of(group)
     if members:
+        _names.setdefault(tuple(members), name_of(group))
         write(
             "group", _user_frame(), rank=dist.get_rank(), world=dist.get_world_size(), backend=dist.get_backend(group),
             ranks=members, name=name_of(group),
@@ -282,6 +287,21 @@ def _record_ended() -> None:
     for _, work in list(_open.values()):
         with contextlib.suppress(RuntimeError):
             work.is_completed()
+
+
+def carried(fields: dict[str, Any], members: list[int]) -> Callable[[str], None] | None:
+    """Record a collective that a card carries out, where no call of torch.distributed did; what ends it, with the error
+    that it raised, is given back. `members`: the global ranks of its group."""
+    if config.trace is None or _inside():
+        return None
+    number, frame = next(_numbers), _user_frame()
+    group = {"group": members, "name": _names.get(tuple(members), "-".join(map(str, members)))}
+    write("coll", frame, n=number, **{**NOTHING, **group, **fields}, by=callers(frame))
+
+    def end(error: str) -> None:
+        write("coll_end", frame, n=number, **({"error": error[:300]} if error else {}))
+
+    return end
 
 
 def operator(name: str, given: list[Any], group: Any) -> contextlib.AbstractContextManager[Any]:
