@@ -26,8 +26,6 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 _map_tensors: Any = torch.utils._pytree.tree_map_only
 _libraries: list[Any] = []
-#: Whether binary_cross_entropy of float32 may run: torch's autocast refuses it in any case, apex's O1 that of float16.
-float32_losses = False
 
 
 def _eligible(tensor: Any) -> bool:
@@ -82,13 +80,8 @@ def _float32_out(op: Any) -> Any:
 
 
 def _binary_cross_entropy(*args: Any, **kwargs: Any) -> Any:
-    seen: list[Any] = []
-    _map_tensors(torch.Tensor, lambda t: seen.append(t.dtype), (args, kwargs))
-    if float32_losses and torch.float16 not in seen:
-        with torch._C._ExcludeDispatchKeyGuard(_KEYS):
-            return torch.ops.aten.binary_cross_entropy.default(*args, **kwargs)
     raise RuntimeError(
-        "[emulated npu] binary_cross_entropy / BCELoss may not run under autocast: use "
+        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast: use "
         "binary_cross_entropy_with_logits / BCEWithLogitsLoss"
     )
 

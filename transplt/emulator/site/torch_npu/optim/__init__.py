@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from npu_emulator import names as _names
-
-from ._adaptive import NpuFusedAdadelta, NpuFusedAdam, NpuFusedAdamW, NpuFusedRMSprop, NpuFusedSGD
-from ._base import NpuFusedOptimizerBase
-from ._layerwise import NpuFusedAdamP, NpuFusedBertAdam, NpuFusedLamb, NpuFusedRMSpropTF
+from npu_emulator.optimizers.adaptive import (
+    NpuFusedAdadelta,
+    NpuFusedAdam,
+    NpuFusedAdamW,
+    NpuFusedRMSprop,
+    NpuFusedSGD,
+)
+from npu_emulator.optimizers.base import NpuFusedOptimizerBase
+from npu_emulator.optimizers.layerwise import NpuFusedAdamP, NpuFusedBertAdam, NpuFusedLamb, NpuFusedRMSpropTF
 
 __all__ = [
     "NpuFusedAdadelta",

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch_npu import _autocast
+from torch.nn import functional
 
 from npu_emulator.trace import steps as trace
 from npu_emulator.trace.log import quiet
@@ -17,6 +17,7 @@ from npu_emulator.trace.log import quiet
 from . import _models, _optimizers
 from ._state import LossScaler, Options, maybe_print, state
 
+_plain_binary_cross_entropy = functional.binary_cross_entropy
 _LEVELS = {
     "O0": Options(True, "O0", torch.float32),
     "O1": Options(True, "O1", casts_functions=True, loss_scale="dynamic"),
@@ -116,9 +117,16 @@ def _cast(models: list[Any], optimizers: list[Any], options: Options, outputs: A
         # Left open: O1 casts for the rest of the process. Nothing is cached, weights change under it.
         state.casts = torch.autocast("npu", dtype=torch.float16, cache_enabled=False)
         state.casts.__enter__()
-        _autocast.float32_losses = True
+        functional.binary_cross_entropy = _binary_cross_entropy
     if options.combine_grad or any(getattr(o, "is_npu_fused_optimizer", False) for o in optimizers):
         torch.nn.Module.zero_grad = _module_zero_grad
+
+
+def _binary_cross_entropy(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """The loss that autocast refuses in any case, and O1 in float16 alone."""
+    small = torch.float16 in (input.dtype, target.dtype)
+    with contextlib.nullcontext() if small else torch.autocast("npu", enabled=False):
+        return _plain_binary_cross_entropy(input, target, *args, **kwargs)
 
 
 def _module_zero_grad(self: Any, set_to_none: bool = False) -> None:

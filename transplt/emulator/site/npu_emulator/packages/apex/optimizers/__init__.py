@@ -1,11 +1,12 @@
-"""The NpuFused optimizers of Ascend apex: those of torch_npu.optim, which run only after `amp.initialize`."""
+"""The NpuFused optimizers of Ascend apex, with the formulas of those of torch_npu.optim: they run only after
+`amp.initialize`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from torch_npu.optim import _adaptive, _layerwise
+from npu_emulator.optimizers import adaptive, layerwise
 
 
 class _WithAmp:
@@ -26,39 +27,39 @@ class _WithAmp:
                     self._check(parameter)  # type: ignore[attr-defined]
 
 
-class NpuFusedSGD(_WithAmp, _adaptive.NpuFusedSGD):
+class NpuFusedSGD(_WithAmp, adaptive.NpuFusedSGD):
     """torch.optim.SGD."""
 
 
-class NpuFusedAdam(_WithAmp, _adaptive.NpuFusedAdam):
+class NpuFusedAdam(_WithAmp, adaptive.NpuFusedAdam):
     """torch.optim.Adam."""
 
 
-class NpuFusedAdamW(_WithAmp, _adaptive.NpuFusedAdamW):
+class NpuFusedAdamW(_WithAmp, adaptive.NpuFusedAdamW):
     """torch.optim.AdamW."""
 
 
-class NpuFusedAdadelta(_WithAmp, _adaptive.NpuFusedAdadelta):
+class NpuFusedAdadelta(_WithAmp, adaptive.NpuFusedAdadelta):
     """torch.optim.Adadelta."""
 
 
-class NpuFusedRMSprop(_WithAmp, _adaptive.NpuFusedRMSprop):
+class NpuFusedRMSprop(_WithAmp, adaptive.NpuFusedRMSprop):
     """torch.optim.RMSprop."""
 
 
-class NpuFusedAdamP(_WithAmp, _layerwise.NpuFusedAdamP):
+class NpuFusedAdamP(_WithAmp, layerwise.NpuFusedAdamP):
     """AdamP."""
 
 
-class NpuFusedBertAdam(_WithAmp, _layerwise.NpuFusedBertAdam):
+class NpuFusedBertAdam(_WithAmp, layerwise.NpuFusedBertAdam):
     """Adam with a warmup of its own."""
 
 
-class NpuFusedLamb(_WithAmp, _layerwise.NpuFusedLamb):
+class NpuFusedLamb(_WithAmp, layerwise.NpuFusedLamb):
     """LAMB."""
 
 
-class NpuFusedRMSpropTF(_WithAmp, _layerwise.NpuFusedRMSpropTF):
+class NpuFusedRMSpropTF(_WithAmp, layerwise.NpuFusedRMSpropTF):
     """RMSprop as in TensorFlow."""
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ._adaptive import _check_rate
-from ._base import NpuFusedOptimizerBase
+from .adaptive import _check_rate
+from .base import NpuFusedOptimizerBase
 
 
 def _moments(parameter: Any, gradient: Any, state: dict[str, Any], beta1: float, beta2: float) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ._base import NpuFusedOptimizerBase
+from .base import NpuFusedOptimizerBase
 
 
 def _check_rate(lr: Any) -> None:
