@@ -39,7 +39,7 @@ import json, sys, torch
 import torch_npu
 card = torch.npu.get_device_name(0)
 print(json.dumps({"torch": torch.__version__, "torch_npu": torch_npu.__version__, "card": card,
-    "emulated": bool(getattr(torch_npu, "EMULATED", False))}))
+    "emulated": "npu_emulator" in sys.modules}))
 """
 
 

@@ -31,7 +31,8 @@ class Config:
     `lengths`, pairs of the number of a loader in the order of their making and what `len` gives of it. `dump`, for
     `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1
     | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
-    (operator, kind, value, rank).
+    (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": torch_npu is the
+    hand-made one), `needs` one of packages that the vendor's torch_npu imports ("": the environment has them).
     """
 
     npus: int = 8
@@ -52,6 +53,8 @@ class Config:
     watch: dict[str, list[int]] = field(default_factory=dict)
     trace: dict[str, Any] | None = None
     dump: dict[str, Any] | None = None
+    driver: str = ""
+    needs: str = ""
 
     @property
     def enforced(self) -> bool:

@@ -23,7 +23,11 @@ class HostTooSmall(MemoryError):
     """The machine that emulates has less memory than the program needs: shows nothing of the program, nor of a card."""
 
 
-def raise_if_host_is_full(error: RuntimeError) -> None:
+#: In front of the text of the same error where it comes through torch_npu, as one of its own.
+MARK = "HostTooSmall: "
+
+
+def raise_if_host_is_full(error: Exception) -> None:
     """HostTooSmall for the error of PyTorch's allocator of the CPU when it gets nothing."""
     text = str(error)
     if "DefaultCPUAllocator" in text and ("can't allocate" in text or "not enough memory" in text):

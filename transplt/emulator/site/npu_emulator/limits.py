@@ -135,6 +135,12 @@ def collectives() -> dict[str, tuple[Limit, ...]]:
     return _limits("collectives", "", by_kernel=True)
 
 
+def of_collective(name: str) -> Limit:
+    """What is said where HCCL takes a type of a tensor otherwise, but not in the function `name`."""
+    row = _table()["texts"]["collective"]
+    return Limit(name, "", frozenset(), row["code"], row["words"], row["message"], row["help"])
+
+
 @cache
 def reductions() -> dict[str, tuple[Limit, ...]]:
     """Limits by the name of a reduction that HCCL does not have, as in `ReduceOp.BAND`."""

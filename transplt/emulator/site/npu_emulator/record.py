@@ -5,16 +5,19 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import functools
+import itertools
 import json
 import multiprocessing.util
 import os
 import re
+import subprocess
 import sys
 import time
 from types import CodeType, TracebackType
 from typing import Any, Protocol
 
-from . import stacks
+from . import host_memory, stacks
 from .config import config
 from .opened import is_to_write
 from .user_code import is_user, nearest
@@ -46,6 +49,8 @@ class Record:
         self.exception: dict[str, Any] | None = None
         self.leaving: dict[str, Any] | None = None
         self.rank: str | None = None
+        #: What the card said last of an error; torch_npu puts it behind words of its own.
+        self.said = ""
         self.status = "running"
         self.forked = False
         self.started = time.time()
@@ -143,17 +148,30 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
             place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
         trace = trace.tb_next
     message = _without_triton(error) or f"{error}{_absent_library(error)}"
+    full = message.partition(host_memory.MARK)[2]
+    message = full or message
+    said = _first_line(record.said)
+    reason = said if said and said in message else _of_a_rank(error) or f"{kind.__name__}: {_first_line(message)}"
     carried = _carried(message)
     record.exception = {
-        "type": kind.__name__,
+        "type": "HostTooSmall" if full else kind.__name__,
         "message": message[:2000],
         "time": time.time(),
-        "reason": f"{kind.__name__}: {_first_line(message)}".rstrip(": "),
+        "reason": reason.rstrip(": "),
         **place,
         **carried,
         **({"writes": True} if is_to_write(error) else {}),
     }
     record.status = "failed"
+
+
+def _of_a_rank(error: BaseException) -> str:
+    """Which rank ended first and how, of what torchrun raises (ChildFailedError); "" for other errors."""
+    if not hasattr(error, "get_first_failure"):
+        return ""
+    rank, failure = error.get_first_failure()
+    ended = f"by signal {failure.signal_name()}" if failure.exitcode < 0 else f"with exit code {failure.exitcode}"
+    return f"rank {rank} ended {ended}"
 
 
 def _without_triton(error: BaseException) -> str:
@@ -220,6 +238,22 @@ def _after_fork() -> None:
     multiprocessing.util.Finalize(None, write, exitpriority=-1000)
 
 
+def _watch_isolated() -> None:
+    """Note where a program starts a Python that leaves our folders out of its path: nothing of it could say so."""
+    begin = subprocess.Popen.__init__
+
+    @functools.wraps(begin)
+    def __init__(self: Any, args: Any, *rest: Any, **named: Any) -> None:
+        words = [str(word) for word in args] if isinstance(args, (list, tuple)) else str(args).split()
+        options = itertools.takewhile(lambda word: word.startswith("-") and word not in ("-c", "-m"), words[1:])
+        left = next((word for word in options if word in ("-I", "-E")), "")
+        if left and os.path.basename(words[0]).startswith("python"):
+            record.note(f"a process that was started as {words[0]} {left} found no emulated NPU: leave {left} out")
+        begin(self, args, *rest, **named)
+
+    subprocess.Popen.__init__ = __init__  # type: ignore[assignment,method-assign]
+
+
 def install() -> None:
     """Write the record at every way out of the process: the end, an exception, a fork's end, os._exit."""
     global _installed
@@ -248,6 +282,7 @@ def install() -> None:
         _note_exit(status)
         end(status)
 
+    _watch_isolated()
     sys.excepthook = excepthook
     sys.exit = exit_
     os._exit = flush_and_leave  # type: ignore[assignment]

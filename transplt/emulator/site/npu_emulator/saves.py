@@ -12,7 +12,7 @@ from .record import record
 _LIMIT = 50  # checkpoints per process
 
 
-def _tensors(value: Any, path: str = "") -> Any:
+def tensors_of(value: Any, path: str = "") -> Any:
     """(path, tensor) of every tensor in nested dicts, lists, modules and objects with a state_dict."""
     import torch
 
@@ -20,12 +20,12 @@ def _tensors(value: Any, path: str = "") -> Any:
         yield path or ".", value
     elif isinstance(value, dict):
         for key, part in value.items():
-            yield from _tensors(part, f"{path}.{key}" if path else str(key))
+            yield from tensors_of(part, f"{path}.{key}" if path else str(key))
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
-            yield from _tensors(part, f"{path}[{i}]")
+            yield from tensors_of(part, f"{path}[{i}]")
     elif callable(getattr(value, "state_dict", None)):
-        yield from _tensors(value.state_dict(), path)
+        yield from tensors_of(value.state_dict(), path)
 
 
 def digest(value: Any) -> dict[str, dict[str, Any]]:
@@ -33,7 +33,7 @@ def digest(value: Any) -> dict[str, dict[str, Any]]:
     import torch
 
     found: dict[str, dict[str, Any]] = {}
-    for path, tensor in _tensors(value):
+    for path, tensor in tensors_of(value):
         plain = tensor.detach().cpu().contiguous()
         data = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
         wide = plain.to(torch.float64) if not plain.is_complex() else torch.view_as_real(plain).to(torch.float64)

@@ -30,6 +30,10 @@ class _Finder(importlib.abc.MetaPathFinder):
 
             if name in sys.modules:
                 return ModuleSpec(name, _Ready(), is_package=True)
+        if name == "torch" and config.driver:
+            from npu_card import libraries
+
+            libraries.load()
         actions = _actions.get(name)
         if not actions:
             return None
@@ -116,11 +120,21 @@ def _torch_is_there(torch: ModuleType) -> None:
     stubs.load()
 
 
+def _watch_card() -> None:
+    from npu_card import hooks
+
+    hooks.install()
+
+
 def find_imports() -> None:
     """Let `when_imported` see the imports from here on."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     sys.meta_path.insert(0, _Finder())
+    if config.driver:
+        from npu_card import settings
+
+        settings.prepare()
     os.environ["TRITON_INTERPRET"] = "1"  # before anything, torch too, imports Triton: it has functions of its own
     for name in _LARGE:
         when_imported(name, lambda module: None)
@@ -139,7 +153,14 @@ def begin() -> None:
     if _begun:
         return
     _begun = True
-    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
+    if config.driver:
+        from npu_card import libraries, settings
+
+        settings.prepare()
+        libraries.set_up()
+        when_imported("torch_npu", lambda module: _watch_card())
+    else:
+        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
     sys.path.append(_PACKAGES)
     find_imports()
     os.environ["TRITON_INTERPRET"] = "1"  # of a forked process, too

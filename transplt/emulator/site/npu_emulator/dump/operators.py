@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -44,7 +45,8 @@ def _api_of(function: Any) -> str:
     if getattr(torch.Tensor, name, None) is function or kind in ("method_descriptor", "wrapper_descriptor"):
         return "" if name.startswith("_") and name not in _ARITHMETIC else f"Tensor.{name}"
     module = str(getattr(function, "__module__", "") or "")
-    if getattr(_F, name, None) is function or module == "torch.nn.functional":
+    own = getattr(_F, name, None)
+    if (own is not None and inspect.unwrap(own) is function) or module == "torch.nn.functional":
         return f"Functional.{name.strip('_') if name.startswith('_') else name}"
     if module == "torch.nn.init":
         return f"Init.{name}"

@@ -52,7 +52,10 @@ def _watch_card() -> None:
     """The card that this process chooses, and what clips on it."""
     from torch_npu.optim import NpuFusedOptimizerBase
 
-    _record(NpuFusedOptimizerBase, "clip_grad_norm_fused_", "clip", _bound)
+    from ..optimizers import base
+
+    for kind in {NpuFusedOptimizerBase, base.NpuFusedOptimizerBase}:
+        _record(kind, "clip_grad_norm_fused_", "clip", _bound)
     npu: Any = torch.npu  # type: ignore[attr-defined]
     chosen = npu.set_device
 

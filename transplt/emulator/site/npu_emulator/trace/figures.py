@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .. import DEVICE
+from ..config import config
 from .log import quiet
 
 _signs: dict[int, Any] = {}
@@ -27,7 +28,9 @@ def host_alias(tensor: Any) -> Any:
         return tensor
     if tensor.device.type != DEVICE:
         return None
-    if _to_cpu is None:
+    if _to_cpu is None and config.driver:
+        _to_cpu = importlib.import_module("npu_card.records").host_view
+    elif _to_cpu is None:
         package = "torch_npu" if DEVICE == "npu" else "emulated_device"
         _to_cpu = importlib.import_module(f"{package}._relabel").to_cpu
     return _to_cpu(tensor)
