@@ -22,7 +22,7 @@ def replayed_here(text: str, device: str, python: str) -> Iterator[str]:
         script.write_text(text, "utf-8")
         options = RunOptions(str(script), ("-o", out, "--device", device), python, random="cpu", host=device)
         try:
-            interpreter.torch_of(python)
+            interpreter.versions_of(python)
             ended = runner.start(options, capture=True, echo=False, host=device)
         except CannotRun as error:
             raise UsageError(str(error).replace("transplt run", "transplt replay")) from error

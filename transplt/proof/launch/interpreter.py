@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 
 from transplt.base.errors import shown
 from transplt.base.extras import install_command
+from transplt.proof.launch import installed
 from transplt.proof.launch.options import UsageError
 
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
 MINIMUM = (2, 10)
 #: With `-c` the current folder is searched first, and may be anybody's.
-_ASK = """
+_ASK = f"""
 import sys
 sys.path[:] = [each for each in sys.path if each]
-import os, platform
-from importlib import metadata
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
-names = (name for folder in sys.path if os.path.isdir(folder) for name in os.listdir(folder))
-print(version("torch"), version("numpy"), platform.python_version(), *names, sep="\\n")
+exec(compile({inspect.getsource(installed)!r}, "installed.py", "exec"))
 """
 #: Which of the modules on the command line are nowhere; none of them is imported.
 _ASK_FOR = """
@@ -44,17 +36,16 @@ _DISTRIBUTION = (".dist-info", ".egg-info")
 
 @dataclass(frozen=True)
 class Versions:
-    """What an interpreter has; "" for what it does not. `installed` are all distributions, with their versions."""
+    """What an interpreter has; "" for what it does not. `installed` are all distributions, with their versions; `cuda`
+    is what torch was built for, `abi` that of compiled modules, such as cpython-311-x86_64-linux-gnu."""
 
     torch: str
     numpy: str
     python: str
     installed: tuple[str, ...] = ()
-
-
-def torch_of(python: str) -> str:
-    """The version of torch that `python` has; UsageError as for `versions_of`."""
-    return versions_of(python).torch
+    yaml: str = ""
+    cuda: str = ""
+    abi: str = ""
 
 
 def versions_of(python: str) -> Versions:
@@ -64,7 +55,7 @@ def versions_of(python: str) -> Versions:
     """
     if sys.platform == "win32":
         raise UsageError("transplt run works on Linux and macOS only.")
-    found = _installed(python)
+    found = whole_of(python)
     version = found.torch
     if not version:
         how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
@@ -80,13 +71,12 @@ def versions_of(python: str) -> Versions:
     return found
 
 
-def _installed(python: str) -> Versions:
-    if python == sys.executable:
-        folders = [folder for folder in sys.path if os.path.isdir(folder)]
-        found = _distributions(name for folder in folders for name in os.listdir(folder))
-        return Versions(_version("torch"), _version("numpy"), platform.python_version(), found)
-    told = [*_printed_lines(python, _ASK), "", "", ""]  # nothing, where it has no torch
-    return Versions(told[0], told[1], told[2], _distributions(told[3:]))
+def whole_of(python: str) -> Versions:
+    """Likewise, whatever it has; UsageError where it cannot be started."""
+    lines = installed.installed() if python == sys.executable else _printed_lines(python, _ASK)
+    torch, numpy, yaml, version, cuda, abi, *names = [*lines, *[""] * 6]  # it may say less, or nothing
+    found = tuple(sorted({name for name in names if name.endswith(_DISTRIBUTION)}))
+    return Versions(torch, numpy, version, found, yaml, cuda, abi)
 
 
 def lacks(python: str, names: Sequence[str]) -> list[str]:
@@ -103,14 +93,3 @@ def _printed_lines(python: str, program: str, *words: str) -> list[str]:
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
     return asked.stdout.split("\n")[:-1] if asked.stdout.strip() else []
-
-
-def _distributions(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({name for name in names if name.endswith(_DISTRIBUTION)}))
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""

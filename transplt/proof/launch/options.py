@@ -68,11 +68,23 @@ class Dump:
 
 
 @dataclass(frozen=True)
+class TorchNpu:
+    """The vendor's own torch_npu, and the folders that a process needs for it: of the unpacked wheel, of the libraries
+    that stand for CANN, and of packages that it imports ("": the interpreter has them)."""
+
+    version: str
+    wheel: str
+    driver: str
+    needs: str = ""
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
     the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
-    `card` one of the table of limits; `host` is one of runner.SITES, `dump` what is recorded and computed wrongly."""
+    `card` one of the table of limits; `host` is one of runner.SITES, `dump` what is recorded and computed wrongly;
+    `torch_npu` is None where it is the hand-made one."""
 
     script: str
     arguments: tuple[str, ...]
@@ -95,6 +107,7 @@ class RunOptions:
     card: str = "910B"
     host: str = "npu"
     dump: Dump | None = None
+    torch_npu: TorchNpu | None = None
 
     @property
     def shell(self) -> bool:

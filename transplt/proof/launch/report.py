@@ -43,6 +43,7 @@ class Report:
     actions: list[dict[str, Any]] = field(default_factory=list)
     memory: list[Use] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
+    runs_on: str = ""
 
     @property
     def stops(self) -> list[Seen]:
@@ -75,6 +76,7 @@ class Report:
             "script_exit_code": self.code,
             "torch": self.torch,
             "target_torch_version": self.torch_version,
+            "runs_on": self.runs_on,
             "findings": self.findings,
             "operators": {
                 "calls": sum(self.operators.values()),
@@ -222,6 +224,7 @@ def as_text(report: Report, limit: int = 20) -> str:
     if silent := [_finding_line(f) for f in report.findings if f["code"] == SILENT]:
         lines.append(f"  operators with known silent errors, under the known conditions: {len(silent)}")
         lines += _cut([f"  {line}" for line in silent], limit)
+    lines += [f"  ran on: {report.runs_on}"] if report.runs_on else []
     lines.append(f"  npu operators: {_operators(report)}")
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     if report.lines.get("known"):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +31,8 @@ _Process = subprocess.Popen[bytes] | Forked
 
 _EMULATOR = Path(__file__).parents[2] / "emulator"
 SITE = _EMULATOR / "site"
+#: What the vendor's torch_npu needs on the path besides.
+CARD = _EMULATOR / "card"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
 SITES = {"npu": SITE, "cuda": _EMULATOR / "site_cuda", "cpu": None}
 #: How often the traces of a running script are looked at, in seconds.
@@ -101,6 +103,7 @@ def start(
 ) -> ScriptRun:
     """Run the script to its end. `cuda` overrides the option (reference runs); `capture` keeps its output; `host` is
     one of SITES; `warm` forks the processes of a script where it can."""
+    options = options if host == "npu" else replace(options, torch_npu=None)
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
@@ -155,6 +158,8 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
         "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
+        "driver": options.torch_npu.driver if options.torch_npu is not None else "",
+        "needs": options.torch_npu.needs if options.torch_npu is not None else "",
     }
 
 
@@ -187,15 +192,18 @@ def stub_of(given: str) -> tuple[str, int]:
 
 def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]:
     environment = dict(os.environ)
-    site = SITES[host]
+    site, own = SITES[host], options.torch_npu
     if site is not None:
-        inherited = environment.get("PYTHONPATH", "")
-        environment["PYTHONPATH"] = str(site) + (os.pathsep + inherited if inherited else "")
+        folders = [str(site)] if own is None else [own.wheel, str(site), str(CARD)]
+        environment["PYTHONPATH"] = os.pathsep.join([*folders, *filter(None, [environment.get("PYTHONPATH")])])
     environment["PATH"] = (
         os.path.dirname(os.path.abspath(options.python)) + os.pathsep + environment.get("PATH", os.defpath)
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
-    environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    if own is None:
+        environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    else:
+        environment.pop("TORCH_DEVICE_BACKEND_AUTOLOAD", None)  # it loads itself, as on a card
     if options.trace is not None:
         # The order of sets of strings, or words would have other numbers in each run.
         environment["PYTHONHASHSEED"] = str(options.trace.seed)

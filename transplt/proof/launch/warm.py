@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+#: What torch_npu reads when it is loaded begins so.
+_READ_AT_LOAD = ("ACL_", "ASCEND_", "HCCL_", "PYTORCH_NPU_", "TASK_QUEUE_", "TORCH_NPU_")
 _CODE = "from npu_emulator import warm; warm.main()"
 
 
@@ -89,7 +91,8 @@ class Warm:
 
         None where there is no process to fork it, so that it has to be started otherwise.
         """
-        settings = (environment.get(name, "") for name in ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS"))
+        settings = [environment.get(name, "") for name in ("PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS")]
+        settings += sorted(f"{name}={value}" for name, value in environment.items() if name.startswith(_READ_AT_LOAD))
         with self._begins:
             place = self._begun((command[0], *settings), command[0], environment)
         if place is None:

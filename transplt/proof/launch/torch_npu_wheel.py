@@ -1,0 +1,147 @@
+"""The vendor's torch_npu that fits an interpreter: its wheel, unpacked in the user's cache and nowhere else.
+
+Installed beside torch it would make every `import torch` fail on a machine without a card.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from transplt.base.disk.cache_folder import Cache, NoCache
+from transplt.base.disk.whole_folder import whole_folder
+from transplt.base.errors import reason, shown
+from transplt.proof.launch.interpreter import Versions
+from transplt.proof.launch.options import UsageError
+from transplt.rules.tables import read_table
+
+_ABI = re.compile(r"cpython-3(\d+)-(\w+)-linux-gnu")
+#: What the wheel imports besides torch, and what the index calls it.
+_IMPORTED = ("numpy", "pyyaml")
+#: Of the platforms that the wheels were made for; pip takes each that is named.
+_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
+
+
+class NoWheel(Exception):
+    """Why no torch_npu fits, as a clause for the user."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A release of torch_npu for a Python and a machine; `lacks` are the packages that it imports and the interpreter
+    does not have."""
+
+    version: str
+    python: str
+    machine: str
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """That of its folder."""
+        return f"{self.version}-{self._tag}"
+
+    @property
+    def needs(self) -> str:
+        """The name of the folder of what the interpreter lacks; "" where that is nothing."""
+        return f"{'+'.join(self.lacks)}-{self._tag}" if self.lacks else ""
+
+    @property
+    def _tag(self) -> str:
+        return f"cp{self.python.replace('.', '')}-linux_{self.machine}"
+
+
+def wheel_for(found: Versions) -> Wheel:
+    """The newest torch_npu for the torch of an interpreter. NoWheel where there is none."""
+    table = read_table("support/torch_npu_wheels.json")
+    abi = _ABI.fullmatch(found.abi)
+    if abi is None or abi[2] not in table["machines"]:
+        abis = f"torch_npu is for CPython on Linux, {' or '.join(table['machines'])}"
+        raise NoWheel(f"{abis}, not for {shown(found.abi) or 'this interpreter'}")
+    release = found.torch.partition("+")[0]
+    row = table["wheels"].get(release)
+    if row is None:
+        raise NoWheel(f"no torch_npu was released for torch {release}")
+    python, version = f"3.{abi[1]}", row["torch_npu"]
+    if python not in row["pythons"]:
+        raise NoWheel(f"torch_npu {version} is for Python {', '.join(row['pythons'])}, not for {python}")
+    if row.get("cpu_only") and found.cuda:
+        raise NoWheel(
+            f"torch_npu {version} aborts beside a torch for CUDA {found.cuda}; that of CPUs comes by pip install "
+            f"'torch=={release}' --index-url https://download.pytorch.org/whl/cpu"
+        )
+    there = zip(_IMPORTED, (found.numpy, found.yaml), strict=True)
+    return Wheel(version, python, abi[2], tuple(name for name, has in there if not has))
+
+
+def newest_release(torch_version: str) -> str:
+    """The last release of torch of a minor version ("2.9") that has a torch_npu; each has one."""
+    releases = read_table("support/torch_npu_wheels.json")["wheels"]
+    return str([each for each in releases if each.rpartition(".")[0] == torch_version][-1])
+
+
+def folder_of_wheels() -> Path:
+    """Where they lie in the user's cache. UsageError where the user has no cache that will do."""
+    try:
+        return Cache.of_user().folder / "torch_npu"
+    except NoCache as why:
+        raise UsageError(f"torch_npu lies in the cache of the user, and there is none: {why}.") from why
+
+
+def is_there(wheel: Wheel, cache: Path) -> bool:
+    """Whether all of it is unpacked."""
+    return all((cache / name).is_dir() for name in (wheel.name, wheel.needs) if name)
+
+
+def fetch(wheel: Wheel, python: str, cache: Path) -> None:
+    """Unpack what is missing of it, by the interpreter's pip, ours, or uv. UsageError, a sentence, where that fails."""
+    pip = _installer(wheel, python)
+    for name, wanted in ((wheel.name, [f"torch-npu=={wheel.version}"]), (wheel.needs, [*wheel.lacks])):
+        if not name or (cache / name).is_dir():
+            continue
+        print(f"Fetching {' '.join(wanted)}", file=sys.stderr, flush=True)
+        try:
+            with whole_folder(cache / name) as made:
+                _carry_out([*pip, "--no-deps", "--target", str(made), *wanted])
+        except OSError as error:
+            raise UsageError(f"torch_npu cannot be written to {shown(cache)}: {reason(error)}.") from error
+
+
+def _installer(wheel: Wheel, python: str) -> list[str]:
+    """The command that installs a package for an interpreter into a folder. uv makes environments that have no pip."""
+    if _has_pip(python):
+        return [python, "-m", "pip", "install", "--no-compile"]
+    if python != sys.executable and _has_pip(sys.executable):
+        platforms = (f"--platform={each}_{wheel.machine}" for each in _PLATFORMS)
+        other = ["--python-version", wheel.python, "--implementation", "cp", "--only-binary", ":all:", *platforms]
+        return [sys.executable, "-m", "pip", "install", "--no-compile", *other]
+    if (uv := shutil.which("uv")) is not None:
+        return [uv, "pip", "install", "--python", python]
+    raise UsageError(f"neither pip nor uv is here to fetch torch_npu with: {shown(python)} -m ensurepip")
+
+
+def _has_pip(python: str) -> bool:
+    return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+
+
+def _carry_out(command: list[str]) -> None:
+    """Run pip or uv. UsageError with the last that it says."""
+    # What the user has decided for environments does not hold for a folder.
+    settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    done = subprocess.run(
+        command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        errors="replace", check=False,
+    )  # fmt: skip
+    if not done.returncode:
+        return
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    # Of a defect, such as a disk that is full, pip shows where it was; the last line says what.
+    errors = [line for line in lines if line.lower().startswith("error") and line != "ERROR: Exception:"]
+    said = (errors or lines or [f"exit code {done.returncode}"])[-1]
+    away = " (it cannot reach its index)" if any("Retrying (" in line for line in lines) else ""
+    raise UsageError(f"torch_npu cannot be fetched{away}: {shown(said)}")
