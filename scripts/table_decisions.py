@@ -241,6 +241,8 @@ EFFORT = {
 
 #: Names that no fact lists.
 OUT_OF_MEMORY = "NPUCachingAllocator.cpp of the torch_npu branches v2.1.0 to v2.8.0"
+#: Public functions of torch.cuda._memory_viz that torch_npu/npu/_memory_viz.py lacks (torch 2.13, and 2.9).
+_PICTURES = "calc_active compare filter_alloc_free_pairs profile_plot segment_plot segsum trace trace_plot".split()
 EXTRA = {
     "memory": {
         "FuncNameModifyRule": [
@@ -261,7 +263,18 @@ EXTRA = {
                 "message": "torch_npu before 2.6 raises RuntimeError when memory runs out, not OutOfMemoryError",
                 "help": 'catch RuntimeError and test for "NPU out of memory" in its text',
                 "source": OUT_OF_MEMORY,
-            }
+            },
+            *(
+                {
+                    "name": f"torch.cuda._memory_viz.{name}",
+                    "code": "NPU501",
+                    "effort": "low",
+                    "message": f"torch.cuda._memory_viz.{name} has no counterpart on NPU",
+                    "help": "save the snapshot with torch.npu.memory._dump_snapshot: pytorch.org/memory_viz shows it",
+                    "source": "torch_npu/npu/_memory_viz.py",
+                }
+                for name in _PICTURES
+            ),
         ],
     },
     "distributed": {
@@ -324,7 +337,16 @@ HELP = {
     "torch.cuda.utilization": "the utilisation of the AI cores",
     "torch.npu.NPUGraph": "documented for inference only",
     "torch.npu.graphs.NPUGraph": "documented for inference only",
-    "torch.backends.cuda.cufft_plan_cache": "torch_npu marks it as to be removed; max_size must be 1 to 99",
+    "torch.backends.cuda.cufft_plan_cache": (
+        "torch_npu marks it as to be removed; max_size must be 1 to 99; it is that of the current device: no index"
+    ),
+    **dict.fromkeys(
+        ("torch.cuda.current_stream", "torch.cuda.default_stream"),
+        "raises for another card than the current one before anything was done on it",
+    ),
+    **dict.fromkeys(
+        ("torch.cuda.nvtx.range_push", "torch.cuda.nvtx.range_pop"), "gives -1 for the depth where no profiler runs"
+    ),
     **{
         f"torch.cuda.{kind}Tensor": "set_default_tensor_type refuses it: pass dtype and device instead"
         for kind in "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()

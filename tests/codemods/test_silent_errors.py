@@ -102,6 +102,12 @@ FIA = "out = torch_npu.npu_fused_infer_attention_score(q, k, v, num_heads=8"
 @pytest.mark.parametrize(
     ("code", "rows"),
     [
+        ("pool = torch.nn.MaxPool2d(2, 2, return_indices=True)", ["indices-of-max-pool"]),
+        ("y, i = torch.nn.functional.max_pool1d(x, 2, return_indices=True)", ["indices-of-max-pool"]),
+        ("y, i = torch.nn.functional.adaptive_max_pool2d(x, 2, return_indices=True)", []),
+        ("y, i = torch.nn.functional.max_pool3d(x, 2, return_indices=True)", []),
+        ("def pool(x, return_indices):\n    return torch.nn.MaxPool2d(2, return_indices=return_indices)", []),
+        ("y = torch.nn.functional.max_pool2d(x, 2, return_indices=False)", []),
         (f"{FIA}, atten_mask=m)", ["attention-mask-past-512"]),
         (f"{FIA}, atten_mask=m, sparse_mode=0)", ["attention-mask-past-512"]),
         (f"{FIA}, atten_mask=m, sparse_mode=2)", []),

@@ -231,3 +231,30 @@ def test_what_has_no_counterpart_stays_beside_what_has() -> None:
         """,
         open_codes=["NPU501"],
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("s = torch.cuda.Stream(priority=-1)\np = s.priority", "s = torch.npu.Stream(priority=-1)\np = s.priority"),
+        ("p = torch.cuda.current_stream().priority", "p = torch.npu.current_stream().priority"),
+    ],
+)
+def test_a_stream_tells_no_priority(before: str, after: str) -> None:
+    rewritten(before, after, open_codes=["NPU501"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["p = task.priority", "e = make()\np = e.priority", "class Task:\n    def f(self):\n        return self.priority"],
+)
+def test_a_priority_of_something_else(line: str) -> None:
+    check_noop(f"import torch\n{line}\n")
+
+
+def test_pictures_that_torch_npu_does_not_draw() -> None:
+    rewritten(
+        "from torch.cuda import _memory_viz\na = _memory_viz.segments(s, str)\nb = _memory_viz.trace_plot(s)",
+        "from torch.npu import _memory_viz\na = _memory_viz.segments(s, str)\nb = _memory_viz.trace_plot(s)",
+        open_codes=["NPU501"],
+    )

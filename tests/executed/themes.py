@@ -153,7 +153,7 @@ def main(card):
     torch.manual_seed(1)
     model = DistributedDataParallel(Net().cuda(card), device_ids=[card])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for x in torch.randn(5, 4, 8, device="cuda"):
+    for x in torch.randn(5, 4, 8).cuda():
         optimizer.zero_grad()
         model(x).square().mean().backward()
         optimizer.step()

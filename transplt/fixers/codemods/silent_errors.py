@@ -30,7 +30,7 @@ from transplt.syntax.scan import chain, parent
 #: A text of each operator that is told of: of those of Triton the name of the package.
 _WORDS = (
     "triton", "npu_fused_infer_attention_score", "flag_gems", "graph", "mindiesd", "_native_npu_attention",
-    "sdpa_attention_forward", "flash_attn_npu", "bgmv_expand_slice",
+    "sdpa_attention_forward", "flash_attn_npu", "bgmv_expand_slice", "return_indices",
 )  # fmt: skip
 fixer = Fixer(
     __name__, code=CODE, edits=False, needs=tuple(word.encode() for word in _WORDS),

@@ -1,7 +1,8 @@
 """Handles of streams and events, and torch's private CUDA functions.
 
-`torch.cuda.Stream.cuda_stream` is `npu_stream` on the NPU. torch_npu._C has functions of its own in the place of some
-of torch._C's private ones (torch_npu/csrc/npu/Module.cpp); none is documented, so they are findings.
+`torch.cuda.Stream.cuda_stream` is `npu_stream` on the NPU, where a stream tells no priority. torch_npu._C has functions
+of its own in the place of some of torch._C's private ones (torch_npu/csrc/npu/Module.cpp); none is documented, so they
+are findings.
 """
 
 from __future__ import annotations
@@ -35,6 +36,17 @@ _PRIVATE = frozenset(
 def handle(work: Work, node: ast.Attribute) -> Finds:
     """Rename a handle whose owner is certain."""
     yield from _handle(work, node, node.attr, _HANDLES[node.attr])
+
+
+@fixer.on(ast.Attribute, last=("priority",))
+def priority(work: Work, node: ast.Attribute) -> Finds:
+    """Streams of torch_npu raise when they are asked for it (torch_npu/csrc/npu/Stream.cpp)."""
+    if isinstance(node.ctx, ast.Load) and _is_made_by_torch(work, node.value) and work.take(node):
+        yield work.note(
+            node, "NPU501", "torch.npu.Stream raises when it is asked for its priority",
+            api="torch.cuda.Stream.priority", help="keep the priority that the stream was made with in a variable",
+            effort=Effort.LOW,
+        )  # fmt: skip
 
 
 @fixer.on(ast.Module)
