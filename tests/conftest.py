@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,23 @@ os.environ["TRANSPLT_NO_CACHE"] = "1"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
+def _has_torch_npu() -> bool:
+    """Whether `transplt emulator install` was called for this interpreter."""
+    from transplt.base.disk.cache_folder import NoCache, cache_folder
+    from transplt.proof.launch import interpreter, torch_npu_wheel
+
+    try:
+        found = interpreter.whole_of(sys.executable)
+        return torch_npu_wheel.is_there(torch_npu_wheel.wheel_for(found), cache_folder() / "torch_npu")
+    except (torch_npu_wheel.NoWheel, NoCache):
+        return False
+
+
+# Scripts run on the vendor's torch_npu where it is there; `TRANSPLT_TORCH_NPU=hand-made pytest` has the other.
+if not _has_torch_npu():
+    os.environ.setdefault("TRANSPLT_TORCH_NPU", "hand-made")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Each worker imports a share of the modules before it collects all: none rewrites the asserts of all of them."""
@@ -41,6 +59,8 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not HAS_TORCH and item.get_closest_marker("torch") is not None:
         pytest.skip("needs the extra: pip install '.[emulator]'")
+    if os.environ.get("TRANSPLT_TORCH_NPU") == "hand-made" and item.get_closest_marker("card") is not None:
+        pytest.skip("needs the vendor's torch_npu: transplt emulator install")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,18 +9,25 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 from unittest import mock
 
+import pytest
+
 from tests.processes import measured_alone, unmeasured
+from transplt.proof.launch import interpreter
 from transplt.proof.launch.command import run_command
-from transplt.proof.launch.runner import SITE
+from transplt.proof.launch.device_backend import backend_of
+from transplt.proof.launch.options import RunOptions, TorchNpu
+from transplt.proof.launch.runner import CARD, SITE
 from transplt.proof.launch.warm import Warm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,15 +72,47 @@ def run(
         return subprocess.CompletedProcess(command, code, _all(output), _all(errors))
 
 
+@cache
+def _torch_npu() -> TorchNpu | None:
+    """The vendor's torch_npu where programs run on it (see tests/conftest.py), with its driver; else None."""
+    options = RunOptions("", (), sys.executable)
+    return backend_of(options, interpreter.versions_of(sys.executable)).torch_npu
+
+
+def need_the_hand_made(why: str) -> None:
+    """Skip the test where programs run on the vendor's torch_npu."""
+    if on_real_torch_npu():
+        pytest.skip(why)
+
+
+def in_words_of_cann(error: str) -> str:
+    """The text of an error as the hand-made torch_npu has it, without what torch_npu puts around CANN's words."""
+    around = r"^[^\n]*NPU function error: (call \w+ failed, error code is \d+)\n\[ERROR\][^\n]*\n"
+    return re.sub(around, lambda found: "[emulated npu] " + (found[1] + ". " if "EZ1001" in error else ""), error)
+
+
+def on_real_torch_npu() -> bool:
+    """Whether programs run on the vendor's torch_npu."""
+    return _torch_npu() is not None
+
+
 def on_npus(
     script: Path, arguments: tuple[str, ...], folder: Path, nproc: int = 0, timeout: float = 500.0,
     stdin: str | None = None, **config: Any,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run `script` on the emulated NPU, with these settings of npu_emulator.config.Config, kept in `folder`."""
+    environment = {**unmeasured(), **npu_environment(folder, **config), "OMP_NUM_THREADS": "1"}
+    return run(script, arguments, environment, folder, nproc, timeout, stdin)
+
+
+def npu_environment(folder: Path, **config: Any) -> dict[str, str]:
+    """The variables of a process on the emulated NPU, with these settings, kept in `folder`."""
     settings = folder / "config.json"
-    settings.write_text(json.dumps(config), encoding="utf-8")
-    environment = {"PYTHONPATH": str(SITE), "TRANSPLT_EMULATOR": str(settings), "OMP_NUM_THREADS": "1"}
-    return run(script, arguments, {**unmeasured(), **environment}, folder, nproc, timeout, stdin)
+    own = _torch_npu()
+    given = {} if own is None else {"driver": own.driver, "needs": own.needs}
+    settings.write_text(json.dumps({**given, **config}), encoding="utf-8")
+    path = os.pathsep.join([str(SITE)] if own is None else [own.wheel, str(SITE), str(CARD)])
+    return {"PYTHONPATH": path, "TRANSPLT_EMULATOR": str(settings)}
 
 
 def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:

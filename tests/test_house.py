@@ -100,12 +100,14 @@ def test_one_room_has_libcst() -> None:
 
 
 #: Who reads files at all: the one reader, those that read what the package itself brings, those whose processes write
-#: for them, who reads what the system says of a process, and what an installed package says of itself.
+#: for them, who reads what the system says of a process, and what an installed package says of itself; those that read
+#: the wheel in the cache.
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages",
     "transplt.base.render.templates", "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
     "transplt.project.budget_watch", "transplt.base.disk.child", "transplt.edits.added_codemods",
-    "transplt.base.extras",
+    "transplt.base.extras", "transplt.proof.launch.installed", "transplt.proof.launch.elf",
+    "transplt.proof.launch.driver",
 }  # fmt: skip
 
 

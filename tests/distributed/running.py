@@ -52,6 +52,13 @@ def migrated(source: Path, out: Path, *options: str) -> Path:
     return out / f"{source.stem if source.is_file() else source.name}_msft"
 
 
+def precise(folder: Path) -> Path:
+    """The folder, whose scripts now print what float16 and float32 differ in."""
+    for path in folder.glob("*.py"):
+        path.write_text(path.read_text(encoding="utf-8").replace(":.4f}", ":.8f}"), encoding="utf-8")
+    return folder
+
+
 def emulated(folder: Path, *script: str, stubs: str = "") -> list[str]:
     """Run a script of `folder` on the emulated NPU without a finding; the lines it printed, without names of ranks."""
     report = folder / "report.json"

@@ -107,7 +107,10 @@ def started(pack: Path, *words: str) -> dict[str, Any]:
 
 
 def card_read(pack: Path) -> tuple[int, str]:
-    done = CliRunner().invoke(transplt, ["card-read", str(pack / "card_result.json")], standalone_mode=False)
+    # It writes what the card did into the user's settings, which a later run would refuse by.
+    settings = {"XDG_CONFIG_HOME": str(pack.parent / "settings")}
+    words = ["card-read", str(pack / "card_result.json")]
+    done = CliRunner(env=settings).invoke(transplt, words, standalone_mode=False)
     assert done.exception is None
     return int(done.return_value), done.output
 

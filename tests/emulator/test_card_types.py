@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests import forked
+
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).parent / "programs" / "card_types.py"
 REFUSED = [
@@ -19,7 +21,7 @@ REFUSED = [
 
 def told(program: Any, **config: Any) -> dict[str, str]:
     found: dict[str, str] = json.loads(program("card_types.py", **config).stdout.splitlines()[-1])
-    return found
+    return {name: forked.in_words_of_cann(error) for name, error in found.items()}
 
 
 def test_what_a_910b_refuses_and_takes(program: Any) -> None:

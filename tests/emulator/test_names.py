@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests import forked
+
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def hand_made() -> None:
+    forked.need_the_hand_made("the vendor's own has its names, and those of one version")
 
 
 def look_up(program: Any, version: str, *paths: str) -> dict[str, list[str]]:

@@ -28,13 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forked import npu_environment
+
 ROOT = Path(__file__).resolve().parents[2]
-SITE = ROOT / "transplt" / "emulator" / "site"
 MODULES = ("start", "ranks", "draws", "loaders", "models", "gradients", "values", "host", "checks")
 #: How long the other ranks may go on when one has failed, and how long all may take, in seconds.
 GRACE, LIMIT = 3.0, 60.0
-#: The process that forks, by the test process.
-_SERVERS: dict[int, subprocess.Popen[str]] = {}
+#: The processes that fork, by the test process and the host.
+_SERVERS: dict[tuple[int, str], subprocess.Popen[str]] = {}
 
 
 class _Lazy:
@@ -92,10 +93,10 @@ def run_ranks(
     with tempfile.TemporaryDirectory(prefix="ranks-") as place:
         task = {
             "file": function.__code__.co_filename, "function": function.__name__, "world": world, "place": place,
-            "seeds": list(seeds or range(1000, 1000 + world)), "launched": launched, "host": host,
+            "seeds": list(seeds or range(1000, 1000 + world)), "launched": launched,
         }  # fmt: skip
         Path(place, "arguments").write_bytes(pickle.dumps(arguments))
-        server = _server()
+        server = _server(host)
         assert server.stdin and server.stdout
         server.stdin.write(json.dumps(task) + "\n")
         server.stdin.flush()
@@ -106,18 +107,23 @@ def run_ranks(
     return Ended(codes, outputs, results, time.monotonic() - begun)
 
 
-def _server() -> subprocess.Popen[str]:
-    if os.getpid() not in _SERVERS:
+def _server(host: str) -> subprocess.Popen[str]:
+    if (os.getpid(), host) not in _SERVERS:
         gone = ("COVERAGE_PROCESS", "TRANSPLT_EMULATOR", "PYTHONPATH")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(gone)}
         environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+        if host == "npu":
+            settings = tempfile.TemporaryDirectory(prefix="ranks-")  # to the end of this process
+            atexit.register(settings.cleanup)
+            of_npus = npu_environment(Path(settings.name))
+            environment |= {**of_npus, "PYTHONPATH": f"{ROOT}{os.pathsep}{of_npus['PYTHONPATH']}"}
         server = subprocess.Popen(
-            [sys.executable, "-m", "tests.helper.in_ranks"], cwd=ROOT, env=environment, text=True,
+            [sys.executable, "-m", "tests.helper.in_ranks", host], cwd=ROOT, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-        _SERVERS[os.getpid()] = server
+        _SERVERS[os.getpid(), host] = server
         atexit.register(_close, server)
-    return _SERVERS[os.getpid()]
+    return _SERVERS[os.getpid(), host]
 
 
 def _close(server: subprocess.Popen[str]) -> None:
@@ -127,33 +133,15 @@ def _close(server: subprocess.Popen[str]) -> None:
     server.wait()
 
 
-def _serve() -> None:
-    """Read a task a line, fork its ranks, and print their exit codes; tasks for NPUs go to a process that has some."""
+def _serve(host: str) -> None:
+    """Read a task a line, fork its ranks, and print their exit codes."""
     for name in ("pytest", "numpy", "torch.distributed", "torch._dynamo"):  # the first optimizer imports the last
         importlib.import_module(name)
+    if host == "npu":
+        importlib.import_module("torch_npu")
     gc.freeze()  # or a collection in a forked process would copy all of it
-    to_npus, from_npus = os.pipe(), os.pipe()
-    on_npus = os.fork() == 0
-    if on_npus:
-        os.dup2(to_npus[0], 0)
-        os.dup2(from_npus[1], 1)
-    os.close(to_npus[0])
-    os.close(from_npus[1])
-    answers = os.fdopen(from_npus[0])
-    if on_npus:
-        answers.close()
-        os.close(to_npus[1])
     for line in iter(sys.stdin.readline, ""):
-        task = json.loads(line)
-        if not on_npus and task["host"] == "npu":
-            os.write(to_npus[1], line.encode())
-            print(answers.readline(), end="", flush=True)
-            continue
-        if on_npus and str(SITE) not in sys.path:
-            sys.path.insert(0, str(SITE))
-            importlib.import_module("npu_emulator.start").begin()
-            importlib.import_module("torch_npu")
-        print(json.dumps(_ended(task)), flush=True)
+        print(json.dumps(_ended(json.loads(line))), flush=True)
 
 
 def _ended(task: dict[str, Any]) -> list[int | None]:
@@ -224,4 +212,4 @@ def _be(rank: int, port: int, task: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.argv[1])

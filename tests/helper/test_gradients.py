@@ -53,8 +53,9 @@ def of_many_kinds(card: bool) -> list[Any]:
         return made
 
     shared, spread = parameter(2), parameter(1, 3, 2, 2)
-    spread.grad = (torch.arange(12.0, device=device) * (rank + 1)).reshape(1, 3, 2, 2)
-    spread.grad = spread.grad.to(memory_format=torch.channels_last)
+    # A card makes no channels_last, and keeps the strides of what was made on the CPU.
+    spread_out = (torch.arange(12.0) * (rank + 1)).reshape(1, 3, 2, 2).to(memory_format=torch.channels_last)
+    spread.grad = spread_out.to(device)
     parameters = [
         shared, parameter(), parameter(3, dtype=torch.float16), parameter(2, dtype=torch.bfloat16), spread,
         parameter(2, dtype=torch.float64, gradient=0.1), parameter(2, gradient=None),

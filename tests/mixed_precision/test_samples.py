@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scripts.regen_samples import AMP, SAMPLES
-from tests.distributed.running import emulated, launched, migrated
+from tests.distributed.running import emulated, launched, migrated, precise
 from tests.golden import assert_golden, assert_stable
 
 MAIN = {"amp/trainer": "main.py", "amp/gan": "gan.py"}
@@ -44,9 +44,9 @@ def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("name", [name if name == "amp/function" else slow(name) for name in AMP])
 def test_losses_fall_and_stay_near_those_of_float32(name: str, tmp_path: Path) -> None:
-    full = losses(emulated(migrated(SAMPLES / name / "cuda", tmp_path / "float32"), main_of(name)))
+    full = losses(emulated(precise(migrated(SAMPLES / name / "cuda", tmp_path / "float32")), main_of(name)))
     half = Path(shutil.copytree(SAMPLES / name / "expected", tmp_path / "float16"))
-    found = losses(emulated(half, main_of(name)))
+    found = losses(emulated(precise(half), main_of(name)))
     assert len(found) == len(full) >= (5 if name == "amp/trainer" else 50)
     assert max(abs(a - b) for a, b in zip(found, full, strict=True)) < TOLERANCE[name]
     assert found != full, "float32 and float16 differ in the last digits"

@@ -15,7 +15,7 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch_npu import _gloo_threads
+from npu_emulator import gloo_threads
 
 
 class SlowEnd:
@@ -83,10 +83,10 @@ def waits_for_busy_threads_only() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     named.wait()
-    _gloo_threads.wait_until_idle()
+    gloo_threads.wait_until_idle()
     assert busy_until, "did not wait for the busy thread"
     waited = time.monotonic() - busy_until[0]
-    assert waited < _gloo_threads._LIMIT / 2, f"waited {waited} s for a sleeping thread"
+    assert waited < gloo_threads._LIMIT / 2, f"waited {waited} s for a sleeping thread"
     released.set()
     thread.join()
 
