@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.emulator.test_report import process, raised
+from transplt.base.errors import UsageError
 from transplt.base.render.proofs import Seen
 from transplt.faces.cli.main import main as transplt
-from transplt.proof.launch.advice import Asked, advice, foretold
+from transplt.proof.launch.advice import Asked, advice, foretold, missing_packages
+from transplt.proof.launch.interpreter import install_with
 from transplt.proof.launch.options import RunOptions
 
 
@@ -48,6 +51,8 @@ STAND_IN += "install it: /py/python -m pip install torchvision"
 BRINGS = "install yaml: /py/python -m pip install PyYAML, or name with --python an interpreter "
 OWN = "is the project's own, at its top"
 BRINGS += "that has PyTorch and it"
+SETUP = "; or get all that the project asks for: transplt run --setup out/net"
+BRINGS += SETUP
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_what_else_is_missing_is_told_at_once(root: Path) -> None:
     assert lines == [
         "spconv is built for CUDA, and cannot be loaded here: name with --stubs before SCRIPT a file FILE.py that "
         "stands for what the script takes from it",
-        f"{start}; requirements.txt has their versions",
+        f"{start}; requirements.txt has their versions{SETUP}",
     ]
 
 
@@ -274,3 +279,34 @@ def test_a_proof_says_it(root: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(transplt, ["prove", "net", "out/net", "--python", sys.executable, "--no-cache"])
     at = "put the data, a link to them or a small file of the same form at net/coco/a.csv "
     assert f"    what helps: {at}" in done.output
+
+
+def test_what_is_missing_is_told_before_a_migration_that_is_to_be_proved(root: Path, tmp_path: Path) -> None:
+    """All packages at once, by the names that pip has for them; a stub file of the user's may stand for any."""
+    (root / "main.py").write_text("import no_such_a, torch\nfrom no_such_b.x import y\nimport tools\n")
+    options = RunOptions("main.py", (), sys.executable)
+    (line,) = missing_packages(Asked("prove", options, root, root))
+    start = f"install no_such_a and no_such_b: {sys.executable} -m pip install no_such_a no_such_b"
+    assert line == start + SETUP
+    stub = tmp_path / "stub.py"
+    stub.write_text("")
+    assert missing_packages(Asked("prove", replace(options, stubs=(str(stub),)), root, root)) == []
+    (root / "main.py").write_text("import tools, torch\n")
+    assert missing_packages(Asked("prove", options, root, root)) == []
+
+
+def test_a_migration_that_cannot_be_proved_is_not_begun(root: Path) -> None:
+    (root / "main.py").write_text("import no_such_a, torch\n")
+    words = ["-i", "out/net", "-o", "out", "--prove", "main.py", "--python", sys.executable]
+    done = CliRunner().invoke(transplt, words)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("--prove: main.py cannot be loaded: install no_such_a: ")
+    assert not (root.parent / "net_msft").exists()
+
+
+def test_environments_without_pip_are_installed_into_by_uv(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho pip\n")
+    python.chmod(0o755)
+    assert install_with(str(python)) == f"uv pip install --python {python}"
+    assert install_with("/no/python") == "/no/python -m pip install"

@@ -55,7 +55,7 @@ def proven(sample: str, warm: Warm | None) -> Proof:
         main, arguments, sys.executable, random="cpu", timeout=120.0, trace=Trace(steps=STEPS), threads=1
     )
     before, after = (find_project(SAMPLES / sample / name, main, ()) for name in ("cuda", "expected"))
-    options, _ = for_output(options, after.root)
+    options, _ = for_output(options, after.root, before.root)
     return between(before, after, options, lambda text: None, warm).prove(worlds)
 
 

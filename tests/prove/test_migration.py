@@ -57,7 +57,7 @@ def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
             return Judge((after.root / after.main).read_text(encoding="utf-8"))
 
         monkeypatch.setattr(migration, "between", between)
-        monkeypatch.setattr(migration, "for_output", lambda options, folder: (options, "2.13.0"))
+        monkeypatch.setattr(migration, "for_output", lambda options, *folders: (options, "2.13.0"))
         options = Options(source=source, out=tmp_path / "out", jobs=0, page=False, **asked)
         result, proof = Proving(options, "train.py --epochs 1", lambda text: None).migrate(migrate_tree)
         written = (tmp_path / "out" / "project_msft" / "train.py").read_text(encoding="utf-8")
@@ -133,16 +133,18 @@ def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.Mo
         return Judge()
 
     monkeypatch.setattr(migration, "between", between)
-    monkeypatch.setattr(migration, "for_output", lambda options, folder: (options, "2.13.0"))
+    monkeypatch.setattr(migration, "for_output", lambda options, *folders: (options, "2.13.0"))
     options = Options(source=source, out=tmp_path / "out", jobs=0, page=False)
     Proving(options, "train.py", lambda text: None, ("torchvision",), ("images",)).migrate(migrate_tree)
     assert seen == [("torchvision",), True, True, b"0123456789"]
 
 
-@pytest.mark.parametrize("given", [["--stubs", "torchvision"], ["--data", "images"], ["--card-pack", "pack"]])
+@pytest.mark.parametrize(
+    "given", [["--stubs", "torchvision"], ["--data", "images"], ["--card-pack", "pack"], ["--python", "/py"]]
+)
 def test_they_go_with_prove_only(given: list[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     done = CliRunner().invoke(main, ["-i", str(tmp_path / "train.py"), "-o", str(tmp_path / "out"), *given])
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "--stubs, --data and --card-pack need --prove"
+    assert str(done.exception) == "--stubs, --data, --python and --card-pack need --prove"
     assert not (tmp_path / "out").exists()

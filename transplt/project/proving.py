@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.base.errors import UsageError
+from transplt.base.errors import UsageError, shown
 from transplt.base.render.verdict import Verdict, Word
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.report.migration_record import RunResult
 from transplt.project.tree import migrate_tree
+from transplt.proof.launch.advice import Asked, missing_packages
+from transplt.proof.launch.environments import choose
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
@@ -41,12 +42,13 @@ class Proving:
         stubs: tuple[str, ...] = (),
         data: tuple[str, ...] = (),
         card_pack: str | None = None,
+        python: str = "",
     ) -> None:
         plan = make_plan(options)
         # With what a plan decides: what does not hold is taken back from it too.
         self.options, self.progress, self.data = plan.options, progress, data
-        self.run = run_of(command, stubs)
         source = plan.source
+        self.run = run_of(command, stubs, python, source if source.is_dir() else source.parent, progress)
         self._proof(source, None, ())  # reports at once what is missing
         self.to_pack = check_pack(Path(card_pack), source) if card_pack is not None else None
         self.pack: Pack | None = None
@@ -97,17 +99,32 @@ class Proving:
         return proof_between(source, target, self.run, worlds, self.progress, self.data)
 
 
-def run_of(command: str, stubs: tuple[str, ...] = ()) -> RunOptions:
-    """How the programs of a proof are run: `command` is a script and its arguments. UsageError where it is not."""
+def run_of(
+    command: str, stubs: tuple[str, ...], python: str, project: Path, progress: Callable[[str], None]
+) -> RunOptions:
+    """How the programs of a proof are run: `command` is a script of the project and its arguments, `python` the
+    interpreter ("": the project's own). UsageError where it is not, or nothing can run it: with all that is missing.
+    """
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"--prove {command!r}: {error}") from error
     if not words or not words[0].endswith(".py"):
         raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
-    return RunOptions(
-        words[0], tuple(words[1:]), sys.executable, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(), threads=1
-    )
+    try:
+        chosen = choose(python, project)
+        if chosen.in_words:
+            progress(f"with {chosen.in_words}")
+        options = RunOptions(
+            words[0], tuple(words[1:]), chosen.python, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(),
+            threads=1,
+        )  # fmt: skip
+        asked = Asked("prove", options, project, project, ("--python",))
+        if lines := missing_packages(asked):
+            raise CannotRun(f"{shown(words[0])} cannot be loaded: {'; '.join(lines)}")
+    except CannotRun as error:
+        raise UsageError(f"--prove: {error}") from error
+    return options
 
 
 def proof_between(
@@ -124,7 +141,7 @@ def proof_between(
     `data` are folders of the project that are linked, not copied; where the project lacks them, from `elsewhere`.
     """
     try:
-        options, _ = for_output(run, target or source)
+        options, _ = for_output(run, target or source, source)
         original = find_project(source if source.is_dir() else source.parent, options.script, data)
         original = replace(original, elsewhere=elsewhere)
         if target is None:
@@ -141,7 +158,7 @@ def pack_of(
 ) -> Pack:
     """The card pack of what was written to `target`, in the new folder `out`. UsageError where it cannot be made."""
     try:
-        options, _ = for_output(run, target)
+        options, _ = for_output(run, target, source)
         original = find_project(source if source.is_dir() else source.parent, options.script, data)
         migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
         return write_pack(migrated, options, out, progress)

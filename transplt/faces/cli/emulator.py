@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 
@@ -38,19 +40,21 @@ def install(given: Install) -> int:
 
     Both go into the cache of the user. Nothing is installed beside PyTorch, and nothing needs an NPU or CANN.
     """
-    from transplt.proof.launch import driver, interpreter, torch_npu_wheel
+    from transplt.proof.launch import driver, environments, interpreter, torch_npu_wheel
 
     try:
         if given.torch_version is None:
-            found = interpreter.versions_of(given.python)
+            chosen = environments.choose(given.python, Path.cwd())
+            python, found = chosen.python, chosen.versions
         else:
             release = torch_npu_wheel.newest_release(given.torch_version)
-            found = replace(interpreter.whole_of(given.python), torch=release, cuda="")
+            python = given.python or sys.executable
+            found = replace(interpreter.whole_of(python), torch=release, cuda="")
         wheel = torch_npu_wheel.wheel_for(found)
         cache = torch_npu_wheel.folder_of_wheels()
         here = torch_npu_wheel.is_there(wheel, cache)
         if not here:
-            torch_npu_wheel.fetch(wheel, given.python, cache)
+            torch_npu_wheel.fetch(wheel, python, cache)
         place = cache / wheel.name
         built = driver.place_of(place, cache).is_dir()
         folder = driver.build(place, cache)

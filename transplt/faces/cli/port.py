@@ -14,7 +14,7 @@ from transplt.base.language import gettext, ngettext, spoken_on
 from transplt.base.render.spelling import QUIET
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import CARD_PACK, DATA, PLAN, STUBS, edit_options
+from transplt.faces.cli.migrate import CARD_PACK, DATA, PLAN, PYTHON, STUBS, edit_options
 
 if TYPE_CHECKING:
     from transplt.project.port.port import Port
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 )
 @STUBS
 @DATA
+@PYTHON
 @CARD_PACK
 @PLAN
 @edit_options
@@ -47,6 +48,7 @@ def port_command(
     command: str,
     stubs: tuple[str, ...],
     data: tuple[str, ...],
+    python: str,
     card_pack: str | None,
     exit_zero: bool,
     quiet: bool,
@@ -59,8 +61,8 @@ def port_command(
     result, `git branch -D npu-port` undoes it. Another call continues from the tip of the branch, your commits
     included.
     """
-    if (stubs or data) and not command:
-        raise UsageError("--stubs and --data are for what --prove runs; give it too")
+    if (stubs or data or python) and not command:
+        raise UsageError("--stubs, --data and --python are for what --prove runs; give it too")
     if card_pack is not None and not command:
         raise UsageError("--card-pack needs --prove")
     from transplt.project.options import Options
@@ -74,6 +76,7 @@ def port_command(
         card_pack,
         stubs,
         data,
+        python,
     )
     failed = done.proof is not None and done.proof.word.value != "equal"
     with spoken_on(sys.stderr):

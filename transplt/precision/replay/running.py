@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from transplt.base.errors import CannotFinish, UsageError, shown
-from transplt.proof.launch import interpreter, runner
+from transplt.proof.launch import runner
+from transplt.proof.launch.environments import choose
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.options import UsageError as CannotRun
 
@@ -20,9 +21,9 @@ def replayed_here(text: str, device: str, python: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="transplt-replay-") as name:
         script, out = Path(name) / "replay.py", os.path.join(name, "replayed")
         script.write_text(text, "utf-8")
-        options = RunOptions(str(script), ("-o", out, "--device", device), python, random="cpu", host=device)
         try:
-            interpreter.versions_of(python)
+            chosen = choose(python, Path.cwd()).python
+            options = RunOptions(str(script), ("-o", out, "--device", device), chosen, random="cpu", host=device)
             ended = runner.start(options, capture=True, echo=False, host=device)
         except CannotRun as error:
             raise UsageError(str(error).replace("transplt run", "transplt replay")) from error

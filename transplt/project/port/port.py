@@ -114,9 +114,10 @@ def port(
     card_pack: str | None = None,
     stubs: tuple[str, ...] = (),
     data: tuple[str, ...] = (),
+    python: str = "",
 ) -> Port:
     """Makes the branch, or goes on with it; `card_pack` names a folder, into which the tip is packed for the card;
-    `stubs` and `data` are those of `transplt prove`, where data may lie in the working tree, not committed.
+    `stubs`, `data` and `python` are those of `transplt prove`, where data may lie in the working tree, not committed.
 
     UsageError where there is no repository or no branch can be made.
     """
@@ -126,7 +127,7 @@ def port(
         raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
     try:
         pack = check_pack(Path(card_pack), project) if card_pack is not None else None
-        run = run_of(command, stubs) if command else None
+        run = run_of(command, stubs, python, project, progress) if command else None
         return _port(project, Path(os.path.realpath(top)), options, branch, run, progress, pack, data)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files

@@ -16,7 +16,7 @@ from typing import Any
 from transplt.base.disk.manifest import PAGE, read_manifest
 from transplt.base.render.proofs import Seen, proofs
 from transplt.program.outside_packages import outside_packages
-from transplt.proof.launch.interpreter import lacks
+from transplt.proof.launch.interpreter import install_with, lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
 from transplt.rules.distributions import distribution_of
@@ -112,14 +112,27 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
             yield f"{called} is the project's own, in {place}: PYTHONPATH={path} transplt {asked.command} ..."
         return
     given = {stub_of(each)[0] for each in asked.options.stubs}
+    yield from _of_packages(asked, [name, *(each for each in _others(asked, given) if each != name)], given)
+
+
+def missing_packages(asked: Asked) -> list[str]:
+    """What helps a script that cannot be loaded, before it is started; nothing where it may be, or where a stub file of
+    the user's may stand for what is missing."""
+    given = {stub_of(each)[0] for each in asked.options.stubs}
+    if given - {stub_of(each)[0] for each in ready_stubs()}:
+        return []
+    wanted = _others(asked, given)
+    return [*_of_packages(asked, wanted, given)] if wanted else []
+
+
+def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Iterator[str]:
     ready = {each for each in ready_stubs() if stub_of(each)[0] not in given}
-    python = shlex.quote(asked.options.python)
-    wanted = [name, *(each for each in _others(asked, given) if each != name)]
+    install = install_with(asked.options.python)
     where = " before SCRIPT" if asked.command == "run" else ""
     for each in sorted(ready.intersection(wanted)):
         yield (
             f"say --stubs {each}{where}: random pictures and untrained models in its place ({each}={_ENOUGH}: "
-            f"{_ENOUGH} pictures in each data set); or install it: {python} -m pip install {distribution_of(each)}"
+            f"{_ENOUGH} pictures in each data set); or install it: {install} {distribution_of(each)}"
         )
     for each in wanted:
         if fails_to_load(each):
@@ -134,7 +147,13 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
         pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-        yield f"install {names}: {python} -m pip install {what}{other}{pinned}"
+        yield f"install {names}: {install} {what}{other}{pinned}; or {_setup(asked)}"
+
+
+def _setup(asked: Asked) -> str:
+    """The command that makes an environment of all that a project asks for."""
+    place = "" if asked.root.resolve() == Path.cwd() else f" {shlex.quote(_short(asked.root))}"
+    return f"get all that the project asks for: transplt run --setup{place}"
 
 
 def _folders(root: Path) -> Iterator[Path]:

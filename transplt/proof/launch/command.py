@@ -155,13 +155,16 @@ def run(
     """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
     when the run cannot start."""
     from transplt.base.disk.manifest import read_manifest
-    from transplt.proof.launch import interpreter, reference, runner
+    from transplt.proof.launch import reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold
     from transplt.proof.launch.device_backend import backend_of
     from transplt.proof.launch.edits import find_migration
+    from transplt.proof.launch.environments import choose
     from transplt.proof.launch.report import as_text, build
 
-    found = interpreter.versions_of(options.python)
+    start = Path.cwd() if options.module else Path(options.script).resolve().parent
+    chosen = choose(options.python, start)
+    options = replace(options, python=chosen.python)
     if not options.module and not os.path.isfile(options.script):
         raise UsageError(f"no such script: {shown(options.script)}")
     if options.reference is not None and (options.host != "npu" or options.dump is not None):
@@ -170,12 +173,14 @@ def run(
         raise UsageError("--nproc is only for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():
         raise UsageError(f"no such folder for the report: {report_path.parent}.")
-    backend = backend_of(options, found)
-    migration = find_migration(Path.cwd() if options.module else Path(options.script).resolve().parent)
+    backend = backend_of(options, chosen.versions)
+    migration = find_migration(start)
     wanted = options.torch_version or (migration.torch_version if migration else "")
     version = wanted or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
     options = replace(options, torch_version=version, portable=portable, torch_npu=backend.torch_npu)
+    if chosen.in_words:
+        click.echo(f"transplt run: with {chosen.in_words}", err=True)
     originals = []
     if options.reference is not None:
         original = replace(options, script=str(options.reference), module=False)
@@ -187,7 +192,7 @@ def run(
     if originals:
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
     command = [options.script, *options.arguments]
-    result = build(outcome, migration, command, found.torch, version, options.timeout, compared)
+    result = build(outcome, migration, command, chosen.versions.torch, version, options.timeout, compared)
     if options.host == "npu":
         result.runs_on = backend.in_words(options.card, wanted)
     asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)

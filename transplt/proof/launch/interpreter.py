@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,11 +13,19 @@ from dataclasses import dataclass
 
 from transplt.base.errors import shown
 from transplt.base.extras import install_command
+from transplt.base.settings import TORCH_VERSIONS
 from transplt.proof.launch import installed
 from transplt.proof.launch.options import UsageError
 
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
 MINIMUM = (2, 10)
+#: The last torch that a torch_npu may be there for; of the next one nobody knows what it registers.
+_NEWEST = tuple(map(int, TORCH_VERSIONS[-1].split(".")))
+_OLDER = "PyTorch 2.10 or newer"
+_NEWER = f"PyTorch {TORCH_VERSIONS[-1]} or older, as no torch_npu was released for a newer one"
+_SPECIFIERS = {_OLDER: ">=2.10", _NEWER: f"<{_NEWEST[0]}.{_NEWEST[1] + 1}"}
+#: What hosts do that have no torch_npu of their own.
+CONTAINER = "in a container it runs anywhere, docs/container/Dockerfile makes one"
 #: With `-c` the current folder is searched first, and may be anybody's.
 _ASK = f"""
 import sys
@@ -51,24 +60,34 @@ class Versions:
 def versions_of(python: str) -> Versions:
     """The versions of torch, numpy and Python of an interpreter.
 
-    Raises UsageError, with one sentence that says what to install, when there is none or it is too old.
+    Raises UsageError, with one sentence that says what to install, when there is none or it will not do.
     """
-    if sys.platform == "win32":
-        raise UsageError("transplt run works on Linux and macOS only.")
+    refuse_windows()
     found = whole_of(python)
-    version = found.torch
-    if not version:
+    if not found.torch:
         how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
         raise UsageError(
             f"transplt run needs PyTorch 2.10 or newer: {how}, or name an interpreter that has it with --python."
         )
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    if numbers is None or (int(numbers[1]), int(numbers[2])) < MINIMUM:
+    if why := unfit(found):
         raise UsageError(
-            f"transplt run needs PyTorch 2.10 or newer, this interpreter has {version}: pip install 'torch>=2.10', or "
+            f"transplt run needs {why}, this interpreter has {found.torch}: pip install 'torch{_SPECIFIERS[why]}', or "
             "name another interpreter with --python."
         )
     return found
+
+
+def refuse_windows() -> None:
+    """UsageError on Windows, with what works there."""
+    if sys.platform == "win32":
+        raise UsageError(f"transplt run works on Linux and macOS only: {CONTAINER}.")
+
+
+def unfit(found: Versions) -> str:
+    """What torch a run needs, where that of an interpreter will not do; "" where it will."""
+    numbers = re.match(r"(\d+)\.(\d+)", found.torch)
+    version = (int(numbers[1]), int(numbers[2])) if numbers is not None else (0, 0)
+    return _OLDER if version < MINIMUM else _NEWER if version > _NEWEST else ""
 
 
 def whole_of(python: str) -> Versions:
@@ -82,6 +101,15 @@ def whole_of(python: str) -> Versions:
 def lacks(python: str, names: Sequence[str]) -> list[str]:
     """Those of the first names of modules that an interpreter does not find; UsageError as for `versions_of`."""
     return _printed_lines(python, _ASK_FOR, *names) if names else []
+
+
+def install_with(python: str) -> str:
+    """The command to type, up to the packages, that installs for an interpreter; uv makes environments without pip."""
+    try:
+        has = not lacks(python, ["pip"])
+    except UsageError:
+        has = True
+    return f"{shlex.quote(python)} -m pip install" if has else f"uv pip install --python {shlex.quote(python)}"
 
 
 def _printed_lines(python: str, program: str, *words: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -76,9 +75,9 @@ TORCH_VERSION = click.option(
 PYTHON = click.option(
     "--python",
     type=click.Path(),
-    default=sys.executable,
+    default="",
     metavar="PATH",
-    help="The Python interpreter with PyTorch (default: this one).",
+    help="The Python interpreter, or the environment, with PyTorch (default: the project's own, else this one).",
 )
 #: What `--timeout` takes.
 SECONDS = click.FloatRange(min=0, min_open=True)

@@ -92,7 +92,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     _check_folders(given.json_report, given.html_report)
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
     pack = check_pack(given.card_pack, before.root, after.root) if given.card_pack is not None else None
-    options, versions = for_output(given.run_options(), after.root)
+    options, versions = for_output(given.run_options(), after.root, before.root)
     made = setup(command, options, versions, worlds, given.folders, (before, after))
     known = None if given.no_cache else Known.of_user(versions)
     with Warm() as warm:
@@ -123,7 +123,7 @@ def kernels_alone(given: Prove, command: str) -> int:
     if given.card_pack is not None:
         raise UsageError("--kernels cannot write a card pack: prove the whole program instead.")
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
-    options, versions = for_output(given.run_options(), after.root)
+    options, versions = for_output(given.run_options(), after.root, before.root)
     return prove_kernels(given, command, before, after, options, versions)
 
 
@@ -141,19 +141,23 @@ def _seen(proof: Proof) -> list[Seen]:
     return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
-def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, Versions]:
-    """The options with the version and the style that a migrated folder records, and the versions of what runs.
+def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunOptions, Versions]:
+    """The options with the version and the style that a migrated folder records, and with the interpreter of the
+    project; the versions of what runs.
 
     Raises UsageError where the interpreter has no torch that will do.
     """
-    from transplt.proof.launch import interpreter
     from transplt.proof.launch.edits import find_migration
+    from transplt.proof.launch.environments import choose
 
-    versions = interpreter.versions_of(options.python)
+    chosen = choose(options.python, project)
     migration = find_migration(migrated)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
-    return replace(options, torch_version=version, portable=portable), versions
+    if chosen.in_words:
+        click.echo(f"transplt prove: with {chosen.in_words}", err=True)
+    options = replace(options, python=chosen.python, torch_version=version, portable=portable)
+    return options, chosen.versions
 
 
 def _worlds(text: str) -> tuple[int, ...]:

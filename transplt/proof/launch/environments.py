@@ -1,0 +1,191 @@
+"""Which interpreter runs a program: that of the project's own environment, wherever it was made, or ours."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from transplt.base.disk.cache_folder import NoCache, cache_folder
+from transplt.base.disk.manifest import read_manifest
+from transplt.base.errors import shown
+from transplt.base.text.regular_file import RECORDS, read_regular
+from transplt.proof.launch import interpreter
+from transplt.proof.launch.interpreter import Versions
+from transplt.proof.launch.options import UsageError
+
+#: The folders in a project that tools make an environment in; uv and Poetry (`virtualenvs.in-project`) the first.
+_BESIDE = (".venv", "venv", "env", ".env")
+#: What is kept of an environment that `transplt run --setup` made, in its folder of the cache; it is there once the
+#: environment is whole.
+RECORD = "setup.json"
+_PYTHON = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+_CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]+)", re.M)
+_OF_POETRY = re.compile(r"^\[tool\.poetry[].]", re.M)
+#: A question to a tool is worth so many seconds.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An interpreter, what it has, and in words whose it is ("": it was named, or is the one that runs us)."""
+
+    python: str
+    versions: Versions
+    origin: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """A line for the user; "" where nothing was chosen."""
+        return f"{shown(self.python)} (torch {self.versions.torch}): {self.origin}" if self.origin else ""
+
+
+def choose(given: str, start: Path) -> Chosen:
+    """The interpreter of a program that lies in or below the folder `start`: the one that is `given` (the folder of an
+    environment stands for its own); without one that of the project's environment, where its torch will do; else ours.
+
+    UsageError, in one sentence, where there is none.
+    """
+    if given:
+        inside = os.path.join(given, _PYTHON)
+        python = inside if os.path.isdir(given) and os.path.exists(inside) else given
+        return Chosen(python, interpreter.versions_of(python))
+    interpreter.refuse_windows()
+    refused = ""
+    for origin, python in _found(start):
+        found = interpreter.whole_of(python)
+        if found.torch and not interpreter.unfit(found):
+            return Chosen(python, found, origin)
+        refused = refused or f"{origin} has {f'torch {found.torch}' if found.torch else 'no torch'}"
+    try:
+        ours = interpreter.versions_of(sys.executable)
+    except UsageError as error:
+        raise UsageError(f"{f'{refused}; ' if refused else ''}{error} {setup_sentence(start)}") from error
+    return Chosen(sys.executable, ours, f"transplt's own, as {refused}" if refused else "")
+
+
+def setup_sentence(start: Path) -> str:
+    """What makes an environment that will do."""
+    place = project_of(start)
+    words = "" if place == Path.cwd() else f" {shown(str(place))}"
+    return f"`transplt run --setup{words}` makes an environment of the project's own packages for it."
+
+
+def _found(start: Path) -> Iterator[tuple[str, str]]:
+    """The environments that may be the project's, the surest first: in words, and the interpreter."""
+    ours = os.path.realpath(sys.prefix)
+    seen: set[str] = set()
+    for origin, folder in _folders(start):
+        python = os.path.join(folder, _PYTHON)
+        if os.path.realpath(folder) not in {ours, *seen} and os.path.isfile(python):
+            seen.add(os.path.realpath(folder))
+            yield origin, python
+
+
+def _folders(start: Path) -> Iterator[tuple[str, str]]:
+    above = [*project_folders(start)]
+    for folder in above:
+        if (made := remembered(folder)) is not None:
+            yield "the environment of `transplt run --setup`", str(made)
+    for folder in above:
+        for name in filter(None, (os.environ.get("UV_PROJECT_ENVIRONMENT"), *_BESIDE)):
+            if (folder / name / "pyvenv.cfg").is_file() or (folder / name / "conda-meta").is_dir():
+                yield f"the project's {name}", str(folder / name)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if os.environ.get(variable):
+            yield f"the environment that is active ({variable})", os.environ[variable]
+    for folder in above:
+        yield from (("the project's conda environment", each) for each in _of_conda(folder))
+        yield from (("the project's Poetry environment", each) for each in _of_poetry(folder))
+
+
+def project_folders(start: Path) -> Iterator[Path]:
+    """The folders that a project may begin in, the nearest first: up to the one that is a repository or the output of a
+    migration. Without such a one it begins at `start`, or in the current folder where that lies above."""
+    start = start.resolve()
+    above = [start, *start.parents]
+    tops = [each for each in above if (each / ".git").exists() or read_manifest(each) is not None]
+    top = tops[0] if tops and tops[0] != Path.home() else Path.cwd() if Path.cwd() in above else start
+    yield from above[: above.index(top) + 1]
+
+
+def project_of(start: Path) -> Path:
+    """Where the project begins whose program lies in the folder `start`."""
+    return [*project_folders(start)][-1]
+
+
+def place_of(project: Path) -> Path:
+    """The folder of a project's environment in the cache, whether it is there or not. UsageError without a cache."""
+    try:
+        cache = cache_folder()
+    except NoCache as why:
+        raise UsageError(f"an environment of a project lies in the user's cache, and there is none: {why}.") from why
+    key = hashlib.blake2b(os.fsencode(project.resolve()), digest_size=8).hexdigest()
+    return cache / "environments" / f"{re.sub(r'[^A-Za-z0-9.-]', '_', project.name)[:40]}-{key}"
+
+
+def remembered(project: Path) -> Path | None:
+    """The environment that `transplt run --setup` made for a project, or for the one that a migration made it of."""
+    with contextlib.suppress(UsageError):
+        own = place_of(project)
+        if (made := _environment_in(own)) is not None:
+            return made
+        manifest = read_manifest(project)
+        name = str(manifest.get("name", "")) if manifest is not None else ""
+        kept = own.parent.glob(f"*/{RECORD}") if name else ()
+        named = [each.parent for each in kept if _project_in(each).name == name]
+        return _environment_in(named[0]) if len(named) == 1 else None
+    return None
+
+
+def _environment_in(place: Path) -> Path | None:
+    record = _record(place / RECORD)
+    return Path(str(record["environment"])) if "environment" in record else None
+
+
+def _project_in(path: Path) -> Path:
+    return Path(str(_record(path).get("project", "")))
+
+
+def _record(path: Path) -> dict[str, object]:
+    try:
+        table = json.loads(read_regular(path, RECORDS, follow=False))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+def _of_conda(folder: Path) -> Iterator[str]:
+    """The environments of the name that an environment.yml gives, among those that conda has noted in the home."""
+    texts = _texts(folder, ("environment.yml", "environment.yaml"))
+    names = {name for text in texts for name in _CONDA_NAME.findall(text)}
+    for text in _texts(Path.home() / ".conda", ("environments.txt",)) if names else ():
+        yield from (each.strip() for each in text.splitlines() if os.path.basename(each.strip()) in names)
+
+
+def _of_poetry(folder: Path) -> Iterator[str]:
+    """What Poetry itself says, asked only of a project of Poetry's."""
+    poetry = shutil.which("poetry")
+    if poetry is None or not any(map(_OF_POETRY.search, _texts(folder, ("pyproject.toml",)))):
+        return
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        told = subprocess.run(
+            [poetry, "env", "info", "--path", "--no-interaction"], cwd=folder, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False,
+        )  # fmt: skip
+        if told.returncode == 0 and os.path.isdir(told.stdout.strip()):
+            yield told.stdout.strip()
+
+
+def _texts(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        with contextlib.suppress(OSError):
+            yield read_regular(folder / name, RECORDS).decode("utf-8", "replace")
