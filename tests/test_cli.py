@@ -239,9 +239,9 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         seen.append(arguments)
         return 1
 
-    module = types.ModuleType("transplt.proof.launch.command")
+    module = types.ModuleType("transplt.faces.cli.run")
     module.run_command = run_command  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transplt.proof.launch.command", module)
+    monkeypatch.setitem(sys.modules, "transplt.faces.cli.run", module)
     code, _, _ = call(monkeypatch, capsys, "run", "--npus", "2", "main.py", "-sims", "-i=3", "--help")
     assert code == 1
     assert seen == [["--npus", "2", "main.py", "-sims", "-i=3", "--help"]]

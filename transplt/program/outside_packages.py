@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,14 @@ from transplt.flow.entry_text import entry_of
 
 #: So many files of a project are read for it.
 _MOST_FILES = 2000
+#: A module of torch that another package has to be there for.
+_TENSORBOARD = re.compile(rb"^(?:from|import)[ \t]+torch\.utils\.tensorboard\b", re.M)
 
 
 def outside_packages(script: Path, root: Path) -> set[str]:
     """First names of the modules that `script`, and the modules of its project in `root` that it imports, import as
     they are loaded, and that are not the project's own. Imports that may fail, and those of functions, do not count,
-    nor do torch, numpy and Python's own modules.
+    nor do torch, numpy and Python's own modules; tensorboard does, which torch.utils.tensorboard needs.
     """
     script, root = script.resolve(), root.resolve()
     found: set[str] = set()
@@ -29,6 +32,7 @@ def outside_packages(script: Path, root: Path) -> set[str]:
         except OSError:
             continue
         inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        found.update({"tensorboard"} if _TENSORBOARD.search(data) else ())
         for name in entry_of(data, inside).imports:
             own = [*_files_of(name.split("."), places)]
             if not own:

@@ -122,7 +122,7 @@ LAZY_COMMANDS = {
     "distributed": (
         "transplt.faces.cli.distributed:distributed", "Migrate a project and make a script train on several cards."
     ),
-    "run": ("transplt.proof.launch.command:run_command", "Run a migrated script on an emulated NPU."),
+    "run": ("transplt.faces.cli.run:run_command", "Run a migrated script on an emulated NPU."),
     "emulator": ("transplt.faces.cli.emulator:emulator", "Fetch the torch_npu that `transplt run` runs scripts on."),
     "prove": (
         "transplt.proof.prove.command:prove_command",

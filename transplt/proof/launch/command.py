@@ -33,7 +33,7 @@ from transplt.proof.launch.shared_options import (
 from transplt.proof.launch.warm import Warm
 from transplt.rules.card_limits import card_named
 
-_HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
+HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
 
 SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
 processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a
@@ -47,9 +47,9 @@ What a run does not promise:
 {limits}
 
 \b
-Exit codes: 0 equal or runs, 1 any other verdict, 2 wrong usage or PyTorch missing, 3 internal error."""
-
-_WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
+Exit codes: 0 equal or runs, 1 any other verdict, 2 wrong usage or PyTorch missing, 3 internal error.""".format(
+    words="\n".join(f"  {word:8} {word.meaning}" for word in Word), limits="\n".join(f"  - {limit}" for limit in LIMITS)
+)
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,17 @@ class Run:
 
 @click.command(
     "run",
-    help=_HELP.format(words=_WORDS, limits="\n".join(f"  - {limit}" for limit in LIMITS)),
+    help=HELP,
     cls=ScriptCommand,
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
 @taking(Run)
 def run_command(given: Run) -> int:
+    return run_given(given)
+
+
+def run_given(given: Run) -> int:
+    """Run what was asked for; the exit code."""
     context = click.get_current_context()
     try:
         dump = asked_for(

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from transplt.base.disk.cache_folder import NoCache, cache_folder
 from transplt.base.disk.manifest import read_manifest
@@ -141,23 +142,20 @@ def remembered(project: Path) -> Path | None:
         manifest = read_manifest(project)
         name = str(manifest.get("name", "")) if manifest is not None else ""
         kept = own.parent.glob(f"*/{RECORD}") if name else ()
-        named = [each.parent for each in kept if _project_in(each).name == name]
+        named = [each.parent for each in kept if Path(str(record_of(each.parent).get("project", ""))).name == name]
         return _environment_in(named[0]) if len(named) == 1 else None
     return None
 
 
 def _environment_in(place: Path) -> Path | None:
-    record = _record(place / RECORD)
+    record = record_of(place)
     return Path(str(record["environment"])) if "environment" in record else None
 
 
-def _project_in(path: Path) -> Path:
-    return Path(str(_record(path).get("project", "")))
-
-
-def _record(path: Path) -> dict[str, object]:
+def record_of(place: Path) -> dict[str, Any]:
+    """What is kept of an environment in its folder of the cache; nothing where it is not whole."""
     try:
-        table = json.loads(read_regular(path, RECORDS, follow=False))
+        table = json.loads(read_regular(place / RECORD, RECORDS, follow=False))
     except (OSError, ValueError, RecursionError):
         return {}
     return table if isinstance(table, dict) else {}

@@ -39,6 +39,13 @@ sys.path[:] = [each for each in sys.path if each]
 from importlib.util import find_spec
 print(*(name for name in sys.argv[1:] if find_spec(name) is None), sep="\\n")
 """
+_ASK_NEEDS = """
+import re, sys
+sys.path[:] = [each for each in sys.path if each]
+from importlib import metadata
+needs = (each for each in metadata.requires(sys.argv[1]) or () if "extra ==" not in each)
+print(*(re.match(r"[\\w.-]+", each)[0] for each in needs), sep="\\n")
+"""
 #: How the folder is called that a distribution leaves beside its packages, its version in the name.
 _DISTRIBUTION = (".dist-info", ".egg-info")
 
@@ -101,6 +108,11 @@ def whole_of(python: str) -> Versions:
 def lacks(python: str, names: Sequence[str]) -> list[str]:
     """Those of the first names of modules that an interpreter does not find; UsageError as for `versions_of`."""
     return _printed_lines(python, _ASK_FOR, *names) if names else []
+
+
+def requirements_of(python: str, distribution: str) -> list[str]:
+    """The distributions that one that an interpreter has asks for; nothing where it does not have it."""
+    return _printed_lines(python, _ASK_NEEDS, distribution)
 
 
 def install_with(python: str) -> str:

@@ -1,0 +1,73 @@
+"""`transplt run`: as transplt/proof has it, and `--setup`, which makes the environment that the script is run in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.base.render.options import argument, flag, option, taking
+from transplt.faces.cli.command import DONE, to_stderr
+from transplt.proof.launch.command import HELP, Run, run_given
+from transplt.proof.launch.options import UsageError
+from transplt.proof.launch.shared_options import ScriptCommand
+
+
+@dataclass(frozen=True)
+class RunOrSetUp(Run):
+    """A run, or the environment for the runs of a project, or both."""
+
+    setup: bool = flag(
+        "First install what the project asks for, with a PyTorch for CPUs, into an environment in the cache, where "
+        "run, prove and port find it; SCRIPT may be a folder, or nothing (then only this)."
+    )
+    stand_ins: tuple[str, ...] = option(
+        "With --setup: put an empty module in the place of this package, which can only be imported.",
+        "--stub", multiple=True, metavar="NAME",
+    )
+    script: Any = argument(type=click.Path(), required=False, metavar="SCRIPT")
+
+
+@click.command(
+    "run",
+    help=HELP,
+    cls=ScriptCommand,
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+)
+@taking(RunOrSetUp)
+def run_command(given: RunOrSetUp) -> int:
+    try:
+        if given.stand_ins and not given.setup:
+            raise UsageError("--stub is for --setup; --stubs replaces data sets and packages in a run.")
+        if given.setup:
+            python = _set_up(given)
+            if not given.script or os.path.isdir(given.script):
+                return DONE
+            given = replace(given, python=python)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 2
+    if not given.script:
+        raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SCRIPT'", param_type="argument")
+    return run_given(given)
+
+
+def _set_up(given: RunOrSetUp) -> str:
+    """Make the environment, tell of it, and return its interpreter. UsageError where there can be none."""
+    from transplt.project.environment.setup import report, set_up
+    from transplt.project.environment.wanted import scripts_of
+    from transplt.proof.launch.environments import project_of
+
+    script = Path(given.script) if given.script and not given.module else Path.cwd()
+    if not script.exists():
+        raise UsageError(f"no such script or folder: {script}.")
+    project = project_of(script if script.is_dir() else script.parent)
+    scripts: Sequence[Path] = [script] if script.suffix == ".py" else scripts_of(project)
+    made = set_up(project, scripts, given.python, given.stand_ins, lambda text: to_stderr(f"setup: {text}"))
+    for line in report(made):
+        to_stderr(f"setup: {line}")
+    return made.python
