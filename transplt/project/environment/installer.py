@@ -72,6 +72,14 @@ class Installer:
             more = ["--prefer-binary", "--progress-bar", "off"]
             _carry_out([self.python, "-m", "pip", "install", *more, *options, *words])
 
+    def import_error(self, module: str) -> str:
+        """What stops the import of a module; "" where nothing does."""
+        try:
+            _carry_out([self.python, "-c", f"import {module}"])
+        except Failed as why:
+            return str(why)
+        return ""
+
     def mend(self) -> None:
         """Take the mark from what an interrupted call left half-installed: what pip and uv write last is missing."""
         for info in self.folder.glob("lib/python*/site-packages/*.dist-info"):
@@ -104,7 +112,7 @@ def _carry_out(command: Sequence[str]) -> None:
         raise
     if process.returncode:
         lines = [line.strip() for line in output.splitlines() if line.strip()]
-        errors = [line for line in lines if re.match(r"(?i)\W*(?:error|because)\b", line)]
+        errors = [line for line in lines if re.match(r"(?i)\W*(?:error|because)\b|\w+Error:", line)]
         said = (errors or lines or [f"exit code {process.returncode}"])[-1]
         offline = any("Retrying (" in line or "error sending request" in line for line in lines)
         raise Failed(shown(said.removeprefix("ERROR: ")), offline)

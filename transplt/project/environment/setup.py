@@ -41,6 +41,8 @@ TESTED = "2.13.0"
 #: Long to compile; a release that has no wheel for this Python is replaced by one that has.
 _WHEELS_ONLY = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "scikit-image", "h5py", "numba", "llvmlite",
                 "tokenizers", "opencv-python-headless", "pyarrow", "pillow")  # fmt: skip
+#: What scripts import of a package stands behind a module of torch.
+_BEHIND = {"tensorboard": "torch.utils.tensorboard"}
 #: The folder of the environment, and the file beside it that says that venv or uv came to its end.
 _FOLDER, _BEGUN = "environment", "begun"
 
@@ -267,6 +269,19 @@ class _Packages:
         for module in absent:
             if distribution_of(module) not in known and module not in needs.of_torch:
                 self._one(Wanted(distribution_of(module), distribution_of(module), "imports"))
+        self._try(needs)
+
+    def _try(self, needs: Needs) -> None:
+        """Import what the scripts import: an old release may install, and not go with others of today."""
+        for module in sorted(needs.modules - {*self.made.stand_ins, *needs.of_torch, "torch_npu"}):
+            name = distribution_of(module)
+            why = self.installer.import_error(_BEHIND.get(module, module))
+            if why and not interpreter.lacks(self.installer.python, [module]):
+                self.say(f"{name} cannot be imported ({why}): installing its newest release")
+                with contextlib.suppress(Failed):
+                    self._get([name], "--upgrade")
+                if why := self.installer.import_error(_BEHIND.get(module, module)):
+                    self.made.left_out[name] = f"it is installed, and cannot be imported: {why}"
 
     def _of_torch(self, needs: Needs) -> None:
         release = release_of(self.torch.rpartition(".")[0])

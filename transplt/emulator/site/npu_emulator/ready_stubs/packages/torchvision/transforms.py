@@ -35,6 +35,7 @@ class _Same:
 
 
 ToTensor = ToPILImage = RandomHorizontalFlip = ColorJitter = RandomRotation = Grayscale = Pad = _Same
+RandomApply = RandomGrayscale = RandomVerticalFlip = RandomAffine = RandomErasing = GaussianBlur = _Same
 
 
 class Resize:
@@ -74,3 +75,5 @@ class functional:
 
 
 sys.modules[__name__ + ".functional"] = functional
+#: `from torchvision.transforms import transforms`: the package has a module of its own name, with the same classes.
+transforms = sys.modules[__name__ + ".transforms"] = sys.modules[__name__]
