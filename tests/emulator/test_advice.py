@@ -17,7 +17,7 @@ from tests.emulator.test_report import process, raised
 from transplt.base.errors import UsageError
 from transplt.base.render.proofs import Seen
 from transplt.faces.cli.main import main as transplt
-from transplt.proof.launch.advice import Asked, advice, foretold, missing_packages
+from transplt.proof.launch.advice import Asked, advice, foretold, missing_packages, smaller_words
 from transplt.proof.launch.interpreter import install_with
 from transplt.proof.launch.options import RunOptions
 
@@ -310,3 +310,54 @@ def test_environments_without_pip_are_installed_into_by_uv(tmp_path: Path) -> No
     python.chmod(0o755)
     assert install_with(str(python)) == f"uv pip install --python {python}"
     assert install_with("/no/python") == "/no/python -m pip install"
+
+
+OPTIONS = """\
+import argparse
+from tools import more
+parser = argparse.ArgumentParser()
+parser.add_argument("-b", "--batch-size", type=int, default=256)
+parser.add_argument("--warmup-epochs", type=int, default=5)
+parser.add_argument("--max_steps", type=int)
+parser.add_argument("--no-epochs", action="store_true")
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), ["--epochs", "1", "--batch-size", "4", "--max_steps", "20"]),
+        (("--epochs=3", "-b", "2"), ["--batch-size", "4", "--max_steps", "20"]),
+        (("--epochs", "3", "--batch-size", "2", "--max_steps", "9"), []),
+    ],
+)
+def test_sizes_are_cut_down_with_what_the_script_declares(
+    root: Path, arguments: tuple[str, ...], words: list[str]
+) -> None:
+    (root / "main.py").write_text(OPTIONS)
+    (root / "tools.py").write_text("def more(p):\n    p.add_argument('--epochs', default=90)\n")
+    options = RunOptions("main.py", arguments, sys.executable)
+    asked = Asked("prove", options, root, root)
+    assert smaller_words(asked) == words
+    start = " ".join(["main.py", *arguments, *words])
+    lines = [f"cut it down with the options that the script has: --prove '{start}'"] if words else []
+    assert advice(asked, 0, [], too_long=True) == lines
+    assert advice(asked, -9, []) == lines and advice(asked, 0, []) == []
+
+
+def test_a_script_without_such_options_is_left_as_it_is(root: Path) -> None:
+    (root / "main.py").write_text("import argparse\nargparse.ArgumentParser().add_argument('--lr', default=0.1)\n")
+    asked = Asked("run", RunOptions("out/net/main.py", (), sys.executable), root, root)
+    assert advice(asked, 0, [], too_long=True) == []
+
+
+@pytest.mark.torch
+def test_what_takes_too_long_names_the_whole_command(root: Path) -> None:
+    (root / "main.py").write_text(OPTIONS + "import time\ntime.sleep(60)\n")
+    (root / "tools.py").write_text("more = 1\n")
+    words = ["run", "--timeout", "3", "--cuda", "off", "--python", sys.executable, "out/net/main.py", "--no-epochs"]
+    done = CliRunner().invoke(transplt, words)
+    command = f"transplt run --cuda off --timeout 3.0 --python {sys.executable} out/net/main.py --no-epochs"
+    assert f"what helps: cut it down with the options that the script has: {command} --batch-size 4 --max_steps 20" in (
+        done.output
+    )

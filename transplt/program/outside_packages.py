@@ -1,4 +1,4 @@
-"""The packages from outside of a project that a script of it needs while it is loaded."""
+"""What a script of a project needs while it is loaded, and the options that it takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.flow.entry_text import entry_of
+from transplt.flow.entry_text import Entry, entry_of
+from transplt.flow.option_defaults import Option, joined
 
 #: So many files of a project are read for it.
 _MOST_FILES = 2000
@@ -21,8 +22,21 @@ def outside_packages(script: Path, root: Path) -> set[str]:
     they are loaded, and that are not the project's own. Imports that may fail, and those of functions, do not count,
     nor do torch, numpy and Python's own modules; tensorboard does, which torch.utils.tensorboard needs.
     """
-    script, root = script.resolve(), root.resolve()
     found: set[str] = set()
+    for data, entry, places in _loaded(script, root):
+        found.update({"tensorboard"} if _TENSORBOARD.search(data) else ())
+        found.update(name.partition(".")[0] for name in entry.imports if not [*_files_of(name.split("."), places)])
+    return found
+
+
+def options_of(script: Path, root: Path) -> dict[str, Option]:
+    """The options of the command line of `script`, by name, as it and the modules that it loads define them."""
+    return joined(each for _, entry, _ in _loaded(script, root) for each in entry.options if each.words.startswith("-"))
+
+
+def _loaded(script: Path, root: Path) -> Iterator[tuple[bytes, Entry, list[Path]]]:
+    """The files of a project that are loaded with a script, what each says, and where its imports are looked for."""
+    script, root = script.resolve(), root.resolve()
     places = [*dict.fromkeys((script.parent, root))]
     waiting, seen = deque([script]), {script}
     while waiting and len(seen) <= _MOST_FILES:
@@ -32,15 +46,11 @@ def outside_packages(script: Path, root: Path) -> set[str]:
         except OSError:
             continue
         inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-        found.update({"tensorboard"} if _TENSORBOARD.search(data) else ())
-        for name in entry_of(data, inside).imports:
-            own = [*_files_of(name.split("."), places)]
-            if not own:
-                found.add(name.partition(".")[0])
-            new = [each for each in own if each not in seen]
-            seen.update(new)
-            waiting.extend(new)
-    return found
+        entry = entry_of(data, inside)
+        yield data, entry, places
+        new = [each for name in entry.imports for each in _files_of(name.split("."), places) if each not in seen]
+        seen.update(new)
+        waiting.extend(dict.fromkeys(new))
 
 
 def _files_of(parts: list[str], places: list[Path]) -> Iterator[Path]:

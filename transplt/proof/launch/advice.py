@@ -7,18 +7,22 @@ import contextlib
 import os
 import re
 import shlex
+import signal
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
+
 from transplt.base.disk.manifest import PAGE, read_manifest
 from transplt.base.render.proofs import Seen, proofs
-from transplt.program.outside_packages import outside_packages
+from transplt.program.outside_packages import options_of, outside_packages
 from transplt.proof.launch.interpreter import install_with, lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
+from transplt.proof.launch.shared_options import typed_again
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import fails_to_load
 
@@ -39,6 +43,15 @@ _ENOUGH = 256
 _DEEPEST, _MOST_FOLDERS = 3, 500
 #: The exit code for a command line that a program does not understand, and of a Python that finds no script.
 _USAGE = 2
+#: Those of a process that the system ended, as it does where memory is short.
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+#: Options with which scripts do less, by what they are called, and the value that does for a look at some steps.
+_SMALLER = (
+    (re.compile(r"(?:n_?|num_?|max_?|train_?)*epochs?"), 1),
+    (re.compile(r"(?:per_device_|train_|mini_?|global_)*(?:batch_?size|bs)"), 4),
+    (re.compile(r"(?:n_?|num_?|max_?|total_?|train_?)*(?:iters?|iterations|steps)"), 20),
+    (re.compile(r"(?:n_?|num_?|max_?|limit_?|train_?)*(?:samples|examples|subset(?:_size)?)"), 64),
+)
 
 
 @dataclass(frozen=True)
@@ -59,10 +72,12 @@ class Asked:
 
 
 def advice(
-    asked: Asked, code: int, processes: Sequence[dict[str, Any]], known: Iterable[str] = ()
+    asked: Asked, code: int, processes: Sequence[dict[str, Any]], known: Iterable[str] = (), *, too_long: bool = False
 ) -> list[str]:
-    """What helps a run that ended with `code`, from the records of its processes; nothing for one that ended well.
-    What is `known` of the lines at which it stopped (`foretold`) comes first."""
+    """What helps a run that ended with `code`, or took `too_long`, from the records of its processes; nothing for one
+    that ended well. What is `known` of the lines at which it stopped (`foretold`) comes first."""
+    if too_long or code in _KILLED:
+        return [*known, *cut_down(asked)]
     if not code:
         return []
     raised = [each["exception"] for each in processes if each["exception"] and not each.get("launcher")]
@@ -76,6 +91,36 @@ def advice(
     if raised and not lines:
         lines += _of_pictures(asked, processes)
     return [*dict.fromkeys(lines)]
+
+
+def cut_down(asked: Asked) -> list[str]:
+    """The command with which the script does less, by the options that it has for that; nothing without any."""
+    words = smaller_words(asked)
+    if not words:
+        return []
+    context = click.get_current_context(silent=True)
+    if context is not None and context.command.name == asked.command:
+        command = typed_again(context, *words)
+    else:
+        command = f"--prove {shlex.quote(shlex.join([asked.options.script, *asked.options.arguments, *words]))}"
+    return [f"cut it down with the options that the script has: {command}"]
+
+
+def smaller_words(asked: Asked) -> list[str]:
+    """`--epochs 1 --batch-size 4`: the first option of each kind that the script has, and is not given."""
+    options = asked.options
+    if options.shell or options.module:
+        return []
+    script = Path(options.script)
+    declared = options_of(script if script.is_absolute() or not asked.copied else asked.folder / script, asked.root)
+    given = {word.partition("=")[0] for word in options.arguments}
+    words = []
+    for pattern, value in _SMALLER:
+        found = [each for name, each in sorted(declared.items()) if pattern.fullmatch(name.lower())]
+        counts = [each for each in found if not any(type(default) in (bool, str) for default in each.default)]
+        if counts and not given & {each.words for each in found}:
+            words += [counts[0].words, str(value)]
+    return words
 
 
 def foretold(root: Path, stops: Iterable[Seen]) -> Iterator[str]:

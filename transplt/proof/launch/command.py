@@ -201,7 +201,8 @@ def run(
     if options.host == "npu":
         result.runs_on = backend.in_words(options.card, wanted)
     asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)
-    result.advice = advice(asked, outcome.code, outcome.processes, foretold(asked.root, result.stops))
+    known = foretold(asked.root, result.stops)
+    result.advice = advice(asked, outcome.code, outcome.processes, known, too_long=outcome.timed_out)
     if migration is not None:
         result.prove(read_manifest(migration.root))
     sys.stdout.flush()

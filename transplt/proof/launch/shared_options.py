@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,6 +43,27 @@ class ScriptCommand(click.Command):
 def spelled_options(command: click.Command) -> frozenset[str]:
     """All spellings of the options of a command."""
     return frozenset(name for each in command.params if isinstance(each, click.Option) for name in each.opts)
+
+
+def typed_again(context: click.Context, *more: str, left_out: Collection[str] = ()) -> str:
+    """The command that was typed, quoted for a shell, without defaults, with more arguments for its script."""
+    given = context.params
+    words = ["transplt", context.command.name or ""]
+    for option in context.command.params:
+        if not isinstance(option, click.Option) or option.name in left_out or option.name not in given:
+            continue
+        value = given[option.name]
+        if value == option.get_default(context) or value is None:
+            continue
+        for each in value if option.multiple else (value,):
+            words += [option.opts[-1]] if option.is_flag else [option.opts[-1], str(each)]
+    named = [each.name or "" for each in context.command.params if isinstance(each, click.Argument)]
+    programs = [str(given[name]) for name in named if name != "args"]
+    arguments = [*given["args"], *more]
+    if any(program.startswith("-") for program in programs):
+        return shlex.join([*words, "--", *programs, *arguments])
+    ends = ["--"] if arguments and context.allow_interspersed_args else []
+    return shlex.join([*words, *programs, *ends, *arguments])
 
 
 STUBS = click.option(

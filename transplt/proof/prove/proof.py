@@ -95,10 +95,11 @@ class Prover:
         stops = [Seen(*stop.place, stop.reason)] if stop is not None and stop.place is not None else []
         known = [*foretold(self.migrated.project.root, stops)]
         for side, run in ((self.original, reference), (self.migrated, alone)):
-            if run.stop is not None and run.outcome.code:
+            if run.stop is not None and (run.outcome.code or run.outcome.timed_out):
                 root = side.project.elsewhere or side.project.root
                 asked = Asked("prove", replace(side.options, script=side.project.main), root, root, own)
-                if lines := advice(asked, run.outcome.code, run.outcome.processes, known):
+                ended = run.outcome
+                if lines := advice(asked, ended.code, ended.processes, known, too_long=ended.timed_out):
                     yield from (f"what helps: {line}" for line in lines)
                     return
 

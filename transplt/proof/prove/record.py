@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -16,6 +15,7 @@ import transplt
 from transplt.base.disk.git_command import commit_of
 from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.shared_options import typed_again
 from transplt.proof.prove.projects import Project, hash_of
 
 #: Options that say where a report goes and not what is compared.
@@ -78,18 +78,4 @@ def sealed(record: dict[str, Any]) -> dict[str, Any]:
 
 def command_line(context: click.Context) -> str:
     """The command that makes this proof again, quoted for a shell: what was typed, without defaults and reports."""
-    words = ["transplt", "prove"]
-    given = context.params
-    for option in context.command.params:
-        if not isinstance(option, click.Option) or option.name in _REPORTS or option.name not in given:
-            continue
-        value = given[option.name]
-        if value == option.get_default(context) or value is None:
-            continue
-        for each in value if option.multiple else (value,):
-            words += [option.opts[-1]] if option.is_flag else [option.opts[-1], str(each)]
-    programs, arguments = [str(given["original"]), str(given["migrated"])], given["args"]
-    ends = ["--"]
-    if any(program.startswith("-") for program in programs):
-        return shlex.join([*words, *ends, *programs, *arguments])
-    return shlex.join([*words, *programs, *(ends if arguments else []), *arguments])
+    return typed_again(context, left_out=_REPORTS)

@@ -47,6 +47,14 @@ class CIFAR100(CIFAR10):
     pass
 
 
+class SVHN(CIFAR10):
+    pass
+
+
+class STL10(_Images):
+    shape = (3, 96, 96)
+
+
 class ImageFolder(_Images):
     shape = (3, 64, 64)
 
