@@ -253,3 +253,20 @@ def test_no_folder_for_temporary_files(project: Path, monkeypatch: pytest.Monkey
 def test_what_git_says_is_passed_on(project: Path) -> None:
     with pytest.raises(OSError, match=r"^git cat-file ended with 128: fatal: Not a valid object name nothing$"):
         run_git(project, "cat-file", "-p", "nothing")
+
+
+def test_a_container_is_a_commit_of_its_own(project: Path) -> None:
+    port(project, "--devcontainer")
+    assert subjects(project)[-2:] == ["Describe a container with an emulated NPU", "Say what is left of the port"]
+    assert git(project, "show", "--format=", "--name-only", "npu-port~1").split() == [".devcontainer/devcontainer.json"]
+    again = port(project, "--devcontainer")
+    assert "nothing is left to commit" in again and "stays as it is" not in again
+
+
+def test_a_container_of_the_projects_own_stays(project: Path) -> None:
+    (project / ".devcontainer").mkdir()
+    (project / ".devcontainer" / "devcontainer.json").write_text("{}\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "own")
+    assert "devcontainer.json is the project's own, and stays as it is" in port(project, "--devcontainer")
+    assert git(project, "show", "npu-port:.devcontainer/devcontainer.json") == "{}\n"

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 @DATA
 @PYTHON
 @CARD_PACK
+@click.option(
+    "--devcontainer", "with_container", is_flag=True, help="Also commit a devcontainer.json for a container with an "
+    "emulated NPU."
+)
 @PLAN
 @edit_options
 @EXIT_ZERO
@@ -50,6 +54,7 @@ def port_command(
     data: tuple[str, ...],
     python: str,
     card_pack: str | None,
+    with_container: bool,
     exit_zero: bool,
     quiet: bool,
     **given: Any,
@@ -77,6 +82,7 @@ def port_command(
         stubs,
         data,
         python,
+        with_container=with_container,
     )
     failed = done.proof is not None and done.proof.word.value != "equal"
     with spoken_on(sys.stderr):

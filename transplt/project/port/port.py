@@ -39,7 +39,7 @@ from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.engine.actions.actions import actions_of
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
-from transplt.project.port import checklist
+from transplt.project.port import checklist, devcontainer
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.steps import Changed, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
@@ -115,9 +115,12 @@ def port(
     stubs: tuple[str, ...] = (),
     data: tuple[str, ...] = (),
     python: str = "",
+    *,
+    with_container: bool = False,
 ) -> Port:
     """Makes the branch, or goes on with it; `card_pack` names a folder, into which the tip is packed for the card;
-    `stubs`, `data` and `python` are those of `transplt prove`, where data may lie in the working tree, not committed.
+    `stubs`, `data` and `python` are those of `transplt prove`, where data may lie in the working tree, not committed;
+    `with_container` commits a devcontainer.json as well.
 
     UsageError where there is no repository or no branch can be made.
     """
@@ -128,7 +131,8 @@ def port(
     try:
         pack = check_pack(Path(card_pack), project) if card_pack is not None else None
         run = run_of(command, stubs, python, project, progress) if command else None
-        return _port(project, Path(os.path.realpath(top)), options, branch, run, progress, pack, data)
+        place = Path(os.path.realpath(top))
+        return _port(project, place, options, branch, run, progress, pack, data, with_container=with_container)
     except FileNotFoundError as error:
         if shutil.which("git") is not None:  # such as no folder for temporary files
             raise CannotFinish(f"{reason(error)}; the branch was not changed") from error
@@ -146,6 +150,8 @@ def _port(
     progress: Callable[[str], None],
     card_pack: Path | None,
     data: tuple[str, ...],
+    *,
+    with_container: bool,
 ) -> Port:
     tip, head = _begin(top, branch)
     prefix = "" if project == top else project.relative_to(top).as_posix() + "/"
@@ -195,6 +201,8 @@ def _port(
         while not _commit_all(grown, done, files, proof_of):
             grown.write({file.path: file.before for file in files})
             grown.tip, done.commits = tip or head, []
+        if with_container:
+            _commit_container(grown, done, project.name)
         _commit_checklist(grown, done, given, scratch)
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
@@ -307,6 +315,20 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
             left = (each for each in moved(record.findings, new) if each.open and each.code in fewer)
             found += [each for each in left if (each.path, each.code, each.span.line) not in places]
     return found
+
+
+def _commit_container(grown: _Branch, done: Port, name: str) -> None:
+    """Commits a devcontainer.json, where the project has none of its own."""
+    path = grown.folder / devcontainer.NAME
+    text = devcontainer.devcontainer(name)
+    if os.path.lexists(path) or path.parent.is_symlink():
+        if read_regular(path, OTHER) != text.encode():
+            done.notes.append(f"{devcontainer.NAME} is the project's own, and stays as it is")
+        return
+    path.parent.mkdir(exist_ok=True)
+    grown.write({devcontainer.NAME: text.encode()})
+    subject = "Describe a container with an emulated NPU"
+    done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
 
 
 def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> None:

@@ -25,7 +25,7 @@ _OLDER = "PyTorch 2.10 or newer"
 _NEWER = f"PyTorch {TORCH_VERSIONS[-1]} or older, as no torch_npu was released for a newer one"
 _SPECIFIERS = {_OLDER: ">=2.10", _NEWER: f"<{_NEWEST[0]}.{_NEWEST[1] + 1}"}
 #: What hosts do that have no torch_npu of their own.
-CONTAINER = "in a container it runs anywhere, docs/container/Dockerfile makes one"
+CONTAINER = "docker build -t transplt -f docs/container/Dockerfile . makes a container in which all of it works"
 #: With `-c` the current folder is searched first, and may be anybody's.
 _ASK = f"""
 import sys

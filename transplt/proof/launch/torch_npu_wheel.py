@@ -16,7 +16,7 @@ from pathlib import Path
 from transplt.base.disk.cache_folder import Cache, NoCache
 from transplt.base.disk.whole_folder import whole_folder
 from transplt.base.errors import reason, shown
-from transplt.proof.launch.interpreter import Versions
+from transplt.proof.launch.interpreter import CONTAINER, Versions
 from transplt.proof.launch.options import UsageError
 from transplt.rules.tables import read_table
 
@@ -62,7 +62,7 @@ def wheel_for(found: Versions) -> Wheel:
     abi = _ABI.fullmatch(found.abi)
     if abi is None or abi[2] not in table["machines"]:
         abis = f"torch_npu is for CPython on Linux, {' or '.join(table['machines'])}"
-        raise NoWheel(f"{abis}, not for {shown(found.abi) or 'this interpreter'}")
+        raise NoWheel(f"{abis}, not for {shown(found.abi) or 'this interpreter'}; {CONTAINER}")
     release = found.torch.partition("+")[0]
     row = table["wheels"].get(release)
     if row is None:
