@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.privileges import as_any_owner
 from transplt.proof.launch import environments, interpreter
 from transplt.proof.launch.environments import choose, place_of, project_of, remembered
 from transplt.proof.launch.options import UsageError
 
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="transplt run is for Linux and macOS")
 
 
@@ -189,3 +192,57 @@ def test_a_folder_that_is_no_environment_is_none(project: Path) -> None:
     python = environment(project / "env")
     os.unlink(project / "env" / "pyvenv.cfg")
     assert not [*environments._found(project)] and python.is_file()
+
+
+@pytest.fixture
+def own(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The interpreter of a real environment in the project, which nobody may write to, on a machine without network."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", project / ".venv"], check=True)
+    (site,) = (project / ".venv").glob("lib/python3*/site-packages")
+    packages = sorted({each for each in sys.path if each.endswith("site-packages")})
+    (site / "those_of_the_tests.pth").write_text("\n".join(packages))
+    (site / "only_there.py").write_text("VALUE = 7\n")
+    for folder, _, names in os.walk(project / ".venv"):
+        for each in [folder, *(os.path.join(folder, name) for name in names)]:
+            if not os.path.islink(each):
+                os.chmod(each, os.stat(each).st_mode & 0o555)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("TRANSPLT_TORCH_NPU", "hand-made")
+    return project / ".venv" / "bin" / "python"
+
+
+TRAIN = """\
+import only_there, torch
+model = torch.nn.Linear(only_there.VALUE, 1).{move}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    model(torch.ones(1, 7).{move}).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_a_script_runs_in_the_environment_of_its_project(project: Path, own: Path) -> None:
+    (project / "train.py").write_text("import torch_npu\n" + TRAIN.format(move="npu()"))
+    command = [sys.executable, "-m", "transplt", "run", project / "train.py"]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with as_any_owner():
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    version = choose(str(own), project).versions.torch
+    assert done.stderr.splitlines()[0] == f"transplt run: with {own} (torch {version}): the project's .venv"
+    assert "transplt run: runs: " in done.stderr and done.returncode == 0, done.stderr
+
+
+@pytest.mark.torch
+def test_a_migration_is_proved_in_the_environment_of_its_project(
+    project: Path, own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (project / "train.py").write_text(TRAIN.format(move="cuda()"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    words = ["-i", project, "-o", tmp_path / "out", "--no-html", "--prove", "train.py"]
+    command = [sys.executable, "-m", "transplt", *words]
+    with as_any_owner():
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert f"prove: with {own} (torch " in done.stderr, done.stderr
+    assert "transplt prove: equal: 2 steps compared" in done.stderr, done.stderr

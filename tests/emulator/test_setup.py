@@ -235,6 +235,30 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
     assert other.returncode == 2 and "is there already, and was not made by --setup" in other.stderr
 
 
+#: What uv is told, carried out by venv and pip.
+UV = """#!/bin/sh
+echo "$*" >> {log}
+test "$1" = venv && exec "$3" -m venv "$4"
+test "$1 $2 $3" = "pip install --python" || exit 9
+python=$4; shift 4
+exec "$python" -m pip install "$@"
+"""
+
+
+@needs_linux
+def test_uv_does_it_where_it_is(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "uv").write_text(UV.format(log=tmp_path / "log"))
+    (tmp_path / "bin" / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    done = command("--python", ".venv", "train.py")
+    assert done.returncode in (0, 1) and done.stdout == "0.8\n", done.stderr
+    told = (tmp_path / "log").read_text().splitlines()
+    assert told[0] == f"venv --python {sys.executable} {tmp_path / 'net' / '.venv'}"
+    assert told[1] == f"pip install --python {tmp_path / 'net' / '.venv' / 'bin' / 'python'} torch=={TESTED}+cpu numpy"
+    assert "-c" in told[2].split() and told[2].split()[-2:] == ["einops", "old"]
+
+
 @needs_linux
 def test_without_a_network_nothing_is_left(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -79,8 +79,9 @@ def set_up(
     try:
         Cache.of_user()  # nobody else may write there
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(place):
-            return _set_up(project, place, named, "" if named is not None else python, scripts, stand_ins, say)
+        with _alone(place) as lock:
+            installer = Installer.of(named or place / _FOLDER, lock)
+            return _set_up(project, place, installer, python if named is None else "", scripts, stand_ins, say)
     except NoCache as why:
         raise UsageError(f"the environment lies in the user's cache: {why}.") from why
     except OSError as error:
@@ -91,7 +92,7 @@ def set_up(
 def _set_up(
     project: Path,
     place: Path,
-    named: Path | None,
+    installer: Installer,
     base: str,
     scripts: Sequence[Path],
     stand_ins: Sequence[str],
@@ -102,13 +103,13 @@ def _set_up(
         needs.wanted = [other for other in needs.wanted if other.name != distribution_of(each).lower()]
     torch = _torch_for(needs.torch)
     base = _base_for(torch, base or sys.executable)
-    installer = Installer.of(named or place / _FOLDER)
     asked = _digest(needs, torch, stand_ins, str(installer.folder))
     if (made := _made(place, asked)) is not None:
         return made
     _announce(project, installer, needs, torch, stand_ins, say)
-    if named is not None and named.exists() and not _is_ours(place, named):
-        raise UsageError(f"{shown(str(named))} is there already, and was not made by --setup: name another folder.")
+    if not _is_ours(place, installer.folder) and installer.folder.exists() and place not in installer.folder.parents:
+        where = shown(str(installer.folder))
+        raise UsageError(f"{where} is there already, and was not made by --setup: name another folder.")
     with contextlib.suppress(FileNotFoundError):
         (place / RECORD).unlink()
     if not _is_ours(place, installer.folder):
@@ -140,14 +141,15 @@ def _set_up(
 
 
 @contextlib.contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Hold the folder of a project's environment. UsageError where another process does."""
+def _alone(place: Path) -> Iterator[int]:
+    """Hold the folder of a project's environment, by an open file. UsageError where another process does, or the pip of
+    one that was killed."""
     with open(place.parent / f"{place.name}.lock", "w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError("another `transplt run --setup` is at work on this project.") from error
-        yield
+        yield file.fileno()
 
 
 def _is_ours(place: Path, folder: Path) -> bool:
@@ -257,13 +259,9 @@ class _Packages:
         self._of_torch(needs)
         if needs.wanted:
             self.say(f"installing {many(len(needs.wanted), 'package')}")
-            try:
-                self._get([each.words for each in needs.wanted])
-                self.made.installed += [each.name for each in needs.wanted]
-            except Failed as why:
-                self.say(f"not all at once ({why}): one by one")
-                for each in needs.wanted:
-                    self._one(each)
+            for each in self._together(needs.wanted):
+                self.say(f"installing {each.words}")
+                self._one(each)
         known = {each.name for each in needs.wanted} | {*self.made.left_out}
         absent = interpreter.lacks(self.installer.python, sorted(needs.modules - {*self.made.stand_ins, "torch_npu"}))
         for module in absent:
@@ -282,6 +280,20 @@ class _Packages:
                     self._get([name], "--upgrade")
                 if why := self.installer.import_error(_BEHIND.get(module, module)):
                     self.made.left_out[name] = f"it is installed, and cannot be imported: {why}"
+
+    def _together(self, wanted: list[Wanted]) -> list[Wanted]:
+        """Install what goes together; those that do not, which the installer names one after another."""
+        rest, others = [*wanted], list[Wanted]()
+        while rest:
+            try:
+                self._get([each.words for each in rest])
+                self.made.installed += [each.name for each in rest]
+                break
+            except Failed as why:
+                blamed = [each for each in rest if why.names(each.name)] or rest
+                others += blamed
+                rest = [each for each in rest if each not in blamed]
+        return others
 
     def _of_torch(self, needs: Needs) -> None:
         release = release_of(self.torch.rpartition(".")[0])
