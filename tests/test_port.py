@@ -270,3 +270,14 @@ def test_a_container_of_the_projects_own_stays(project: Path) -> None:
     git(project, "commit", "-qm", "own")
     assert "devcontainer.json is the project's own, and stays as it is" in port(project, "--devcontainer")
     assert git(project, "show", "npu-port:.devcontainer/devcontainer.json") == "{}\n"
+
+
+def test_what_to_prove_is_named_with_the_options_of_the_script(project: Path) -> None:
+    assert "npu-port --prove train.py\n" in port(project)
+    (project / "train.py").write_text(f"parser.add_argument('--epochs', default=90)\n{TRAIN}")
+    git(project, "commit", "-qam", "options")
+    assert "--branch b --prove 'train.py --epochs 1'\n" in port(project, "--branch", "b")
+    (project / "other.py").write_text(f"import torch\n{TRAIN}")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "two")
+    assert "--branch c --prove 'SCRIPT ARGS'\n" in port(project, "--branch", "c")

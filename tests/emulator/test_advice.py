@@ -361,3 +361,10 @@ def test_what_takes_too_long_names_the_whole_command(root: Path) -> None:
     assert f"what helps: cut it down with the options that the script has: {command} --batch-size 4 --max_steps 20" in (
         done.output
     )
+
+
+def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
+    """Nobody sees what it prints there."""
+    options = RunOptions("main.py", ("--lr", "a b"), "/py/python")
+    (line,) = advice(Asked("prove", options, root, root), 2, [process()])
+    assert line == "the script does not take these arguments; why: cd out/net && /py/python main.py --lr 'a b'"

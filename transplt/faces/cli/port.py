@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,6 +122,19 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
         if not command:
             yield gettext(
                 "next: git switch {branch}; or prove it: transplt port {project} --branch {branch} "
-                "--prove 'SCRIPT ARGS'",
-                branch=branch, project=shlex.quote(project),
+                "--prove {command}",
+                branch=branch, project=shlex.quote(project), command=shlex.quote(_to_prove(Path(project))),
             )
+
+
+def _to_prove(project: Path) -> str:
+    """The script of a project that has one at its top, with its own options for a short run; else words for it."""
+    from transplt.project.environment.wanted import scripts_of
+    from transplt.proof.launch.advice import Asked, smaller_words
+    from transplt.proof.launch.options import RunOptions
+
+    scripts = [each for each in scripts_of(project) if each.parent == project]
+    if len(scripts) != 1:
+        return "SCRIPT ARGS"
+    asked = Asked("prove", RunOptions(scripts[0].name, (), ""), project, project)
+    return shlex.join([scripts[0].name, *smaller_words(asked)])

@@ -343,12 +343,14 @@ class _Packages:
         return True
 
     def _get(self, words: Sequence[str], *options: str) -> None:
+        # What torch asks for holds too; and nothing else brings another torch.
+        torch = [f"torch{each}" for each in _builds(self.torch)]
         constraints = self.place / "constraints.txt"
-        constraints.write_text("".join(f"torch{each}\n" for each in _builds(self.torch)), "utf-8")
+        constraints.write_text("\n".join([*torch, ""]), "utf-8")
         wheels = [f"--only-binary={','.join(_WHEELS_ONLY)}"] if not self.installer.uv else [
             word for name in _WHEELS_ONLY for word in ("--only-binary", name)
         ]
-        self.installer.install([*words], "-c", str(constraints), *wheels, *options)
+        self.installer.install([*torch, *words], "-c", str(constraints), *wheels, *options)
 
 
 def _put_stand_ins(installer: Installer, names: Sequence[str]) -> None:

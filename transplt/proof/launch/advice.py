@@ -310,6 +310,10 @@ def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[str
         what = f"{', '.join(own)} {'is an option' if len(own) == 1 else 'are options'} of transplt {asked.command}"
         where = "before SCRIPT" if asked.command == "run" else "before the --"
         yield f"{what}, which {'stands' if len(own) == 1 else 'stand'} {where}; what stands behind is for the script"
+    if asked.copied and not own:
+        words = [asked.options.python, asked.options.script, *asked.options.arguments]
+        command = f"cd {shlex.quote(_short(asked.root))} && {shlex.join(words)}"
+        yield f"the script does not take these arguments; why: {command}"
     script = Path(asked.options.script).resolve()
     started = any(each.get("torch") for each in processes)
     if asked.options.shell and not started and not asked.copied and asked.folder.resolve() != asked.root.resolve():
