@@ -368,3 +368,20 @@ def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
     options = RunOptions("main.py", ("--lr", "a b"), "/py/python")
     (line,) = advice(Asked("prove", options, root, root), 2, [process()])
     assert line == "the script does not take these arguments; why: cd out/net && /py/python main.py --lr 'a b'"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "ConnectionError: Couldn't reach 'a/b' on the Hub (LocalEntryNotFoundError)",
+        "URLError: <urlopen error [Errno -2] Name or service not known>",
+        "OSError: We couldn't connect to 'https://huggingface.co' to load the files",
+        "gaierror: [Errno -3] Temporary failure in name resolution",
+    ],
+)
+def test_a_download_without_a_network(root: Path, reason: str) -> None:
+    start = "the script fetches something, and nobody answered: "
+    (line,) = told(root, reason)
+    assert line.startswith(start) and "--stubs FILE.py" in line and "--data" not in line
+    assert "name it with --data" in told(root, reason, command="prove")[0]
+    assert told(root, "ConnectionRefusedError: [Errno 111] Connection refused") == []

@@ -34,6 +34,11 @@ _FOLDER = re.compile(
     r"^OSError: Cannot save file into a non-existent directory: '(?P<directory>.+)'$|"
     r"^\w+Error: .*[Uu]nable to (?:synchronously )?create file \(.*?name = '(?P<file>[^']+)', errno = 2\b"
 )
+#: What urllib, requests, httpx and huggingface_hub say where nobody answers.
+_DOWNLOAD = re.compile(
+    r"^(?:ConnectionError|Connect(?:ion)?Timeout|ConnectError|MaxRetryError|NewConnectionError|ProxyError|SSLError|URLError"
+    r"|HTTPError|gaierror|LocalEntryNotFoundError|OfflineModeIsEnabled|OSError: We couldn't connect)\b"
+)
 #: The folder of the copy in which a run of a proof starts.
 _COPY = re.compile(r"^.*/transplt-prove-[^/]+/[^/]+/")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
@@ -141,6 +146,12 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
         yield _of_folder(asked, file[1], os.path.dirname(file[1]))
     elif file is not None:
         yield _of_file(asked, file[1])
+    elif _DOWNLOAD.match(reason):
+        data = "and name it with --data, " if asked.copied else ""
+        yield (
+            "the script fetches something, and nobody answered: fetch it elsewhere, put it where the script looks for "
+            f"it, {data}or replace what fetches it with --stubs FILE.py"
+        )
 
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:
