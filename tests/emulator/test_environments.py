@@ -194,6 +194,12 @@ def test_a_folder_that_is_no_environment_is_none(project: Path) -> None:
     assert not [*environments._found(project)] and python.is_file()
 
 
+def test_a_host_that_can_run_nothing_is_told_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError, match=r"on Linux and macOS only: docker build -t transplt -f docs/container/"):
+        interpreter.refuse_windows()
+
+
 @pytest.fixture
 def own(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The interpreter of a real environment in the project, which nobody may write to, on a machine without network."""

@@ -58,9 +58,12 @@ def run_command(given: RunOrSetUp) -> int:
 
 def _set_up(given: RunOrSetUp) -> str:
     """Make the environment, tell of it, and return its interpreter. UsageError where there can be none."""
+    from transplt.proof.launch.environments import project_of
+    from transplt.proof.launch.interpreter import refuse_windows
+
+    refuse_windows()
     from transplt.project.environment.setup import report, set_up
     from transplt.project.environment.wanted import scripts_of
-    from transplt.proof.launch.environments import project_of
 
     script = Path(given.script) if given.script and not given.module else Path.cwd()
     if not script.exists():
