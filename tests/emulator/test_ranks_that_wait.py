@@ -22,7 +22,6 @@ torch.npu.set_device(rank)
 x = torch.ones(3).npu()
 dist.all_reduce(x)
 dist.all_reduce(x[: 1 + rank].clone()) if "shapes" in sys.argv else None
-os.kill(os.getpid(), 9) if "killed" in sys.argv and rank else None
 dist.recv(x, 1) if "apart" in sys.argv and rank == 0 else None
 sys.exit(0) if "left" in sys.argv and rank else None
 int("planted") if "raises" in sys.argv and rank else None
@@ -34,21 +33,16 @@ dist.destroy_process_group()
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        # Where the others stood is told too, but for those that torchrun stops before they see it.
-        ("killed", "rank 1 ended by signal SIGKILL"),
-        pytest.param(
-            "left", "rank 0: train.py:16: HcclAllReduce of 3 float32 (sum): another rank has left",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param("raises", "rank 1: train.py:15: ValueError: invalid literal", marks=pytest.mark.slow),
+        ("left", "rank 0: train.py:15: HcclAllReduce of 3 float32 (sum): another rank has left"),
+        pytest.param("raises", "rank 1: train.py:14: ValueError: invalid literal", marks=pytest.mark.slow),
         pytest.param(
             "shapes", "rank 0: HcclAllReduce of 1 float32 (sum); rank 1: HcclAllReduce of 2 float32 (sum)",
             marks=pytest.mark.slow,
         ),
         (
             "apart",
-            "the ranks wait for one another: rank 0: the beginning of a communicator of 2 at train.py:13; rank 1: "
-            "HcclAllReduce of 3 float32 (sum) at train.py:16",
+            "the ranks wait for one another: rank 0: the beginning of a communicator of 2 at train.py:12; rank 1: "
+            "HcclAllReduce of 3 float32 (sum) at train.py:15",
         ),
     ],
 )  # fmt: skip
@@ -56,7 +50,7 @@ def test_what_is_told_of_ranks_that_wait(transplt_run: Any, how: str, told: str)
     begun = time.monotonic()
     code, report, err = transplt_run(HEAD, how, options=["--nproc", "2"])
     assert (code, report["verdict"]) == (1, "stops")
-    assert told in report["sentence"] + err
+    assert told in report["sentence"], err
     assert time.monotonic() - begun < 100
 
 
