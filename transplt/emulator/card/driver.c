@@ -375,6 +375,18 @@ API size_t aclGetCompileoptSize(int option) { return 32; }
 API int aclGetCompileopt(int option, char *value, size_t size) { snprintf(value, size, "disable"); return SUCCESS; }
 API void aclAppLog(int level, const char *function, const char *file, uint32_t line, const char *format, ...) {}
 
+/* ---- what torch.profiler asks a card for (mspti.h): there are no records of it ---- */
+enum { NO_MORE_RECORDS = 3 };  /* MSPTI_ERROR_MAX_LIMIT_REACHED */
+API int msptiSubscribe(void **subscriber, void *function, void *data) { *subscriber = &card; return SUCCESS; }
+API int msptiUnsubscribe(void *subscriber) { return SUCCESS; }
+API int msptiActivityRegisterCallbacks(void *request, void *complete) { return SUCCESS; }
+API int msptiActivityEnable(int kind) { return SUCCESS; }
+API int msptiActivityDisable(int kind) { return SUCCESS; }
+API int msptiActivityFlushAll(uint32_t flag) { return SUCCESS; }
+API int msptiActivityGetNextRecord(void *data, size_t size, void **record) { *record = NULL; return NO_MORE_RECORDS; }
+API int msptiActivityPushExternalCorrelationId(int kind, uint64_t number) { return SUCCESS; }
+API int msptiActivityPopExternalCorrelationId(int kind, uint64_t *number) { if (number) *number = 0; return SUCCESS; }
+
 /* ---- the records that an operator is called with; npu_card/records.py reads them ---- */
 enum { TENSOR = 0x71, SCALAR, INTS, FLOATS, BOOLS, TENSORS, SCALARS };
 typedef struct { int64_t number; int32_t kind, dtype, format, dimensions; void *data; int64_t offset, sizes[]; } tensor;

@@ -25,7 +25,7 @@ from transplt.proof.launch.options import UsageError
 _SOURCES = {"ascendcl": "driver.c", "hccl": "collectives.c"}
 #: Libraries without code, by those in which a look-up goes on: a program is linked with these, or opens them by name.
 _COMPANIONS = {
-    "ascendcl": ("acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi"),
+    "ascendcl": ("acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi", "mspti"),
     "hccl": ("hcomm",),
 }
 #: The libraries of a wheel that are linked with CANN's; others are opened on use.
