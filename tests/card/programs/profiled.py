@@ -6,9 +6,9 @@ import torch
 
 ACTIVITIES = torch.profiler.ProfilerActivity
 layer = torch.nn.Linear(4, 4).npu()
-with torch.profiler.profile(activities=[ACTIVITIES.CPU, ACTIVITIES.PrivateUse1]) as profile:
-    with torch.profiler.record_function("a step"):
-        layer(torch.ones(2, 4).npu()).sum().backward()
+BOTH = [ACTIVITIES.CPU, ACTIVITIES.PrivateUse1]
+with torch.profiler.profile(activities=BOTH) as profile, torch.profiler.record_function("a step"):
+    layer(torch.ones(2, 4).npu()).sum().backward()
 names = {each.key for each in profile.key_averages()}
 assert {"a step", "aten::linear", "aten::sum"} <= names, names
 with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1)) as profile:
