@@ -13,7 +13,7 @@ import pytest
 from tests.emulator.test_torch_npu_wheel import Command, command, found, interpreter, needs_linux
 from transplt.proof.launch import driver, torch_npu_wheel
 from transplt.proof.launch.device_backend import HAND_MADE, REAL, VARIABLE, backend_of
-from transplt.proof.launch.options import Dump, RunOptions, TorchNpu, Trace, UsageError
+from transplt.proof.launch.options import RunOptions, TorchNpu, Trace, UsageError
 from transplt.proof.launch.runner import CARD, SITE, _config, _environment
 
 __all__ = ["command"]
@@ -63,7 +63,7 @@ def test_where_no_wheel_is_it_is_the_hand_made_one(cache: Path, monkeypatch: pyt
         backend_of(OPTIONS, found("2.13.1"))
 
 
-@pytest.mark.parametrize("more", [{"host": "cuda"}, {"dump": Dump()}, {"trace": Trace()}])
+@pytest.mark.parametrize("more", [{"host": "cuda"}, {"trace": Trace()}])
 def test_what_keeps_the_hand_made_one(cache: Path, more: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     options = replace(OPTIONS, **more)  # type: ignore[arg-type]
     assert backend_of(options, HERE).torch_npu is None

@@ -41,8 +41,7 @@ def backend_of(options: RunOptions, found: Versions) -> Backend:
     asked = os.environ.get(VARIABLE, "")
     if asked not in ("", HAND_MADE, REAL):
         raise UsageError(f"{VARIABLE}={shown(asked)}: it is {REAL} or {HAND_MADE}.")
-    recorded = options.dump is not None or options.trace is not None
-    if options.host != "npu" or asked == HAND_MADE or (recorded and asked != REAL):
+    if options.host != "npu" or asked == HAND_MADE or (options.trace is not None and asked != REAL):
         return Backend(None)
     try:
         wheel = torch_npu_wheel.wheel_for(found)

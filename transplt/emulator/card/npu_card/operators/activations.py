@@ -83,10 +83,10 @@ def remember_gelu(functional: Any) -> None:
     original = functional.gelu
 
     @functools.wraps(original)
-    def gelu(input: Any, *, approximate: str = "none") -> Any:
-        asked.approximation = approximate
+    def gelu(*args: Any, **kwargs: Any) -> Any:
+        asked.approximation = kwargs.get("approximate", "none")
         try:
-            return original(input, approximate=approximate)
+            return original(*args, **kwargs)  # a dump records what was given
         finally:
             asked.approximation = "none"
 
