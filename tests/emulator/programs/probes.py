@@ -1121,7 +1121,7 @@ def map_location_that_maps_nothing():
 
 def _double(x, queue, received):
     x.mul_(2)
-    queue.put(x[:1])
+    queue.put(x[:1].clone())  # what came from another process is not sent on
     received.wait(60)
 
 
@@ -1133,7 +1133,7 @@ def tensors_sent_to_another_process():
     received = context.Event()
     child = context.Process(target=_double, args=(x, queue, received))
     child.start()
-    got = queue.get()
+    got = queue.get(timeout=60)
     assert got.device == x.device and got.tolist() == [2.0]
     received.set()
     child.join()
