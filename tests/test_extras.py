@@ -12,7 +12,7 @@ import pytest
 
 from transplt.base import extras
 
-TORCH = ['torch>=2.10; extra == "emulator"', 'numpy>=1.26; extra == "emulator"']
+TORCH = ['torch<2.14,>=2.10; extra == "emulator"', 'numpy>=1.26; extra == "emulator"']
 NEEDS = ["click>=8.1", *TORCH, 'pygls<3; extra == "lsp"']
 
 
@@ -55,7 +55,7 @@ def test_a_url_of_git_is_named_with_its_revision(monkeypatch: pytest.MonkeyPatch
     "origin", [None, {"url": "file:///gone", "dir_info": {}}, {"url": "file:///a.whl", "archive_info": {}}]
 )
 def test_else_the_packages_are_named(monkeypatch: pytest.MonkeyPatch, origin: object) -> None:
-    assert said(monkeypatch, origin) == "pip install 'torch>=2.10' 'numpy>=1.26'"
+    assert said(monkeypatch, origin) == "pip install 'torch<2.14,>=2.10' 'numpy>=1.26'"
 
 
 def test_without_metadata_it_is_the_checkout_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
