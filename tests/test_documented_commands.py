@@ -24,7 +24,7 @@ def commands(path: Path) -> list[str]:
     blocks = re.findall(r"```console\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
     lines = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     # What runs a program needs torch and the program's arguments: tests/test_quick_start.py runs such lines.
-    return [line for line in lines if not line.startswith(("transplt run ", "transplt prove "))]
+    return [line for line in lines if not line.startswith(("transplt run ", "transplt prove ", "transplt emulator "))]
 
 
 def environment(bin_folder: Path) -> dict[str, str]:

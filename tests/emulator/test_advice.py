@@ -295,6 +295,7 @@ def test_what_is_missing_is_told_before_a_migration_that_is_to_be_proved(root: P
     assert missing_packages(Asked("prove", options, root, root)) == []
 
 
+@pytest.mark.torch
 def test_a_migration_that_cannot_be_proved_is_not_begun(root: Path) -> None:
     (root / "main.py").write_text("import no_such_a, torch\n")
     words = ["-i", "out/net", "-o", "out", "--prove", "main.py", "--python", sys.executable]

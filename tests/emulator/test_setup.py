@@ -212,7 +212,7 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
     assert "another release is in its place" in told[2] and "--stubs torchvision" in told[1]
 
     again = command("train.py")  # and runs it there
-    assert "setup: is there already: " in again.stderr and again.stdout == "0.8\n"
+    assert "setup: unchanged: " in again.stderr and again.stdout == "0.8\n"
     assert "installing" not in again.stderr
 
     # Requirements have changed, and the call is stopped while it installs a package.
@@ -232,7 +232,7 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
 
     # A folder that is somebody else's is left alone.
     other = command("--python", tmp_path / "index")
-    assert other.returncode == 2 and "is there already, and was not made by --setup" in other.stderr
+    assert other.returncode == 2 and "exists, and was not made by --setup" in other.stderr
 
 
 #: What uv is told, carried out by venv and pip.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from transplt.project import proving as migration
 from transplt.project.options import Options
 from transplt.project.proving import Proving
 from transplt.project.tree import migrate_tree
+from transplt.proof.launch.environments import Chosen
+from transplt.proof.launch.interpreter import Versions
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
 
@@ -36,6 +39,7 @@ for x, y in loader:
     optimizer.step()
 """
 AMP, TUNE = "autocast", "foreach"
+HERE = Versions("2.13.0", "2.0.0", "3.11.7")
 
 
 @pytest.fixture
@@ -58,6 +62,7 @@ def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
 
         monkeypatch.setattr(migration, "between", between)
         monkeypatch.setattr(migration, "for_output", lambda options, *folders: (options, "2.13.0"))
+        monkeypatch.setattr(migration, "choose", lambda python, project: Chosen(sys.executable, HERE))
         options = Options(source=source, out=tmp_path / "out", jobs=0, page=False, **asked)
         result, proof = Proving(options, "train.py --epochs 1", lambda text: None).migrate(migrate_tree)
         written = (tmp_path / "out" / "project_msft" / "train.py").read_text(encoding="utf-8")
@@ -134,6 +139,7 @@ def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(migration, "between", between)
     monkeypatch.setattr(migration, "for_output", lambda options, *folders: (options, "2.13.0"))
+    monkeypatch.setattr(migration, "choose", lambda python, project: Chosen(sys.executable, HERE))
     options = Options(source=source, out=tmp_path / "out", jobs=0, page=False)
     Proving(options, "train.py", lambda text: None, ("torchvision",), ("images",)).migrate(migrate_tree)
     assert seen == [("torchvision",), True, True, b"0123456789"]

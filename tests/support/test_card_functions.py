@@ -52,8 +52,8 @@ def test_the_emulator_has_the_table() -> None:
     assert compiled == {name: [row["arguments"], row.get("aten", "")] for name, row in FUNCTIONS.items()}
 
 
-if "TRANSPLT_TORCH_NPU" in os.environ:
+if "TORCH_NPU_WHEEL" in os.environ:  # the folder of an unpacked one
 
     def test_functions_are_those_of_the_wheel() -> None:
-        library = Path(os.environ["TRANSPLT_TORCH_NPU"], "torch_npu", "lib", "libtorch_npu.so").read_bytes()
+        library = Path(os.environ["TORCH_NPU_WHEEL"], "torch_npu", "lib", "libtorch_npu.so").read_bytes()
         assert [name for name in FUNCTIONS if f"{name}GetWorkspaceSize\0".encode() not in library] == []

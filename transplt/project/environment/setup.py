@@ -109,7 +109,7 @@ def _set_up(
     _announce(project, installer, needs, torch, stand_ins, say)
     if not _is_ours(place, installer.folder) and installer.folder.exists() and place not in installer.folder.parents:
         where = shown(str(installer.folder))
-        raise UsageError(f"{where} is there already, and was not made by --setup: name another folder.")
+        raise UsageError(f"{where} exists, and was not made by --setup: name another folder.")
     with contextlib.suppress(FileNotFoundError):
         (place / RECORD).unlink()
     if not _is_ours(place, installer.folder):
@@ -375,7 +375,7 @@ def _put_torch_npu(made: SetUp, say: Callable[[str], None]) -> None:
 
 def report(made: SetUp) -> Iterator[str]:
     """What was made, for the user."""
-    there = "is there already" if made.again else "is ready"
+    there = "unchanged" if made.again else "is ready"
     beside = f", torch_npu {made.torch_npu} in the cache" if made.torch_npu else ""
     yield f"{there}: torch {made.torch} and {many(len(made.installed), 'package')}{beside}; {shown(made.python)}"
     for name, why in made.left_out.items():
