@@ -30,7 +30,8 @@ def written(tail: str) -> str:
 def test_checkpoints_have_the_names_of_the_model(world: int, tmp_path: Path) -> None:
     """With one process as with two; what programs save so, `module.` begins no name of it."""
     folder = migrated(PROGRAM, tmp_path / "out", "distributed", "-m", str(PROGRAM))
-    lines = launched(folder, world)
+    # torch_npu prints of itself that it does not recommend the older form of files.
+    lines = [line for line in launched(folder, world) if not line.startswith("Warning: torch.save ")]
     forms = PROGRAM.read_text(encoding="utf-8").count("found[") - 1  # one form has two branches
     assert len(lines) == len(set(lines)) == forms + len(["other", "either", "last"])
     assert {line.partition(" ")[2] for line in lines} == {"weight bias"}
