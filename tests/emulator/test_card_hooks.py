@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,17 @@ if __name__ == "__main__":
     code, report, _ = transplt_run(source)
     assert (code, report["stdout"].split()) == (0, ["0", "1"])
     assert [note.partition(" -I ")[2] for note in report["notes"]] == ["found no emulated NPU: leave -I out"]
+
+
+@pytest.mark.card
+def test_what_torch_npu_redirects_is_no_leftover(transplt_run: Any) -> None:
+    source = """
+    import torch
+    from torch_npu.contrib import transfer_to_npu
+    from torch.cuda.amp import autocast
+
+    with autocast():
+        assert torch.ones(2, 2).cuda().mm(torch.ones(2, 2, device="cuda")).device.type == "npu"
+    """
+    code, report, _ = transplt_run(textwrap.dedent(source))
+    assert (code, report["verdict"], report["findings"]) == (0, "runs", [])

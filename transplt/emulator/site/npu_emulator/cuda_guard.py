@@ -47,8 +47,9 @@ class CudaLeftover(RuntimeError):
 
 
 def report(frame: FrameType, code: str, what: str, hint: str, level: str = "error") -> None:
-    """Note a leftover; print it when the run goes on, raise CudaLeftover when errors are to stop it."""
-    if config.cuda == "alias":
+    """Note a leftover; print it when the run goes on, raise CudaLeftover when errors are to stop it. What torch_npu
+    redirects by itself is none."""
+    if config.cuda == "alias" or "torch_npu.contrib.transfer_to_npu" in sys.modules:
         return
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     new = record.finding(frame, code, what, hint, level)
