@@ -184,7 +184,8 @@ def main() -> int:
             print(f"{told.get('seconds', 0):6} {key}: {told['verdict']}: {told['sentence'][:300]}", flush=True)
             lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
             options.json.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    PAGE.write_text(page(list(known.values())), encoding="utf-8")
+    if options.json == PAGE.with_suffix(".json"):  # a page of another file would forget what is proven here
+        PAGE.write_text(page(list(known.values())), encoding="utf-8")
     return 0
 
 
