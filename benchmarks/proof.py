@@ -107,7 +107,7 @@ def prove(
         trace=Trace(steps=STEPS), threads=1,
     )  # fmt: skip
     before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
-    options, versions_run = for_output(options, after.root)
+    options, versions_run = for_output(options, after.root, before.root)
     prover = between(before, after, options, lambda text: None, warm, Known(kept, versions_run))
     begun = time.perf_counter()
     proof = prover.prove(way.worlds)
