@@ -6,7 +6,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,7 +14,6 @@ from npu_emulator.config import config
 from npu_emulator.cuda_guard import check_device
 from npu_emulator.record import record
 from npu_emulator.saves import tensors_of
-from npu_emulator.start import when_imported
 from npu_emulator.user_code import caller, is_user, kind, nearest
 from torch.jit._builtins import _register_builtin
 
@@ -25,19 +23,6 @@ from .records import host_view
 
 #: Names of torch.npu that only warn or give a constant, as the rules have them about torch.cuda.
 _CONSTANT = ("get_device_capability", "current_blas_handle")
-
-
-#: Functions of torch.distributed that take tensors.
-#: Not isend and irecv: batch_isend_irecv compares them by identity.
-_COLLECTIVES = (
-    "all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "gather",
-    "scatter", "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "send", "recv",
-)  # fmt: skip
-#: Those that the table of limits has under the name of their operator of c10d.
-_KERNELS = {
-    "all_reduce": "allreduce", "all_reduce_coalesced": "allreduce_coalesced",
-    "reduce_scatter_tensor": "_reduce_scatter_base",
-}  # fmt: skip
 
 
 def install() -> None:
@@ -69,7 +54,6 @@ def install() -> None:
     torch.load = _report_unmapped(torch.load)
     _watch_silent()
     _watch_data_parallel()
-    when_imported("torch.distributed", _watch_collectives)
 
 
 def _told(original: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -195,49 +179,6 @@ def _looking(original: Any, name: str) -> Any:
         return original(*args, **kwargs)
 
     return looking
-
-
-def _watch_collectives(dist: Any) -> None:
-    """What HCCL and gloo refuse of a program's tensors: torch_npu and PyTorch raise it, and the report has the rule."""
-    if not dist.is_available():
-        return
-    c10d: Any = dist.distributed_c10d
-
-    def watched(original: Any, name: str) -> Any:
-        @functools.wraps(original)
-        def collective(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return original(*args, **kwargs)
-            except RuntimeError as error:
-                _report_refusal(name, str(error), [*args, *kwargs.values()])
-                raise
-
-        return collective
-
-    for name in _COLLECTIVES:
-        if hasattr(c10d, name):
-            function = watched(getattr(c10d, name), name)
-            for module in (dist, c10d):
-                setattr(module, name, function)
-
-
-def _report_refusal(name: str, error: str, given: list[Any]) -> None:
-    tensors = [tensor for _, tensor in tensors_of(given)]
-    if "No backend type associated with device type npu" in error:
-        found: Any = limits.text("gloo")
-    elif "Cannot use ReduceOp." in error:
-        word = error.partition("Cannot use ReduceOp.")[2].split()[0]
-        found = next(iter(limits.reductions().get(word, ())), None)
-    else:
-        rows = (*limits.collectives().get(_KERNELS.get(name, name), ()), *limits.collectives().get("*", ()))
-        types = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
-        found = next((row for row in rows if row.refuses & types), None)
-        if found is not None and ("not supported" in error or "nsupported data type" in error):
-            (dtype, *_) = sorted(found.refuses & types)
-            record.finding(nearest(3), found.code, replace(found, name=name).message_for(dtype), found.help)
-        return
-    if found is not None:
-        record.finding(nearest(3), found.code, found.message_for(), found.help)
 
 
 def _watch_data_parallel() -> None:
