@@ -11,13 +11,13 @@ from __future__ import annotations
 import collections
 import functools
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from npu_emulator import limits
 from npu_emulator.config import config
 from npu_emulator.record import at_end, record
+from npu_emulator.state_bytes import state_bytes
 from npu_emulator.user_code import nearest
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
@@ -97,7 +97,7 @@ def _ends(optimizer: Any, args: Any, kwargs: Any) -> None:
     entries = sum(len(entry) if isinstance(entry, dict) else 1 for entry in optimizer.state.values())
     known = _counted.get(optimizer)
     if known is None or known[0] != entries:
-        _counted[optimizer] = entries, _bytes(optimizer.state)
+        _counted[optimizer] = entries, state_bytes(optimizer.state, _rounded)
         _states.clear()
         for _, held in _counted.values():
             _states.update(held)
@@ -106,32 +106,9 @@ def _ends(optimizer: Any, args: Any, kwargs: Any) -> None:
         _states_at_most[card] = min(_states[card], _most[card])
 
 
-def _bytes(state: Any) -> collections.Counter[int]:
-    """The bytes of the storages below some state, by card."""
-    found: collections.Counter[int] = collections.Counter()
-    seen = set[int]()
-    for tensor in _tensors(state):
-        # A shard's own part, of a tensor that is distributed.
-        tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        if tensor.device.type != "npu" or tensor.layout is not torch.strided:
-            continue
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            found[tensor.device.index or 0] += (storage.nbytes() + _PAD + _BLOCK - 1) // _BLOCK * _BLOCK
-    return found
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, torch.Tensor):
-            yield each
-        elif isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, (list, tuple)):
-            waiting.extend(each)
+def _rounded(size: int) -> int:
+    """The bytes that the allocator takes for a request."""
+    return (size + _PAD + _BLOCK - 1) // _BLOCK * _BLOCK
 
 
 def _tell() -> None:

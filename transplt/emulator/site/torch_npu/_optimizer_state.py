@@ -8,17 +8,17 @@ first.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections import Counter
 from typing import Any
 
-import torch
 from npu_emulator.record import at_end, record
+from npu_emulator.state_bytes import state_bytes
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import _books
 
 #: Optimizer -> the number of its entries when they were counted, and their bytes by card.
-_counted: weakref.WeakKeyDictionary[Any, tuple[int, list[int]]] = weakref.WeakKeyDictionary()
+_counted: weakref.WeakKeyDictionary[Any, tuple[int, Counter[int]]] = weakref.WeakKeyDictionary()
 #: What the cards had held at most when the step began.
 _before: list[int] = []
 
@@ -39,39 +39,11 @@ def _ends(optimizer: Any, args: Any, kwargs: Any) -> None:
     entries = sum(len(entry) if isinstance(entry, dict) else 1 for entry in optimizer.state.values())
     known = _counted.get(optimizer)
     if known is None or known[0] != entries:
-        _counted[optimizer] = entries, _bytes(optimizer.state)
+        _counted[optimizer] = entries, state_bytes(optimizer.state, _books.rounded)
     for index in range(len(_books.states)):
         _books.states[index] = sum(held[index] for _, held in _counted.values())
         if _before and _books.most[index] > _before[index]:
             _books.states_at_most[index] = min(_books.states[index], _books.most[index])
-
-
-def _bytes(state: Any) -> list[int]:
-    """The bytes of the storages below some state, by card."""
-    found = [0] * len(_books.states)
-    seen = set[int]()
-    for tensor in _tensors(state):
-        # A shard's own part, of a tensor that is distributed.
-        tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-        if tensor.device.type != "npu" or tensor.layout is not torch.strided:
-            continue
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            found[tensor.device.index or 0] += _books.rounded(storage.nbytes())
-    return found
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, torch.Tensor):
-            yield each
-        elif isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, (list, tuple)):
-            waiting.extend(each)
 
 
 def _tell() -> None:
