@@ -50,3 +50,13 @@ def raises(words: str, function: Callable[[], Any]) -> None:
         assert words in str(error), error
         return
     raise AssertionError(f"did not raise: {words}")
+
+
+def run_checks(program: dict[str, Any]) -> None:
+    """Call every function `check_...` of a program, in the order in which they stand."""
+    torch.manual_seed(0)
+    checks = [(name, check) for name, check in program.items() if name.startswith("check_")]
+    assert checks
+    for name, check in checks:
+        check()
+        print(name, "ok")

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch_npu
-from beside import raises, same
+from beside import raises, run_checks, same
 from torch.nn import functional as F
 from torch_npu import optim
 from torch_npu.contrib import function, module
@@ -90,8 +90,4 @@ def check_combined() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch_npu
-from beside import TOLERANCE, compare, raises, same
+from beside import TOLERANCE, compare, raises, run_checks, same
 from torch.nn import functional as F
 
 
@@ -123,8 +123,4 @@ def check_gates() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())

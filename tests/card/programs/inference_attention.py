@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch_npu
-from beside import TOLERANCE, same
+from beside import TOLERANCE, run_checks, same
 
 BATCH, HEADS, FEW, ROWS, COLUMNS, SIZE = 2, 4, 2, 5, 7, 16
 SCALE = SIZE**-0.5
@@ -99,8 +99,4 @@ def check_next_token() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch_npu
-from beside import TOLERANCE, compare, raises, same
+from beside import TOLERANCE, compare, raises, run_checks, same
 
 GROUPS = ([2, 3, 6], [2, 1, 3])
 
@@ -200,8 +200,4 @@ def check_inference_routing() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())

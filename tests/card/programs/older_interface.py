@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch_npu
-from beside import TOLERANCE, compare, raises, same
+from beside import TOLERANCE, compare, raises, run_checks, same
 from torch.nn import functional as F
 
 
@@ -121,8 +121,4 @@ def check_unknown() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())

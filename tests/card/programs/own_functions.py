@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch_npu
-from beside import TOLERANCE, compare
+from beside import TOLERANCE, compare, run_checks
 from torch.nn import functional as F
 
 
@@ -85,8 +85,4 @@ def check_losses_and_norms() -> None:
 
 
 if __name__ == "__main__":
-    torch.manual_seed(0)
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            check()
-            print(name, "ok")
+    run_checks(globals())
