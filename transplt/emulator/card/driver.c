@@ -519,7 +519,6 @@ static int answer(int code) {
   return code;
 }
 API void card_compute(int (*function)(int, const arguments *)) { compute = function; }
-API int card_registers(void) { return REGISTERS; }
 #define OP(name, number)                                                                                              \
   API int name##GetWorkspaceSize(IN_REGISTERS, double f0, double f1, double f2, double f3, double f4, double f5,      \
                                  double f6, double f7, TEN(s), TEN(t), TEN(u), TEN(v), TEN(w), TEN(x)) {              \

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,13 @@ def _compute(operator: Operator, address: int) -> None:
         del guard  # an error keeps this frame
 
 
+@contextlib.contextmanager
+def below_the_program() -> Iterator[None]:
+    """Tensors here are no tensors of the program: nothing of them is recorded, cast or differentiated."""
+    with _quiet(), _below(_ABOVE):
+        yield
+
+
 def failed(name: str, error: Exception) -> int:
     """Say why an operator failed, and give its error code."""
     if isinstance(error, limits.Refused):
@@ -103,7 +111,7 @@ def _prepare(number: int) -> Operator:
     kinds = "".join(part[2][0] for part in parts)
     written = [at for at, part in enumerate(parts) if ">" in part[2]]
     if own is None:
-        run = of_table(aten, names, kinds, written)
+        run = of_table(aten, names, written)
         if run is None:
             raise NotImplementedError(f"the operator {name} is not emulated")
     elif own.straight:

@@ -22,7 +22,8 @@ from npu_emulator.record import record
 from torch import distributed
 
 from . import libraries
-from .communicators import Communicator, Exchange, begin, below_the_program
+from .calls import below_the_program
+from .communicators import Communicator, Exchange, begin
 from .records import MEMORY, tensor_at, unpack
 
 #: In the order of collectives.c.

@@ -7,7 +7,6 @@ ticket in the driver (driver.c), which ends with it; who wants the result asks `
 from __future__ import annotations
 
 import atexit
-import contextlib
 import datetime
 import os
 import queue
@@ -15,7 +14,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +27,7 @@ from npu_emulator.user_code import nearest
 from torch import distributed
 
 from . import libraries, waiting
+from .calls import below_the_program
 
 #: Seconds that HCCL waits for a connection and for an exchange; ERROR of the runtime for one that is never over, as
 #: the documentation of torch_npu on HCCL's time-outs shows it.
@@ -59,13 +59,6 @@ def _seconds(variable: str, usual: int) -> datetime.timedelta:
     text = os.environ.get(variable, "")
     number = int(text) if text.isdigit() else usual
     return datetime.timedelta(seconds=number or 10**6)  # 0 is without end
-
-
-@contextlib.contextmanager
-def below_the_program() -> Iterator[None]:
-    """Tensors here are no tensors of the program: nothing of them is recorded, cast or differentiated."""
-    with torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
-        yield
 
 
 def begin(host: str, port: int, rank: int, size: int, store: Any = None) -> Any:

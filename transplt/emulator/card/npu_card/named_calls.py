@@ -12,7 +12,7 @@ import torch
 from npu_emulator.record import record as run_record
 
 from . import libraries
-from .calls import _ABOVE, _below, _quiet, failed
+from .calls import below_the_program, failed
 from .named_operators import NAMED
 from .outputs import put
 from .records import DTYPES, MEMORY, tensor_at, unpack
@@ -73,7 +73,7 @@ def compute(
         if function is None:
             raise NotImplementedError(f"the operator {word} is not emulated")
         run_record.operators[f"acl{word}"] += 1
-        with _quiet(), _below(_ABOVE):
+        with below_the_program():
             given = _tensors(inputs, described, held)
             targets = _tensors(outputs, results, places)
             found = function(given, _attributes(attributes), targets)

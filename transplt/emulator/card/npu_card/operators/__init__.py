@@ -87,9 +87,7 @@ def of_straight(function: Callable[..., Any], in_place: bool) -> Callable[[list[
     return run
 
 
-def of_table(
-    aten: str, names: Sequence[str], kinds: str, written: Sequence[int]
-) -> Callable[[list[Any]], None] | None:
+def of_table(aten: str, names: Sequence[str], written: Sequence[int]) -> Callable[[list[Any]], None] | None:
     """What computes a function that is `aten` under another name, its arguments named as in ATen's schema; None where
     no overload takes them."""
     packet = getattr(torch.ops.aten, aten, None) if aten else None
