@@ -36,6 +36,7 @@ def of(files: dict[str, str]) -> set[str]:
         ("from . import x\n", ("pk.sub", "pk.sub.x")),
         ("from ..core import y\n", ("pk.core", "pk.core.y")),
         ("from lib import *\n", ("lib",)),
+        ("import late; late.path.insert(0, '.')\nfrom lib import x; x(1, y)\n", ("late", "lib", "lib.x")),
         ("x = 'no import here'\n", ()),
     ],
 )

@@ -23,8 +23,8 @@ _NAMED = re.compile(
 #: Files for people: what is to do in them is tidying, wherever they lie.
 PROSE = (".md", ".rst")
 _IMPORT = re.compile(
-    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(]*)"
-    rb"|import[ \t]+(?P<whole>[^\n#]+))",
+    rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(;]*)"
+    rb"|import[ \t]+(?P<whole>[^\n#;]+))",
     re.M,
 )
 _NAME = re.compile(rb"(?:^|[,(])\s*([.\w]+)")
