@@ -23,6 +23,7 @@ from unittest import mock
 import pytest
 
 from tests.processes import measured_alone, unmeasured
+from transplt.base.disk.cache_folder import cache_folder
 from transplt.proof.launch import interpreter
 from transplt.proof.launch.command import run_command
 from transplt.proof.launch.device_backend import backend_of
@@ -113,6 +114,15 @@ def npu_environment(folder: Path, **config: Any) -> dict[str, str]:
     settings.write_text(json.dumps({**given, **config}), encoding="utf-8")
     path = os.pathsep.join([str(SITE)] if own is None else [own.wheel, str(SITE), str(CARD)])
     return {"PYTHONPATH": path, "TRANSPLT_EMULATOR": str(settings)}
+
+
+def cache_of_its_own(folder: Path) -> Path:
+    """A folder for XDG_CACHE_HOME that has nothing in it but the torch_npu of this machine's cache."""
+    place = folder / "transplt" / "torch_npu"
+    if not place.exists():
+        place.parent.mkdir(parents=True)
+        place.symlink_to(cache_folder() / "torch_npu")
+    return folder
 
 
 def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:

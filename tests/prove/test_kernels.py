@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.forked import cache_of_its_own
 from tests.processes import unmeasured
 from transplt.project import tree
 from transplt.project.options import Options, make_plan
@@ -122,7 +123,7 @@ def written(folder: Path, name: str, main: str, ops: str) -> None:
 def prove(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit code and the text."""
     command = [sys.executable, "-m", "transplt", "prove", *arguments]
-    env = {**unmeasured(), "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")}
+    env = {**unmeasured(), "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache_of_its_own(folder / "cache"))}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout or done.stderr

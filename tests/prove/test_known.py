@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import cache_of_its_own
 from tests.planted.planting import prove
 from transplt.base.disk.cache_folder import Cache
 from transplt.proof.launch.interpreter import Versions, versions_of
@@ -128,7 +129,7 @@ for step in range(3):
 @pytest.mark.torch
 def test_a_proof_makes_the_runs_of_the_original_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRANSPLT_NO_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_its_own(tmp_path / "cache")))
     told = []
     for factor in (1.0, 1.0, 2.0):
         for name, card, by in (("original", "cuda", 1.0), ("migrated", "npu", factor)):
@@ -156,7 +157,7 @@ def test_whether_the_original_repeats_itself_is_seen_in_a_run_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRANSPLT_NO_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_its_own(tmp_path / "cache")))
     for name, card in PORTED_TO.items():
         begin = _TAKES_TURNS.format(count=str(tmp_path / f"{name}.count"))
         begin = begin.replace("if len", "if 0 * len") if card == "npu" else begin

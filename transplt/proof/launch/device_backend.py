@@ -41,7 +41,7 @@ def backend_of(options: RunOptions, found: Versions) -> Backend:
     asked = os.environ.get(VARIABLE, "")
     if asked not in ("", HAND_MADE, REAL):
         raise UsageError(f"{VARIABLE}={shown(asked)}: it is {REAL} or {HAND_MADE}.")
-    if options.host != "npu" or asked == HAND_MADE or (options.trace is not None and asked != REAL):
+    if options.host != "npu" or asked == HAND_MADE:
         return Backend(None)
     try:
         wheel = torch_npu_wheel.wheel_for(found)

@@ -7,9 +7,13 @@ import hashlib
 import os
 from typing import Any
 
+from . import DEVICE
 from .record import record
+from .start import when_imported
 
 _LIMIT = 50  # checkpoints per process
+#: Digests of states of the device's generators that the program asked for: each kind of device has a form of its own.
+_states: set[str] = set()
 
 
 def tensors_of(value: Any, path: str = "") -> Any:
@@ -29,27 +33,56 @@ def tensors_of(value: Any, path: str = "") -> Any:
 
 
 def digest(value: Any) -> dict[str, dict[str, Any]]:
-    """tensor path -> shape, dtype, sha256 of the bytes, sum and norm (float64)."""
+    """tensor path -> shape, dtype, sha256 of the bytes, sum and norm (float64); of the state of a generator of the
+    device only that it is one."""
     import torch
 
     found: dict[str, dict[str, Any]] = {}
     for path, tensor in tensors_of(value):
         plain = tensor.detach().cpu().contiguous()
-        data = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+        sha256 = _sha256(plain)
+        if sha256 in _states:
+            found[path] = {"shape": [], "dtype": "state of a generator", "sha256": "", "sum": 0.0, "norm": 0.0}
+            continue
         wide = plain.to(torch.float64) if not plain.is_complex() else torch.view_as_real(plain).to(torch.float64)
         found[path] = {
             "shape": list(plain.shape),
             "dtype": str(plain.dtype),
-            "sha256": hashlib.sha256(data).hexdigest(),
+            "sha256": sha256,
             "sum": float(wide.sum()),
             "norm": float(wide.norm()),
         }
     return found
 
 
+def _sha256(plain: Any) -> str:
+    import torch
+
+    data = plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _watch_states(random: Any, owner: Any) -> None:
+    """Know a state of a generator where `get_rng_state` of a device's module, or of what imports it, returned it."""
+    original = random.get_rng_state
+
+    @functools.wraps(original)
+    def get_rng_state(*args: Any, **kwargs: Any) -> Any:
+        state = original(*args, **kwargs)
+        _states.add(_sha256(state))
+        return state
+
+    random.get_rng_state = owner.get_rng_state = get_rng_state
+
+
 def install() -> None:
     """Note the digest of whatever torch.save saves."""
     import torch
+
+    if DEVICE == "cuda":
+        _watch_states(torch.cuda.random, torch.cuda)
+    else:
+        when_imported("torch_npu", lambda torch_npu: _watch_states(torch_npu.npu.random, torch_npu.npu))
 
     original = torch.save
 

@@ -56,6 +56,8 @@ def _watch_card() -> None:
 
     for kind in {NpuFusedOptimizerBase, base.NpuFusedOptimizerBase}:
         _record(kind, "clip_grad_norm_fused_", "clip", _bound)
+        if "zero_grad" in vars(kind):
+            _record(kind, "zero_grad", "zero_grad")
     npu: Any = torch.npu  # type: ignore[attr-defined]
     chosen = npu.set_device
 

@@ -12,6 +12,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ..config import config
+from ..start import when_imported
 from . import models, shaken
 from .figures import figures, gradient_figures, number
 from .log import emit, quiet
@@ -35,7 +36,7 @@ def install() -> None:
     register_optimizer_step_pre_hook(_before_step)
     register_optimizer_step_post_hook(_after_step)
     _watch_backward()
-    _watch_scaler()
+    _watch_scalers()
     atexit.register(_at_end)
 
 
@@ -224,52 +225,67 @@ def record_update(scale: float) -> None:
         emit("update", scale=scale, enabled=True)
 
 
-def _watch_scaler() -> None:
+def _watch_scalers() -> None:
     from torch.amp import grad_scaler
 
-    kind: Any = grad_scaler.GradScaler
-    scale, unscale, update, step = kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step
+    _watch_scaler(grad_scaler.GradScaler, "__init__")
+    when_imported("torch_npu", lambda module: _watch_own_scalers())
 
-    @functools.wraps(scale)
-    def scaled(self: Any, outputs: Any) -> Any:
-        result = scale(self, outputs)
+
+def _watch_own_scalers() -> None:
+    """Those of torch_npu, which have their own way for all but the state."""
+    from torch_npu.npu.amp import grad_scaler, sharded_grad_scaler
+
+    _watch_scaler(grad_scaler.GradScaler, "__init__")
+    _watch_scaler(sharded_grad_scaler._ShardedGradScaler)
+
+
+def _watch_scaler(kind: Any, *begin: str) -> None:
+    """Record what a class of scalers does itself, and `begin`, with which it makes one."""
+
+    def scaled(original: Any, self: Any, outputs: Any) -> Any:
+        result = original(self, outputs)
         if isinstance(outputs, torch.Tensor):
             record_scale(outputs, result, enabled=self.is_enabled())
         return result
 
-    @functools.wraps(unscale)
-    def unscaled(self: Any, optimizer: Any) -> Any:
+    def unscaled(original: Any, self: Any, optimizer: Any) -> Any:
         emit("unscale", o=_number(optimizer))
-        return unscale(self, optimizer)
+        return original(self, optimizer)
 
-    @functools.wraps(update)
-    def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = update(self, *args, **kwargs)
+    def updated(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
         with quiet():
             value = self.get_scale()
         emit("update", scale=value, enabled=self.is_enabled())
         return result
 
-    @functools.wraps(step)
-    def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def stepped(original: Any, self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         which = _number(optimizer)
         before = _attempts.get(which, 0)
-        result = step(self, optimizer, *args, **kwargs)
+        result = original(self, optimizer, *args, **kwargs)
         if _attempts.get(which, 0) == before:
             with quiet():
                 value = self.get_scale()
             record_skip(optimizer, value)
         return result
 
-    made = kind.__init__
-
-    @functools.wraps(made)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        made(self, *args, **kwargs)
+    def made(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
         emit("scaler")
 
-    kind.__init__ = __init__
-    kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step = scaled, unscaled, updated, stepped
+    watched = {"scale": scaled, "unscale_": unscaled, "update": updated, "_maybe_opt_step": stepped}
+    for name, watch in (*watched.items(), *((name, made) for name in begin)):
+        if (original := vars(kind).get(name)) is not None:
+            setattr(kind, name, _around(original, watch))
+
+
+def _around(original: Any, watch: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return watch(original, self, *args, **kwargs)
+
+    return method
 
 
 def _at_end() -> None:
