@@ -1,13 +1,13 @@
-"""Builds the emulator's tables: names and operators from the facts in scripts/facts/, limits and types from rules/.
+"""Builds the emulator's tables: names from the facts in scripts/facts/, limits and types from rules/.
 
 usage: python scripts/build_emulator_tables.py
 
-Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
-(which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
-same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, types
-rules/support/card_types.json, arguments of CANN's functions rules/support/card_functions.json, and what the rules say
-of names that an NPU does not have, or that do nothing there: a run says it in the same words. The errors that say
-nothing are those of rules/support/silent_errors.json that arguments decide.
+Facts: torch_npu_api (public names of some torch_npu wheels) and cuda_to_npu (which wheels have a torch.npu name). The
+output is small and the same for the same input: a name maps to a bit mask over the list of torch versions. Limits are
+rules/support/card_limits.json, types rules/support/card_types.json, arguments of CANN's functions
+rules/support/card_functions.json, and what the rules say of names that an NPU does not have, or that do nothing there:
+a run says it in the same words. The errors that say nothing are those of rules/support/silent_errors.json that
+arguments decide.
 """
 
 from __future__ import annotations
@@ -30,20 +30,6 @@ from transplt.base.settings import TORCH_VERSIONS as VERSIONS  # noqa: E402
 from transplt.rules.versions import versions_of  # noqa: E402
 
 TABLES = ROOT / "transplt" / "emulator" / "site" / "npu_emulator" / "tables"
-#: Modules whose names are kept: what a training script can reach.
-MODULES = (
-    "torch_npu",
-    "torch_npu.npu",
-    "torch_npu.optim",
-    "torch_npu.contrib",
-    "torch_npu.profiler",
-    "torch_npu.utils",
-    "torch_npu.distributed",
-    "torch_npu.hccl",
-    "torch_npu.multiprocessing",
-    "torch_npu.dynamo",
-    "torch_npu.asd",
-)
 #: Kernels that torch_npu brings besides op-plugin's (the `supported` list of Ascend/pytorch npu_native_functions.yaml).
 NATIVE = """
 _local_scalar_dense _pin_memory _reshape_alias as_strided bartlett_window blackman_window clone contiguous copy
@@ -100,17 +86,12 @@ def nearest(version: str, wheels: list[str]) -> str:
 
 
 def kept(module: str) -> bool:
-    parts = module.split(".")
-    return (
-        (not any(p.startswith("_") for p in parts[1:])
-        and any(module == m or module.startswith(m + ".") for m in MODULES[1:]))
-        or module == "torch_npu"
-    )
+    return f"{module}.".startswith("torch_npu.npu.") and "._" not in module
 
 
 def names_table() -> dict[str, Any]:
-    """module -> name -> mask over VERSIONS."""
-    api, functions = fact_store.wheel_modules(), fact_store.wheel_functions()
+    """Module of torch.npu -> name -> mask over VERSIONS."""
+    api = fact_store.wheel_modules()
     modules: dict[str, dict[str, int]] = {}
 
     def put(module: str, name: str, bit: int, has: bool) -> None:
@@ -123,12 +104,7 @@ def names_table() -> dict[str, Any]:
             if kept(module):
                 for name in {*(content["all"] or ()), *content["toplevel"]} - _NOISE:
                     put(module, name, 1 << i, True)
-        for name in functions[wheel]:
-            put("torch_npu", name, 1 << i, True)
     exact = {v: i for i, v in enumerate(VERSIONS)}
-    for name, content in fact_store.custom_ops().items():
-        for version, i in exact.items():  # the wheel of 2.2 was not read: the nearest one speaks for it
-            put("torch_npu", name, 1 << i, ("2.1" if version == "2.2" else version) in content["versions"])
     for content in fact_store.cuda_to_npu().values():
         target = content["npu"]
         if not isinstance(target, str) or not target.startswith("torch.npu."):
@@ -225,7 +201,6 @@ def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
     """Write the tables below `tables`."""
     tables.mkdir(parents=True, exist_ok=True)
     write(tables / "names.json.gz", names_table())
-    write(tables / "operators.json.gz", operators_table())
     write(tables / "limits.json.gz", limits_table(rules))
     write(tables / "silent.json.gz", silent_table(rules))
     write(tables / "types.json.gz", types_table(rules))

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ os.environ["TRANSPLT_NO_CACHE"] = "1"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
+@cache
 def _has_torch_npu() -> bool:
     """Whether `transplt emulator install` was called for this interpreter."""
     from transplt.base.disk.cache_folder import NoCache, cache_folder
@@ -36,11 +38,6 @@ def _has_torch_npu() -> bool:
         return torch_npu_wheel.is_there(torch_npu_wheel.wheel_for(found), cache_folder() / "torch_npu")
     except (torch_npu_wheel.NoWheel, NoCache):
         return False
-
-
-# Scripts run on the vendor's torch_npu where it is there; `TRANSPLT_TORCH_NPU=hand-made pytest` has the other.
-if not _has_torch_npu():
-    os.environ.setdefault("TRANSPLT_TORCH_NPU", "hand-made")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,8 +56,8 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not HAS_TORCH and item.get_closest_marker("torch") is not None:
         pytest.skip("needs the extra: pip install '.[emulator]'")
-    if os.environ.get("TRANSPLT_TORCH_NPU") == "hand-made" and item.get_closest_marker("card") is not None:
-        pytest.skip("needs the vendor's torch_npu: transplt emulator install")
+    if item.get_closest_marker("card") is not None and not _has_torch_npu():
+        pytest.skip("needs torch_npu: transplt emulator install")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,12 +26,14 @@ from tests.processes import measured_alone, unmeasured
 from transplt.base.disk.cache_folder import cache_folder
 from transplt.proof.launch import interpreter
 from transplt.proof.launch.command import run_command
-from transplt.proof.launch.device_backend import backend_of
-from transplt.proof.launch.options import RunOptions, TorchNpu
+from transplt.proof.launch.device_backend import torch_npu_of
+from transplt.proof.launch.options import RunOptions, TorchNpu, UsageError
 from transplt.proof.launch.runner import CARD, SITE
 from transplt.proof.launch.warm import Warm
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Before a test gives itself another home.
+_WHEELS = cache_folder() / "torch_npu"
 #: The processes that fork, by the process that asks: a worker of the test run that was forked needs its own.
 _WARM: dict[int, Warm] = {}
 
@@ -74,27 +76,21 @@ def run(
 
 
 @cache
-def _torch_npu() -> TorchNpu | None:
-    """The vendor's torch_npu where programs run on it (see tests/conftest.py), with its driver; else None."""
+def torch_npu() -> TorchNpu:
+    """The torch_npu for this interpreter, with its driver. The test is skipped where it is not there."""
     options = RunOptions("", (), sys.executable)
-    return backend_of(options, interpreter.versions_of(sys.executable)).torch_npu
-
-
-def need_the_hand_made(why: str) -> None:
-    """Skip the test where programs run on the vendor's torch_npu."""
-    if on_real_torch_npu():
-        pytest.skip(why)
+    try:
+        found = torch_npu_of(options, interpreter.versions_of(sys.executable), ROOT)
+    except UsageError as why:
+        pytest.skip(str(why))
+    assert found is not None
+    return found
 
 
 def in_words_of_cann(error: str) -> str:
-    """The text of an error as the hand-made torch_npu has it, without what torch_npu puts around CANN's words."""
+    """The text of an error without what torch_npu puts around CANN's words."""
     around = r"^[^\n]*NPU function error: (call \w+ failed, error code is \d+)\n\[ERROR\][^\n]*\n"
     return re.sub(around, lambda found: "[emulated npu] " + (found[1] + ". " if "EZ1001" in error else ""), error)
-
-
-def on_real_torch_npu() -> bool:
-    """Whether programs run on the vendor's torch_npu."""
-    return _torch_npu() is not None
 
 
 def on_npus(
@@ -109,10 +105,9 @@ def on_npus(
 def npu_environment(folder: Path, **config: Any) -> dict[str, str]:
     """The variables of a process on the emulated NPU, with these settings, kept in `folder`."""
     settings = folder / "config.json"
-    own = _torch_npu()
-    given = {} if own is None else {"driver": own.driver, "needs": own.needs}
-    settings.write_text(json.dumps({**given, **config}), encoding="utf-8")
-    path = os.pathsep.join([str(SITE)] if own is None else [own.wheel, str(SITE), str(CARD)])
+    own = torch_npu()
+    settings.write_text(json.dumps({"driver": own.driver, "needs": own.needs, **config}), encoding="utf-8")
+    path = os.pathsep.join([own.wheel, str(SITE), str(CARD)])
     return {"PYTHONPATH": path, "TRANSPLT_EMULATOR": str(settings)}
 
 
@@ -121,7 +116,7 @@ def cache_of_its_own(folder: Path) -> Path:
     place = folder / "transplt" / "torch_npu"
     if not place.exists():
         place.parent.mkdir(parents=True)
-        place.symlink_to(cache_folder() / "torch_npu")
+        place.symlink_to(_WHEELS)
     return folder
 
 

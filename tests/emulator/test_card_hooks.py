@@ -9,16 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests import forked
-
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).parent / "programs" / "card_hooks.py"
-
-
-@pytest.fixture(autouse=True)
-def vendors() -> None:
-    if not forked.on_real_torch_npu():
-        pytest.skip("the vendor's torch_npu is not here: transplt emulator install")
 
 
 def test_each_finding_has_its_line(program: Any) -> None:

@@ -72,7 +72,10 @@ def project(folder: Path, text: str = PROGRAM) -> Project:
 
 
 def options(**more: Any) -> RunOptions:
-    return RunOptions("train.py", (), sys.executable, random="cpu", timeout=300.0, trace=Trace(), threads=1, **more)
+    own = forked.torch_npu()
+    return RunOptions(
+        "train.py", (), sys.executable, random="cpu", timeout=300.0, trace=Trace(), threads=1, torch_npu=own, **more
+    )
 
 
 @pytest.fixture(scope="module")

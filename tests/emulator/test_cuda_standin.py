@@ -10,10 +10,10 @@ import pytest
 
 from tests import forked
 from tests.processes import unmeasured
+from transplt.proof.launch.runner import SITES
 
 pytestmark = pytest.mark.torch
 HERE = Path(__file__).parent
-SITES = HERE.parents[1] / "transplt" / "emulator"
 On = Callable[..., str]
 
 
@@ -24,11 +24,12 @@ def on(tmp_path: Path) -> On:
     def run(host: str, source: str, nproc: int = 0, **variables: str) -> str:
         path = tmp_path / "program.py"
         path.write_text(source, encoding="utf-8")
-        site = {"cuda": "site_cuda", "npu": "site"}.get(host)
         environment = {**unmeasured(), "OMP_NUM_THREADS": "1", **variables}
         environment.pop("PYTHONPATH", None)
-        if site:
-            environment["PYTHONPATH"] = str(SITES / site)
+        if host == "cuda":
+            environment["PYTHONPATH"] = str(SITES["cuda"])
+        elif host == "npu":
+            environment |= forked.npu_environment(tmp_path, random="cpu")
         done = forked.run(path, (), environment, tmp_path, nproc)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -91,8 +92,9 @@ for step in range(5):
 """
 
 
-def test_numbers_are_those_of_the_emulated_npu(on: On) -> None:
-    cuda = on("cuda", TRAINING.replace("DEVICE", "cuda"))
+def test_numbers_are_those_of_the_emulated_npu(on: On, tmp_path: Path) -> None:
+    (tmp_path / "drawn.json").write_text('{"random": "cpu"}')
+    cuda = on("cuda", TRAINING.replace("DEVICE", "cuda"), TRANSPLT_EMULATOR=str(tmp_path / "drawn.json"))
     assert cuda == on("npu", TRAINING.replace("DEVICE", "npu")) and cuda.count("\n") == 5
 
 

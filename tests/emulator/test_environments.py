@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import cache_of_its_own
 from tests.privileges import as_any_owner
 from transplt.proof.launch import environments, interpreter
 from transplt.proof.launch.environments import choose, place_of, project_of, remembered
@@ -43,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".git").mkdir(parents=True)
     (folder / "scripts").mkdir()
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_its_own(tmp_path / "cache")))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(environments.shutil, "which", lambda name: None)
@@ -213,7 +214,6 @@ def own(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             if not os.path.islink(each):
                 os.chmod(each, os.stat(each).st_mode & 0o555)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("TRANSPLT_TORCH_NPU", "hand-made")
     return project / ".venv" / "bin" / "python"
 
 

@@ -196,7 +196,7 @@ def test_it_may_be_fetched_for_a_torch_that_is_not_there_yet(command: Command, t
 @pytest.mark.parametrize(
     ("torch", "said"),
     [
-        ("2.13.1", "no torch_npu was released for torch 2.13.1; transplt run has a hand-made one"),
+        ("2.13.1", "no torch_npu was released for torch 2.13.1; `transplt run --setup` makes an environment of the"),
         ("2.12.0", r"torch_npu cannot be fetched: ERROR: No matching distribution found for torch-npu==2.12.0"),
         ("2.9.1", "transplt run needs PyTorch 2.10 or newer"),
     ],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import torch_npu
 from transplt.proof.launch import runner
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.runner import ScriptRun
@@ -28,7 +29,7 @@ def run(text: str, folder: Path, warm: Warm | None, nproc: int = 0, timeout: flo
     (folder / "main.py").write_text(text, encoding="utf-8")
     options = RunOptions(
         "main.py", ("--a", "b"), sys.executable, nproc=nproc, folder=str(folder), threads=1, timeout=timeout,
-        trace=Trace(),
+        trace=Trace(), torch_npu=torch_npu(),
     )  # fmt: skip
     return runner.start(options, capture=True, echo=False, host="npu", warm=warm)
 

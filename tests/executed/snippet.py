@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.forked import torch_npu
 from transplt.base.finding import FileResult, Level
 from transplt.base.settings import TORCH_VERSIONS, Settings
-from transplt.proof.launch import interpreter, runner
-from transplt.proof.launch.device_backend import backend_of
-from transplt.proof.launch.options import RunOptions, TorchNpu
+from transplt.proof.launch import runner
+from transplt.proof.launch.options import RunOptions
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule_set import compile_rules
 
@@ -124,9 +124,8 @@ def run_both(snippets: dict[str, Snippet]) -> dict[str, str]:
     """What is wrong, by the name of the snippet: originals run on the stand-in, migrated ones on the emulated NPU."""
     faults: dict[str, str] = {}
     texts: dict[str, tuple[str, str]] = {}
-    real = _torch_npu() is not None
     for name, snippet in snippets.items():
-        if real and snippet.card_lacks:
+        if snippet.card_lacks:
             continue
         try:
             after = migrated(name, snippet).data.decode()
@@ -159,13 +158,6 @@ def run_on_npu(texts: dict[str, str]) -> dict[str, dict[str, Any]]:
         return _run_on("npu", Path(folder), texts, dict.fromkeys(texts, Snippet("")))
 
 
-@cache
-def _torch_npu() -> TorchNpu | None:
-    """The vendor's torch_npu, where its wheel is there; None for the hand-made one."""
-    options = RunOptions("", (), sys.executable)
-    return backend_of(options, interpreter.versions_of(sys.executable)).torch_npu
-
-
 def _run_on(host: str, folder: Path, texts: dict[str, str], snippets: dict[str, Snippet]) -> dict[str, dict[str, Any]]:
     place = folder / host
     place.mkdir()
@@ -179,7 +171,7 @@ def _run_on(host: str, folder: Path, texts: dict[str, str], snippets: dict[str, 
     driver.write_text((Path(__file__).parent / "driver.py").read_text(encoding="utf-8"), encoding="utf-8")
     arguments = (str(place / "jobs.json"), str(place / "results.json"))
     options = RunOptions(
-        str(driver), arguments, sys.executable, torch_version=TORCH, timeout=300, torch_npu=_torch_npu()
+        str(driver), arguments, sys.executable, torch_version=TORCH, timeout=300, torch_npu=torch_npu()
     )
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     done = runner.start(options, host=host, capture=True, echo=False)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from transplt.proof.launch import interpreter
-from transplt.proof.launch.device_backend import backend_of
+from tests.forked import torch_npu
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.runner import ScriptRun, start
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
@@ -409,16 +408,11 @@ dist.destroy_process_group()
 """
 
 
-def _with_torch_npu(options: RunOptions) -> RunOptions:
-    """On the vendor's torch_npu, where that is asked for (`TRANSPLT_TORCH_NPU`)."""
-    return replace(options, torch_npu=backend_of(options, interpreter.whole_of(sys.executable)).torch_npu)
-
-
 def ran(folder: Path, body: str, *, nproc: int = 2) -> tuple[ScriptRun, list[CollectiveFault]]:
     script = folder / "train.py"
     script.write_text(BEGIN + body, encoding="utf-8")
     options = RunOptions(str(script), (), sys.executable, nproc=nproc, trace=Trace(), timeout=300)
-    run = start(_with_torch_npu(options), capture=True, echo=False)
+    run = start(replace(options, torch_npu=torch_npu()), capture=True, echo=False)
     return run, collective_faults(run.traces, folder, hung=run.hung)
 
 
@@ -497,7 +491,7 @@ def test_spawned_ranks(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SPAWNED, encoding="utf-8")
     options = RunOptions(str(script), (str(port),), sys.executable, trace=Trace(), timeout=300)
-    run = start(_with_torch_npu(options), capture=True, echo=False)
+    run = start(replace(options, torch_npu=torch_npu()), capture=True, echo=False)
     (found,) = collective_faults(run.traces, tmp_path, hung=run.hung)
     assert found.kind == "left"
     assert "at train.py:14 for rank 1, which ended with ValueError: no data at train.py:13" in found.text

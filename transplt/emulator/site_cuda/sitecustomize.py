@@ -1,7 +1,7 @@
 """Imported by every Python process that has this folder on its path: prepares it as a CUDA host.
 
 The folder stands alone on the path, without `site` beside it: on a CUDA host `import torch_npu` fails. What the two
-have in common is found from here: the engine of the device as `emulated_device`, the records as `npu_emulator`.
+have in common, the records, is found from here as `npu_emulator`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def _run_hidden_sitecustomize() -> None:
 
 _run_hidden_sitecustomize()
 _package("npu_emulator", "npu_emulator", DEVICE="cuda")
-_package("emulated_device", "torch_npu")
 from cuda_standin import start  # noqa: E402
 
 if "TRANSPLT_WARM" in os.environ:  # this process only waits: those that it forks begin

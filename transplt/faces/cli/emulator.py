@@ -40,7 +40,7 @@ def install(given: Install) -> int:
 
     Both go into the cache of the user. Nothing is installed beside PyTorch, and nothing needs an NPU or CANN.
     """
-    from transplt.proof.launch import driver, environments, interpreter, torch_npu_wheel
+    from transplt.proof.launch import device_backend, driver, environments, interpreter, torch_npu_wheel
 
     try:
         if given.torch_version is None:
@@ -50,7 +50,7 @@ def install(given: Install) -> int:
             release = torch_npu_wheel.newest_release(given.torch_version)
             python = given.python or sys.executable
             found = replace(interpreter.whole_of(python), torch=release, cuda="")
-        wheel = torch_npu_wheel.wheel_for(found)
+        wheel = device_backend.wheel_or_way(found, Path.cwd())
         cache = torch_npu_wheel.folder_of_wheels()
         here = torch_npu_wheel.is_there(wheel, cache)
         if not here:
@@ -60,8 +60,6 @@ def install(given: Install) -> int:
         folder = driver.build(place, cache)
     except launch.UsageError as error:
         raise UsageError(str(error)) from error
-    except torch_npu_wheel.NoWheel as why:
-        raise UsageError(f"{why}; transplt run has a hand-made one") from why
     already = {True: "already in", False: "now in"}
     click.echo(f"torch_npu {wheel.version} for Python {wheel.python}: {already[here]} {shown(place)}")
     click.echo(f"the driver of the emulated card: {already[built]} {shown(folder)}")

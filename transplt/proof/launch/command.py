@@ -162,7 +162,7 @@ def run(
     from transplt.base.disk.manifest import read_manifest
     from transplt.proof.launch import reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold
-    from transplt.proof.launch.device_backend import backend_of
+    from transplt.proof.launch.device_backend import ran_on, torch_npu_of
     from transplt.proof.launch.edits import find_migration
     from transplt.proof.launch.environments import choose
     from transplt.proof.launch.report import as_text, build
@@ -178,12 +178,12 @@ def run(
         raise UsageError("--nproc is only for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():
         raise UsageError(f"no such folder for the report: {report_path.parent}.")
-    backend = backend_of(options, chosen.versions)
+    torch_npu = torch_npu_of(options, chosen.versions, start)
     migration = find_migration(start)
     wanted = options.torch_version or (migration.torch_version if migration else "")
     version = wanted or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
-    options = replace(options, torch_version=version, portable=portable, torch_npu=backend.torch_npu)
+    options = replace(options, torch_version=version, portable=portable, torch_npu=torch_npu)
     if chosen.in_words:
         click.echo(f"transplt run: with {chosen.in_words}", err=True)
     originals = []
@@ -198,8 +198,8 @@ def run(
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
     command = [options.script, *options.arguments]
     result = build(outcome, migration, command, chosen.versions.torch, version, options.timeout, compared)
-    if options.host == "npu":
-        result.runs_on = backend.in_words(options.card, wanted)
+    if torch_npu is not None:
+        result.runs_on = ran_on(torch_npu, options.card, wanted)
     asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)
     known = foretold(asked.root, result.stops)
     result.advice = advice(asked, outcome.code, outcome.processes, known, too_long=outcome.timed_out)

@@ -147,7 +147,7 @@ def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunO
 
     Raises UsageError where the interpreter has no torch that will do.
     """
-    from transplt.proof.launch.device_backend import backend_of
+    from transplt.proof.launch.device_backend import torch_npu_of
     from transplt.proof.launch.edits import find_migration
     from transplt.proof.launch.environments import choose
 
@@ -158,7 +158,7 @@ def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunO
     if chosen.in_words:
         click.echo(f"transplt prove: with {chosen.in_words}", err=True)
     options = replace(options, python=chosen.python, torch_version=version, portable=portable)
-    return replace(options, torch_npu=backend_of(options, chosen.versions).torch_npu), chosen.versions
+    return replace(options, torch_npu=torch_npu_of(options, chosen.versions, project)), chosen.versions
 
 
 def _worlds(text: str) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ ENVIRONMENT = "NPU220"  # a variable that only CUDA reads
 BACKEND = "NPU301"  # nccl
 NO_COUNTERPART = "NPU501"
 NO_KERNEL = "NPU790"  # the chosen torch_npu has no kernel for an operator that ran
-NO_SPARSE = "NPU526"  # an operator without a kernel for sparse tensors
 
 #: What a name of torch.cuda belongs to, by a word in it.
 _FAMILIES = (

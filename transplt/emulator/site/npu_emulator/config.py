@@ -31,8 +31,8 @@ class Config:
     `lengths`, pairs of the number of a loader in the order of their making and what `len` gives of it. `dump`, for
     `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1
     | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
-    (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": torch_npu is the
-    hand-made one), `needs` one of packages that the vendor's torch_npu imports ("": the environment has them).
+    (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": the host is none
+    with NPUs), `needs` one of packages that torch_npu imports ("": the environment has them).
     """
 
     npus: int = 8
@@ -45,7 +45,6 @@ class Config:
     cpu_fallback: str = "warn"
     shapes: bool = False
     saves: bool = False
-    vtable: bool = True
     records: str = ""
     stack_signal: int = 0
     stubs: tuple[str, ...] = ()
@@ -61,11 +60,6 @@ class Config:
         """Whether the limits of the card hold; where "cuda" means the npu, the program is one for CUDA."""
         return self.cuda != "alias"
 
-    @property
-    def autoload(self) -> bool:
-        """Whether `import torch` alone brings torch_npu in (torch >= 2.5 loads backends by entry point)."""
-        return version_key(self.torch_version) >= (2, 5)
-
 
 def visible_cards(variable: str) -> int:
     """How many cards there are: as asked for, less those that a variable of the environment hides."""
@@ -78,12 +72,6 @@ def visible_cards(variable: str) -> int:
             break  # as the drivers do: what follows a wrong number is hidden
         shown += 1
     return shown
-
-
-def version_key(version: str) -> tuple[int, int]:
-    """(2, 13) for "2.13.0"."""
-    major, minor = version.split(".")[:2]
-    return int(major), int(minor)
 
 
 def _read() -> Config:

@@ -113,8 +113,8 @@ def _torch_is_there(torch: ModuleType) -> None:
     cuda_guard.install()
     if config.saves:
         saves.install()
-    if config.autoload:
-        import torch_npu  # noqa: F401
+    import torch_npu  # noqa: F401  what torch does when it is imported, and was in a process that forks
+
     trace.install()
     dump.install()
     stubs.load()
@@ -153,14 +153,11 @@ def begin() -> None:
     if _begun:
         return
     _begun = True
-    if config.driver:
-        from npu_card import libraries, settings
+    from npu_card import libraries, settings
 
-        settings.prepare()
-        libraries.set_up()
-        when_imported("torch_npu", lambda module: _watch_card())
-    else:
-        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
+    settings.prepare()
+    libraries.set_up()
+    when_imported("torch_npu", lambda module: _watch_card())
     sys.path.append(_PACKAGES)
     find_imports()
     os.environ["TRITON_INTERPRET"] = "1"  # of a forked process, too

@@ -12,16 +12,16 @@ from .config import config
 
 
 def _vendor() -> list[str]:
-    """The folders of the vendor's torch_npu and of the card under it; none where the hand-made one is run."""
-    specs = [importlib.util.find_spec(name) for name in ("torch_npu", "npu_card") if config.driver]
-    return [os.path.dirname(spec.origin) for spec in specs if spec is not None and spec.origin]
+    """The folder of torch_npu; none beside the stand-in for CUDA."""
+    spec = importlib.util.find_spec("torch_npu") if config.driver else None
+    return [os.path.dirname(spec.origin)] if spec is not None and spec.origin else []
 
 
 _PATHS = sysconfig.get_paths()
-_SITE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_EMULATOR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 #: Frames that are transparent when looking for the caller: the standard library, this emulator and torch_npu.
 _TRANSPARENT = tuple(
-    os.path.realpath(p) + os.sep for p in (_PATHS["stdlib"], _PATHS["platstdlib"], _SITE, *_vendor())
+    os.path.realpath(p) + os.sep for p in (_PATHS["stdlib"], _PATHS["platstdlib"], _EMULATOR, *_vendor())
 )
 _LIBRARIES = tuple(os.path.realpath(p) + os.sep for p in (_PATHS["purelib"], _PATHS["platlib"]))
 _PACKAGE_DIRS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")

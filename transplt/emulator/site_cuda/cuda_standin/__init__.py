@@ -4,8 +4,8 @@ An original program runs on it as on a GPU and answers as there: `torch.cuda.is_
 `is_cuda`, autocast, generators, streams, memory figures, checkpoints, nccl (carried by gloo). It is the reference that
 a migrated program is held against; nothing of it runs on a GPU.
 
-How: PyTorch's CPU build knows the device type and the dispatch key of CUDA, but has no kernels for it. The engine of
-the emulated NPU registers its own there, and the names of `torch._C` that a CUDA build has in addition are set before
+How: PyTorch's CPU build knows the device type and the dispatch key of CUDA, but has no kernels for it. The engine
+(`engine`) registers its own there, and the names of `torch._C` that a CUDA build has in addition are set before
 `torch.cuda` is imported, whose Python is then PyTorch's own.
 
 What it does not show: a GPU's numerics, speed and memory; races between streams; CUDA graphs, inductor, kernels and

@@ -10,8 +10,9 @@ def install() -> None:
     """torch.distributed.distributed_c10d is there; does nothing in a torch without it."""
     import torch.distributed as dist
     import torch.distributed.distributed_c10d as c10d
-    from emulated_device import _collectives
     from torch._C._distributed_c10d import ProcessGroupGloo
+
+    from . import collectives
 
     class ProcessGroupNCCL(ProcessGroupGloo):
         """gloo, called nccl."""
@@ -43,4 +44,4 @@ def install() -> None:
     names.default_pg_nccl_timeout = datetime.timedelta(minutes=10)  # as in torch/csrc/distributed/c10d
     # DistributedDataParallel's figures come from a timer of CUDA events, which a CPU build does not have.
     logger.set_runtime_stats_and_log = lambda self: None
-    _collectives.install_overrides()
+    collectives.install_overrides()

@@ -25,9 +25,9 @@ def count() -> int:
 
 
 def _devices() -> Any:
-    from emulated_device import _devices
+    from . import devices
 
-    return _devices
+    return devices
 
 
 def _get_device() -> int:

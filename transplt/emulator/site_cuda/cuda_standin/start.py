@@ -11,21 +11,14 @@ from npu_emulator.start import find_imports, judge_triton, when_imported
 
 
 def _torch_is_there(torch: ModuleType) -> None:
-    from emulated_device import _engine, _generators, _parallel, _patches, _profiling, _sharing, _storages
-    from emulated_device._kernels_cuda import install_composed
     from npu_emulator import dump, saves, stubs, trace
 
-    from . import tensors
+    from . import composed, engine, generators, parallel, patches, profiling, sharing, storages, tensors
 
-    _engine.install()
-    install_composed()
-    _patches.install()
-    _storages.install()
-    _sharing.install()
-    _generators.install()
-    _parallel.install_helpers()
-    _profiling.install()
-    tensors.install()
+    engine.install()
+    composed.install_composed()
+    for part in (patches, storages, sharing, generators, parallel, profiling, tensors):
+        part.install()
     when_imported("torch.distributed.distributed_c10d", _distributed_is_there)
     if config.saves:
         saves.install()

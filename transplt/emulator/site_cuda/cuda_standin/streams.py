@@ -23,9 +23,9 @@ _current = _Current()
 
 
 def _device(index: int | None) -> int:
-    from emulated_device import _devices
+    from . import devices
 
-    return int(_devices.state.device) if index is None or index < 0 else index
+    return int(devices.state.device) if index is None or index < 0 else index
 
 
 class StreamBase:
@@ -136,10 +136,11 @@ def external_triple(pointer: int, index: int | None) -> tuple[int, int, int]:
 
 
 def set_triple(stream_id: int, device_index: int, device_type: int) -> None:
-    from emulated_device import _devices
+
+    from . import devices
 
     _current.stream[device_index] = stream_id
-    _devices.state.device = device_index
+    devices.state.device = device_index
 
 
 def current(index: int | None = None) -> Any:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from emulated_device import _legacy
 
-from . import runtime, streams
+from . import legacy, runtime, streams
 
 
 def install() -> None:
     """torch is there, and the device too."""
     cuda: Any = torch.cuda
-    for name, kind in _legacy.types().items():
+    for name, kind in legacy.types().items():
         setattr(cuda, name, kind)
     torch.version.cuda = f"{runtime.CUDA_VERSION // 1000}.{runtime.CUDA_VERSION % 1000 // 10}"
     cudnn: Any = torch.backends.cudnn

@@ -1,1 +1,1 @@
-"""The fused optimizers, tensor by tensor after the same formulas: for the hand-made torch_npu and for apex."""
+"""The fused optimizers, tensor by tensor after the same formulas: as apex for NPUs has them."""

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from .. import DEVICE
-from ..config import config
 from .log import quiet
 
 _signs: dict[int, Any] = {}
@@ -28,11 +27,9 @@ def host_alias(tensor: Any) -> Any:
         return tensor
     if tensor.device.type != DEVICE:
         return None
-    if _to_cpu is None and config.driver:
-        _to_cpu = importlib.import_module("npu_card.records").host_view
-    elif _to_cpu is None:
-        package = "torch_npu" if DEVICE == "npu" else "emulated_device"
-        _to_cpu = importlib.import_module(f"{package}._relabel").to_cpu
+    if _to_cpu is None:
+        module, name = ("npu_card.records", "host_view") if DEVICE == "npu" else ("cuda_standin.relabel", "to_cpu")
+        _to_cpu = getattr(importlib.import_module(module), name)
     return _to_cpu(tensor)
 
 
