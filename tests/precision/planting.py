@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.forked import torch_npu
 from tests.precision.planted import Planted, Swaps
 from transplt.precision.compare import Comparison, compare
 from transplt.precision.dumps import open_dump
@@ -47,8 +48,9 @@ def record(
     script.write_text(program(kind, device, swaps), encoding="utf-8")
     dump = Dump(folder / "dump", task, faults=(read_fault(fault),) if fault else ())
     options = RunOptions(
-        str(script), (), sys.executable, nproc=nproc, random="cpu", threads=threads, folder=str(folder), dump=dump
-    )
+        str(script), (), sys.executable, nproc=nproc, random="cpu", threads=threads, folder=str(folder), dump=dump,
+        torch_npu=torch_npu(),
+    )  # fmt: skip
     # What computes on the CPU is recorded where an NPU is at hand, too.
     run = start(options, capture=True, echo=False, host="cuda" if device == "cuda" else "npu", warm=warm)
     errors = [process.get("exception") for process in run.processes]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.forked import torch_npu
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.projects import Project
@@ -122,7 +123,10 @@ def proven(folder: Path, original: str, port: str) -> Proof:
     for name, written in (("original", original), ("migrated", port)):
         (folder / name).mkdir()
         (folder / name / "main.py").write_text(written, encoding="utf-8")
-    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(steps=0), threads=1)
+    options = RunOptions(
+        "main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(steps=0), threads=1,
+        torch_npu=torch_npu(),
+    )
     before, after = (Project(folder / name, "main.py") for name in ("original", "migrated"))
     return between(before, after, options, lambda text: None, forked.warm()).prove((2,))
 
@@ -203,7 +207,10 @@ def test_spawned_ranks_that_nobody_seeds_draw_noise_of_their_own(tmp_path: Path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    options = RunOptions("main.py", (port,), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    options = RunOptions(
+        "main.py", (port,), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1,
+        torch_npu=torch_npu(),
+    )
     runner = Runner(Project(tmp_path, "main.py"), options, "npu", spawns=True, warm=forked.warm())
     run = runner.run(2)
     assert run.stop is None, run.stop
@@ -240,7 +247,10 @@ if __name__ == "__main__":
 @pytest.mark.torch
 def test_each_process_of_a_training_has_a_seed_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(_LAUNCHES, encoding="utf-8")
-    options = RunOptions("main.py", ("all",), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    options = RunOptions(
+        "main.py", ("all",), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1,
+        torch_npu=torch_npu(),
+    )
     outcome = Runner(Project(tmp_path, "main.py"), options, "npu", warm=forked.warm()).run().outcome
     drawn = [line for line in outcome.output.splitlines() if line.startswith("drawn")]
     alone, others = drawn[0], drawn[1:]

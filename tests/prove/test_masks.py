@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.forked import torch_npu
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.branches import inserted
 from transplt.proof.prove.projects import Project
@@ -53,7 +54,10 @@ def proven(folder: Path, both: Swaps, port: Swaps) -> Proof:
     for name, written in (("original", text), ("migrated", ported)):
         (folder / name).mkdir()
         (folder / name / "main.py").write_text(written, encoding="utf-8")
-    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(steps=0), threads=1)
+    options = RunOptions(
+        "main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(steps=0), threads=1,
+        torch_npu=torch_npu(),
+    )
     before, after = (Project(folder / name, "main.py") for name in ("original", "migrated"))
     return between(before, after, options, lambda text: None, forked.warm()).prove((1,))
 
@@ -137,7 +141,10 @@ for needed in (True, False):
 @pytest.mark.torch
 def test_attention_drops_nothing_and_is_given_what_the_program_gives(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(_ATTENDS, encoding="utf-8")
-    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    options = RunOptions(
+        "main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1,
+        torch_npu=torch_npu(),
+    )
     told = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().outcome.output.split()
     without, with_zero, again = told[1:4]
     assert "dropped" not in told
