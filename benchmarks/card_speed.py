@@ -3,8 +3,8 @@
     python -m benchmarks.card_speed [--repeat 3] [--check]
 
 A row is a program of `card_programs.py`: CPU seconds of 200 steps on the CPU, then the ratio to it on the vendor's
-torch_npu over our card and on the hand-made one, the smallest of the repeats each. Below, microseconds of CPU of single
-calls on 4x4 tensors. --check exits 1 when a program costs more than twice plain torch.
+torch_npu over our card, the smallest of the repeats each. Below, microseconds of CPU of single calls on 4x4 tensors.
+--check exits 1 when a program costs more than twice plain torch.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MOST = 2.0
 
 
 def seconds(host: str, words: tuple[str, ...], folder: Path) -> list[float]:
-    """The numbers that a run prints: `host` is cpu, real or hand-made."""
+    """The numbers that a run prints: `host` is cpu or npu."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if host == "cpu":
         done = subprocess.run(
             [sys.executable, str(PROGRAMS), "cpu", *words], env=environment, capture_output=True, text=True, check=True
         )
     else:
-        done = forked.on_npus(PROGRAMS, ("npu", *words), folder, hand_made=host == "hand-made")
+        done = forked.on_npus(PROGRAMS, ("npu", *words), folder)
         done.check_returncode()
     return [float(word) for word in done.stdout.split()]
 
@@ -44,14 +44,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     os.environ["TRANSPLT_TESTS_COLD"] = "1"
-    hosts, over = ("cpu", "real", "hand-made"), []
+    hosts, over = ("cpu", "npu"), []
     with tempfile.TemporaryDirectory() as scratch:
-        print(f"{'':12} {'cpu, s':>8} {'real':>8} {'hand-made':>10}")
+        print(f"{'':12} {'cpu, s':>8} {'npu':>8}")
         for name in NAMES:
             runs = [[seconds(host, (name,), Path(scratch))[0] for host in hosts] for _ in range(options.repeat)]
-            plain, real, made = map(min, zip(*runs, strict=True))
-            print(f"{name:12} {plain:8.2f} {real / plain:8.1f} {made / plain:10.1f}")
-            over += [name] if real > MOST * plain else []
+            plain, card = map(min, zip(*runs, strict=True))
+            print(f"{name:12} {plain:8.2f} {card / plain:8.1f}")
+            over += [name] if card > MOST * plain else []
         rows = [seconds(host, ("calls",), Path(scratch)) for host in hosts]
         for name, *figures in zip(CALLS.split("|"), *rows, strict=True):
             print(f"{name:12}" + "".join(f"{figure:9.1f}" for figure in figures) + " us")

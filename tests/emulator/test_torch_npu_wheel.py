@@ -144,8 +144,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name, value in (("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", str(tmp_path / "index"))):
         monkeypatch.setenv(name, value)
-    for name in ("PIP_CONSTRAINT", "TRANSPLT_TORCH_NPU"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
