@@ -52,12 +52,8 @@ def _watch_card() -> None:
     """The card that this process chooses, and what clips on it."""
     from torch_npu.optim import NpuFusedOptimizerBase
 
-    from ..optimizers import base
-
-    for kind in {NpuFusedOptimizerBase, base.NpuFusedOptimizerBase}:
-        _record(kind, "clip_grad_norm_fused_", "clip", _bound)
-        if "zero_grad" in vars(kind):
-            _record(kind, "zero_grad", "zero_grad")
+    _record(NpuFusedOptimizerBase, "clip_grad_norm_fused_", "clip", _bound)
+    _record(NpuFusedOptimizerBase, "zero_grad", "zero_grad")
     npu: Any = torch.npu  # type: ignore[attr-defined]
     chosen = npu.set_device
 

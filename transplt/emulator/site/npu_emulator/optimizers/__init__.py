@@ -1,1 +1,0 @@
-"""The fused optimizers, tensor by tensor after the same formulas: as apex for NPUs has them."""
