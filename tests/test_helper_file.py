@@ -54,7 +54,7 @@ def complaints(text: str) -> list[str]:
     """What pyflakes says; an import that is only tried is not used by its name."""
     said = _Said()
     pyflakes.check(text, "npu_port.py", said)
-    return [line for line in said.lines if "'torch_npu' imported but unused" not in line]
+    return [line for line in said.lines if "unused 'torch_npu'" not in line and "'torch_npu' imported" not in line]
 
 
 def hold_what_is_needed(names: tuple[str, ...]) -> None:
@@ -243,6 +243,24 @@ def test_what_a_name_needs(name: str, bound: list[str], imports: list[str]) -> N
     assert list(parts.names) == bound
     assert [each.line for each in parts.imports] == imports
     assert len(parts.optional) == (name != "forget")
+
+
+def test_an_import_behind_a_question_goes_along_and_stands_above() -> None:
+    source = b"import os\n\nif os.name:\n    import card\n\nA = 1\nB = A + 1\n\n\ndef f():\n    return B\n"
+    parts = closure({"m": module_of("m", source)}, ["f"])
+    assert [piece.binds for piece in parts.pieces] == [("card",), ("A",), ("B",), ("f",)]
+    assert [each.line for each in parts.imports] == ["import os"]
+
+
+def test_the_accelerators_file() -> None:
+    text = helper_text(["DEVICE_TYPE", "device"], portable=True)
+    head = "# SPDX-License-Identifier: 0BSD\n# The accelerator of this project. Written by transplt 0.1.0;"
+    assert text.startswith(head)
+    assert is_helper("pkg/utils/any_name.py", text.encode()) and not is_helper("pkg/device.yaml", text.encode())
+    assert defined_in(text.encode()) == ("DEVICE_TYPE", "_has_npu", "device")
+    every = helper_text(OFFERED["accelerator"], portable=True)
+    assert max(map(len, every.splitlines())) <= 79
+    assert text.index("import torch_npu") < text.index("DEVICE_TYPE =") < text.index("def device")
 
 
 def test_comments_go_with_what_is_below_them() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 import transplt
 from transplt.edits.helper_source import Import, Parts, parts_of
 from transplt.edits.imports import STANDARD
-from transplt.syntax.scan import FUNCTIONS
 
 _OURS = re.compile(rb"\A# SPDX-License-Identifier: 0BSD\r?\n# [^\n]*\bWritten by transplt [0-9]")
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
@@ -19,31 +18,52 @@ _HEAD = """\
 # change it as you like, transplt does not edit it again. 0BSD: use, copy, change and distribute it for any purpose,
 # with or without fee; it comes without any warranty.
 """
+_ACCELERATOR = b"# The accelerator of this project."
+_PORTABLE = f"""\
+# SPDX-License-Identifier: 0BSD
+{_ACCELERATOR.decode()} Written by transplt {{version}}; it belongs to the
+# project now: change it as you like, transplt does not edit it again.
+\"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
+"""
 _WIDTH = 120
 
 
 def is_helper(path: str, data: bytes) -> bool:
     """True for a file that transplt wrote beside a program, whatever has been changed in it since."""
-    return _FILE.search(path) is not None and _OURS.match(data) is not None
+    if not path.endswith(".py") or _OURS.match(data) is None:
+        return False
+    return _FILE.search(path) is not None or _ACCELERATOR in data[:200]  # which has the name that its owner gave it
 
 
 def defined_in(data: bytes) -> tuple[str, ...]:
-    """The functions and classes at the top of such a file, sorted; none of one that Python does not read."""
+    """The functions, classes and constants of such a file, sorted; none of one that Python does not read."""
     try:
         body = ast.parse(data).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return tuple(sorted(node.name for node in body if isinstance(node, (*FUNCTIONS, ast.ClassDef))))
+    found = []
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.append(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                found.append(name)
+    return tuple(sorted(found))
 
 
-def helper_text(names: Collection[str]) -> str:
-    """The file with some functions and what they need. KeyError for a name that there is not."""
+def helper_text(names: Collection[str], *, portable: bool = False) -> str:
+    """The file with some functions and what they need, for NPUs alone or `portable`. KeyError for a name that there is
+    not.
+    """
     parts = parts_of(tuple(sorted(names)))
-    text = _HEAD.format(version=transplt.__version__) + "\n" + _imports(parts)
+    text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts)
     before = None
     for piece in parts.pieces:
-        apart = piece.defines or before is None or before.defines
-        text += ("\n\n\n" if apart else "\n") + piece.text
+        if piece.defines or (before.defines if before else not portable):
+            text += "\n\n\n"
+        else:
+            text += "\n\n" if before is None or before.text.startswith("if ") else "\n"
+        text += piece.text
         before = piece
     return f"{text}\n"
 

@@ -73,7 +73,8 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Module:
     """One module of the helper: what it imports by local name, and its statements. `optional` are imports in a `try`,
-    which go along with whatever is taken from the module; `tried` are the names that they bind.
+    which go along with whatever is taken from the module; `tried` are the names that they bind. So do imports behind a
+    question, which are statements as others are: `always` are the names that these bind.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Module:
     pieces: tuple[Piece, ...]
     optional: tuple[str, ...]
     tried: tuple[str, ...]
+    always: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def paths() -> dict[str, Path]:
 
 @cache
 def owners() -> dict[str, str]:
-    """The functions and classes that a project may call, each with its module; read off the texts alone."""
+    """What a project may use, each with its module; read off the texts alone."""
     found = ((name, _OFFERS.search(read_regular(path, SOURCE))) for name, path in paths().items())
     every = [(each, name) for name, match in found if match for each in ast.literal_eval(match[1].decode())]
     if twice := {each for each, _ in every if [one for one, _ in every].count(each) > 1}:
@@ -141,15 +143,19 @@ def around(names: Iterable[str], read: Callable[[str], Module] = module_named) -
 
 @cache
 def public_names() -> tuple[str, ...]:
-    """The functions and classes that a project may call, sorted."""
+    """The functions, classes and constants that a project may use, sorted."""
     return tuple(sorted(owners()))
 
 
 @cache
 def first_sentence(name: str) -> str:
-    """The first paragraph of what a function or class says of itself. KeyError for another name."""
+    """The first paragraph of what a function or class says of itself, or of the comment above a constant. KeyError for
+    another name.
+    """
     for piece in module_named(owners()[name]).pieces:
-        if piece.defines and name in piece.binds:
+        if name in piece.binds:
+            if not piece.defines:
+                return " ".join(line.lstrip("#: ") for line in piece.text.splitlines() if line.startswith("#"))
             (node,) = ast.parse(piece.text).body
             assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
             return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
@@ -185,12 +191,14 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
         else:
             piece = binders[home, name]
             wanted.add(id(piece))
-            more = [(home, each) for each in (*piece.needs, *piece.binds)]
+            more = [(home, each) for each in (*piece.needs, *piece.binds, *module.always)]
         pending += [each for each in more if each not in seen]
         seen.update(more)
     pieces = [piece for _, piece in known if id(piece) in wanted]
     used = {piece.module for piece in pieces}
-    optional = dict.fromkeys(chain.from_iterable(each.optional for each in every.values() if each.name in used))
+    modules = [each for each in every.values() if each.name in used]
+    always = {name for each in modules for name in each.always}
+    optional = dict.fromkeys(chain.from_iterable(each.optional for each in modules if not {*each.tried} <= always))
     ordered = sorted(imports.values(), key=lambda given: (given.module, given.name, given.asname))
     return Parts(tuple(ordered), tuple(optional), tuple(_state_first(pieces)))
 
@@ -227,6 +235,7 @@ def module_of(name: str, data: bytes) -> Module:
     imports: dict[str, Import] = {}
     optional: list[str] = []
     tried: list[str] = []
+    always: list[str] = []
     pieces: list[Piece] = []
     body = file.scan.tree.body
     for index, node in enumerate(body):
@@ -239,12 +248,15 @@ def module_of(name: str, data: bytes) -> Module:
             case ast.Try() if inside := [*of_kind(ast.Import, node.body)]:
                 optional.append(_text(file, body, index))
                 tried += [each.local for one in inside for each in _imports(one)]
+            case ast.If() if inside := [*of_kind(ast.Import, node.body)]:
+                pieces.append(_piece(file, name, body, index))
+                always += [each.local for one in inside for each in _imports(one)]
             case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name(id="__all__"), *_]):
                 pass
             case _:
                 pieces.append(_piece(file, name, body, index))
     imports.pop("annotations", None)
-    return Module(name, imports, tuple(pieces), tuple(optional), tuple(tried))
+    return Module(name, imports, tuple(pieces), tuple(optional), tuple(tried), tuple(always))
 
 
 def _imports(node: ast.Import | ast.ImportFrom, *, types_only: bool = False) -> Iterator[Import]:
@@ -277,8 +289,11 @@ def _is_bound_at_top(node: ast.stmt, name: str) -> bool:
     """True where a statement of the module itself binds a name; a function binds others only by `global`."""
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return node.name == name
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node)) or any(
-        isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each.name == name for each in ast.walk(node)
+    return any(
+        (isinstance(each, ast.Name) and each.id == name)
+        or (isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each.name == name)
+        or (isinstance(each, ast.Import) and any(name == given.local for given in _imports(each)))
+        for each in ast.walk(node)
     )
 
 

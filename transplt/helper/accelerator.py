@@ -1,0 +1,61 @@
+"""The accelerator of a project that runs on NPUs, on CUDA and on a CPU from one source, chosen at import.
+
+Without an NPU everything is what it was: the names of torch.cuda, and "cuda" also where there is no card. Constants and
+no calls, since a call would break the graphs of torch.compile. Asking torch_npu whether a card is there does not open
+one (torch_npu 2.13: a child that is forked afterwards computes on the card). The lines are short: a file of these has
+to fit a project's own limit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import torch
+
+if importlib.util.find_spec("torch_npu") is not None:
+    import torch_npu  # noqa: F401
+
+__all__ = [
+    "DEVICE_TYPE", "DIST_BACKEND", "VISIBLE_DEVICES",
+    "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler",
+]  # fmt: skip
+
+_has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+#: "npu" where there is an NPU, else "cuda", also without any card.
+DEVICE_TYPE = "npu" if _has_npu else "cuda"
+#: The namespace of the accelerator: torch.npu or torch.cuda.
+device_module = getattr(torch, DEVICE_TYPE)
+#: What torch.distributed uses between its cards.
+DIST_BACKEND = "hccl" if _has_npu else "nccl"
+#: The environment variable that says which cards a process sees.
+VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
+
+
+def device(index: int | None = None) -> torch.device:
+    """The card of this number; without one, the accelerator."""
+    if index is None:
+        return torch.device(DEVICE_TYPE)
+    return torch.device(DEVICE_TYPE, index)
+
+
+def grad_scaler(**options: Any) -> Any:
+    """The gradient scaler of the accelerator; the options are GradScaler's."""
+    if hasattr(torch.amp, "GradScaler"):  # since torch 2.3
+        return torch.amp.GradScaler(DEVICE_TYPE, **options)
+    return device_module.amp.GradScaler(**options)
+
+
+def custom_fwd(fwd: Any = None, **options: Any) -> Any:
+    """The decorator of a forward that autocast runs, for the accelerator."""
+    if hasattr(torch.amp, "custom_fwd"):  # since torch 2.4
+        options["device_type"] = DEVICE_TYPE
+        return torch.amp.custom_fwd(fwd, **options)
+    return device_module.amp.custom_fwd(fwd, **options)
+
+
+def custom_bwd(bwd: Any) -> Any:
+    """The decorator of the backward of such a function."""
+    if hasattr(torch.amp, "custom_bwd"):  # since torch 2.4
+        return torch.amp.custom_bwd(bwd, device_type=DEVICE_TYPE)
+    return device_module.amp.custom_bwd(bwd)
