@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+from tests.processes import unmeasured
 from transplt.edits.helper_file import helper_text
 from transplt.edits.helper_source import owners
 
 pytestmark = pytest.mark.torch
+_SITE = Path(__file__).parents[2] / "transplt" / "emulator" / "site_cuda"
 EVERY = [name for name, module in owners().items() if module == "accelerator"]
 _ON_CPU = """
 import device, torch
@@ -52,3 +55,42 @@ def test_a_host_with_neither_card_without_a_warning(tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text(helper_text(EVERY, portable=True), encoding="ascii")
     (tmp_path / "use.py").write_text(_ON_CPU, encoding="ascii")
     subprocess.run([sys.executable, "-W", "error", "use.py"], cwd=tmp_path, check=True)
+
+
+_ON_A_CARD = """
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device, torch
+
+kind, backend, visible = sys.argv[1:]
+assert (device.DEVICE_TYPE, device.DIST_BACKEND, device.VISIBLE_DEVICES) == (kind, backend, visible)
+assert device.device_module is getattr(torch, kind) and device.device_module.is_available()
+assert not device.device_module.is_initialized()
+pid = os.fork()  # as the workers of a loader are
+if pid == 0:
+    os._exit(int(torch.ones(2, device=device.device()).sum().item() != 2))
+assert os.waitpid(pid, 0)[1] == 0
+x = torch.ones(2, device=device.device(0))
+assert x.device == torch.device(kind, 0)
+scaler = device.grad_scaler(init_scale=4.0)
+assert scaler.scale(x).tolist() == [4, 4]
+assert torch.device(device.DEVICE_TYPE).type == kind
+print("chosen", flush=True)
+"""
+
+
+def test_an_npu_is_chosen_and_not_opened_before_a_fork(tmp_path: Path) -> None:
+    (tmp_path / "device.py").write_text(helper_text(EVERY, portable=True), encoding="ascii")
+    (tmp_path / "use.py").write_text(_ON_A_CARD, encoding="ascii")
+    done = forked.on_npus(tmp_path / "use.py", ("npu", "hccl", "ASCEND_RT_VISIBLE_DEVICES"), tmp_path)
+    assert "chosen" in done.stdout, done.stdout + done.stderr
+
+
+def test_cuda_is_chosen_on_the_stand_in_for_it(tmp_path: Path) -> None:
+    (tmp_path / "device.py").write_text(helper_text(EVERY, portable=True), encoding="ascii")
+    (tmp_path / "use.py").write_text(_ON_A_CARD, encoding="ascii")
+    environment = {**unmeasured(), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(_SITE)}
+    done = forked.run(tmp_path / "use.py", ("cuda", "nccl", "CUDA_VISIBLE_DEVICES"), environment, tmp_path)
+    assert "chosen" in done.stdout, done.stdout + done.stderr
