@@ -114,9 +114,12 @@ def test_where_nothing_calls_it_nothing_is_written(tmp_path: Path) -> None:
 
 def test_portable_style_calls_it_and_writes_no_class(project: Path, tmp_path: Path) -> None:
     files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
-    assert "npu_port.py" in files and b"npu_port.OneCardDataParallel(net)" in files["models/net.py"]
+    assert "device.py" in files and b"return OneCardDataParallel(net)" in files["models/net.py"]
+    assert b"\n\nfrom device import OneCardDataParallel\n" in files["models/net.py"]
+    files = tree(migrated(project, tmp_path / "named", "--style", "portable", "--helper", "cards"))
+    assert "cards.py" in files and b"from cards import OneCardDataParallel\n" in files["models/net.py"]
     files = tree(migrated(project, tmp_path / "inline", "--style", "portable", "--inline"))
-    assert "npu_port.py" not in files and b"torch.nn.DataParallel(net)" in files["models/net.py"]
+    assert "device.py" not in files and b"torch.nn.DataParallel(net)" in files["models/net.py"]
 
 
 VAE = """\

@@ -496,9 +496,9 @@ def test_data_parallel_is_one_card_on_npus_alone() -> None:
     assert result.data.decode() == clean("""
         import torch
 
-        import npu_port
+        from device import OneCardDataParallel
         if torch.accelerator.device_count() > 1:
-            model = npu_port.OneCardDataParallel(model)
+            model = OneCardDataParallel(model)
         """)
     (said,) = [each.message for each in result.findings if each.code == "NPU135"]
     assert said.endswith("on an NPU the whole batch goes to one card, on CUDA to all as before")

@@ -68,7 +68,8 @@ class Settings:
     too; `docs`: so are commands and code in documents. `taken_back`: (theme, path, proof) of what was asked for and
     left out, because what it had written stopped or differed. `pins`: packages with the versions that the project asks
     for (`==4.46.0`). `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into
-    each file that calls them. `own_card`: (operator, type) of calls that ran on such a card of the user's own.
+    each file that calls them; `helper` is the module's in the portable style, `line_length` the project's own.
+    `own_card`: (operator, type) of calls that ran on such a card of the user's own.
     `only_lines` maps paths to the lines (first, last) that are looked at, None for all. `decided` is what a plan says
     (`transplt plan`). `picked` maps paths to the byte ranges of the edits that are made, of all that could be; None for
     all.
@@ -110,6 +111,8 @@ class Settings:
     only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
     taken_back: tuple[tuple[str, str, str], ...] = ()
     helper_file: bool = False
+    helper: str = ""
+    line_length: int = 88
     own_card: tuple[tuple[str, str], ...] = ()
     decided: Decided | None = None
     picked: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None

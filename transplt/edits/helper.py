@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Level
 from transplt.edits.edit import AtTop, Beside, Edit, Found
-from transplt.edits.helper_import import from_line, import_line, imported_as
+from transplt.edits.helper_import import from_line, import_line, imported_as, taken_as
 from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
-from transplt.flow.helper_place import NAME, HelperPlace, place_of
+from transplt.flow.accelerator_place import module_place
+from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.syntax.nodes import has_main_guard
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
@@ -34,11 +35,15 @@ class Called:
 
 @dataclass(slots=True)
 class _Given:
-    """What a file was given so far: the place and the local name of the module, or what stands in it itself."""
+    """What a file was given so far: the place and the local name of the module, or what stands in it itself.
+
+    In the portable style names are taken from the module: `taken` has their names here.
+    """
 
     place: HelperPlace | None
     local: str
     inline: Inline
+    taken: dict[str, str] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     edits: list[Edit] = field(default_factory=list)
     grouped: set[tuple[int, str]] = field(default_factory=set)
@@ -74,6 +79,13 @@ def helper(
         note = () if name in given.said else (_lacking_note(work, given.place, lacking, at),)
         given.said.add(name)
         return Called("", note)
+    if work.settings.style == "portable":
+        if name not in given.taken:
+            local = given.taken[name] = _free_name(work, name)
+            line = from_line(work, given.place, [(name, local)])
+            message = f"{line}: the accelerator, chosen once"
+            given.edits.append(Edit(AtTop(local), CODE, message, line, level, asked=asked))
+        return Called(given.taken[name], given.of(group))
     if not given.local:
         given.local = _local(work, given.place)
         line = import_line(work, given.place, given.local)
@@ -133,9 +145,10 @@ def _given(work: Work) -> _Given:
     place = None
     if work.settings.helper_file and work.project.known and work.scan.path.endswith(".py"):
         starts = starts_something(work.scan.tree)
-        place = place_of(work.project, work.scan.path, starts=starts, entry=work.settings.entry)
-    local = imported_as(work, place) if place is not None else ""
-    return _Given(place, local, Inline(work))
+        place = module_place(work.project, work.scan.path, work.settings, starts=starts)
+    if place is None or work.settings.style == "portable":
+        return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))
+    return _Given(place, imported_as(work, place), Inline(work))
 
 
 def starts_something(tree: ast.Module) -> bool:
@@ -154,6 +167,16 @@ def _local(work: Work, place: HelperPlace) -> str:
             work.new_names.add(name)
             return name
     raise ValueError(f"{work.scan.path} has all names that {NAME} may get")
+
+
+def _free_name(work: Work, name: str) -> str:
+    """A name for something of the module that means nothing in the file yet."""
+    first = f"ACCELERATOR_{name}" if name.isupper() else f"accelerator_{name}"
+    for each in (name, first, *(f"{first}_{number}" for number in range(1, 10))):
+        if not work.scan.binds(each) and each not in work.new_names and each not in work.scan.names:
+            work.new_names.add(each)
+            return each
+    raise ValueError(f"{work.scan.path} has all names that {name} may get")
 
 
 def _lacking_note(work: Work, place: HelperPlace, names: list[str], at: ast.AST | None) -> Found:

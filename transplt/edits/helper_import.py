@@ -6,12 +6,14 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.helper_place import HelperPlace
+from transplt.flow.import_layout import INIT, in_folder, is_below
 from transplt.syntax.modules import modules_of
 from transplt.syntax.nodes import has_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -37,14 +39,19 @@ def from_line(work: Work, place: HelperPlace, names: Sequence[tuple[str, str]]) 
 def _package(work: Work, place: HelperPlace) -> str:
     """The package as a file names it: relative inside of it, unless the file names it in full or may be started."""
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
-    if folder != top and not folder.startswith(f"{top}/"):
-        return place.package
     froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
+    relative = any(node.level for node in froms)
+    if not is_below(f"{folder}/", top):
+        above = posixpath.commonpath([top, folder]) if top and folder else ""
+        inside = place.package.count(".") > top[len(above) :].count("/") - 1
+        if not relative or not inside or in_folder(above, INIT, "") not in work.project.placing:
+            return place.package
+        return "." * (1 + folder[len(above) :].count("/")) + top[len(above) + 1 :].replace("/", ".")
     names = [node.module or "" for node in froms if not node.level]
     names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
     first = place.package.partition(".")[0]
     in_full = any(name.partition(".")[0] == first for name in names) or has_main_guard(work.scan.tree)
-    if in_full and not any(node.level for node in froms):
+    if in_full and not relative:
         return place.package
     return "." * (1 + folder[len(top) :].count("/"))
 
@@ -59,22 +66,49 @@ def imported_as(work: Work, place: HelperPlace) -> str:
     return ""
 
 
+def taken_as(work: Work, place: HelperPlace) -> dict[str, str]:
+    """The names by which a file has what it takes from the module already."""
+    found = {}
+    for local, bindings in work.scan.root.bindings.items():
+        if len(bindings) == 1 and bindings[0].kind == "import":
+            module, _, name = bindings[0].target.rpartition(".")
+            if module.rpartition(".")[2] == place.module and work.project.path_of(module) in ("", *place.paths):
+                found[name] = local
+    return found
+
+
 def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[ast.AST, str]]) -> list[Placed]:
     """The imports of such modules, below all others at the top of the file and above the first use there. `written`:
-    the nodes that edits change or add to, and what stands there then.
+    the nodes that edits change or add to, and what stands there then. What is taken from one module is one statement.
     """
     wanted: dict[str, Edit] = {}
     for edit in edits:
         if isinstance(edit.where, AtTop) and edit.where.called:
             wanted.setdefault(str(edit.new), edit)
-    found = []
+    together: dict[str, tuple[list[str], list[ast.AST], Edit]] = {}
     for line, edit in sorted(wanted.items()):
         assert isinstance(edit.where, AtTop)
-        word = re.compile(rf"\b{re.escape(edit.where.called.rstrip('.'))}\b")  # a piece is cut down to what differs
-        uses = [node for node, text in written if word.search(text)]
-        if uses:
-            found.append(_placed(work, edit, line, uses))
+        called = edit.where.called
+        word = re.compile(rf"\b{re.escape(called.rstrip('.'))}\b")  # a piece is cut down to what differs
+        if uses := [node for node, text in written if word.search(text)]:
+            module, _, name = line.partition(" import " if not called.endswith(".") else "\n")
+            names, nodes, _ = together.setdefault(module, ([], [], edit))
+            names += [name] if name else []
+            nodes += uses
+    found = []
+    for module, (names, nodes, edit) in together.items():
+        line = _taking(module, names, work.settings.line_length)
+        found.append(_placed(work, replace(edit, message=edit.message.replace(str(edit.new), line)), line, nodes))
     return found
+
+
+def _taking(module: str, names: Sequence[str], limit: int) -> str:
+    """One statement that takes some names from a module, in the order of isort: constants, classes, all else."""
+    ordered = sorted(names, key=lambda each: (not each.partition(" ")[0].isupper(), not each[:1].isupper(), each))
+    line = f"{module} import {', '.join(ordered)}" if names else module
+    if len(line) <= limit or not names:
+        return line
+    return f"{module} import (\n" + "".join(f"    {name},\n" for name in ordered) + ")"
 
 
 def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:
@@ -84,6 +118,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     limit = min(at_once, default=len(source.line_starts) + 1)
     heads = [node for node in import_head(body, set()) if node.lineno < limit]
     newline = source.newline()
+    line = line.replace("\n", newline)
     if not heads:
         offset = code_begins(source, body)
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")

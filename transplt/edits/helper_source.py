@@ -196,11 +196,15 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
         seen.update(more)
     pieces = [piece for _, piece in known if id(piece) in wanted]
     used = {piece.module for piece in pieces}
-    modules = [each for each in every.values() if each.name in used]
-    always = {name for each in modules for name in each.always}
-    optional = dict.fromkeys(chain.from_iterable(each.optional for each in modules if not {*each.tried} <= always))
+    optional = _tried([each for each in every.values() if each.name in used])
     ordered = sorted(imports.values(), key=lambda given: (given.module, given.name, given.asname))
-    return Parts(tuple(ordered), tuple(optional), tuple(_state_first(pieces)))
+    return Parts(tuple(ordered), optional, tuple(_state_first(pieces)))
+
+
+def _tried(modules: list[Module]) -> tuple[str, ...]:
+    """The imports in a `try` of some modules, each once; not what another of them imports behind a question."""
+    always = {name for each in modules for name in each.always}
+    return tuple(dict.fromkeys(text for each in modules if not {*each.tried} <= always for text in each.optional))
 
 
 def _one_of(before: Import | None, given: Import) -> Import:

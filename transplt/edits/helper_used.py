@@ -8,8 +8,9 @@ from transplt.base.finding import HelperUse
 from transplt.base.settings import Settings
 from transplt.edits.helper import starts_something
 from transplt.edits.helper_source import public_names
+from transplt.flow.accelerator_place import module_place
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.helper_place import NAME, HelperPlace, place_of, program_of
+from transplt.flow.helper_place import NAME, HelperPlace, program_of
 
 
 def used_of_helper(
@@ -18,13 +19,15 @@ def used_of_helper(
     """The functions that a file calls, and where the module is to be written for it; None where it calls none, or the
     project has the module. `before`: what the file was when its edits were worked out.
     """
-    if not settings.helper_file or project is None or not path.endswith(".py") or NAME.encode() not in data:
+    if not settings.helper_file or project is None or not path.endswith(".py"):
+        return None
+    if data == before if settings.style == "portable" else NAME.encode() not in data:
         return None
     try:
         tree, original = ast.parse(data), ast.parse(before)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    place = place_of(project, path, starts=starts_something(original), entry=settings.entry)
+    place = module_place(project, path, settings, starts=starts_something(original))
     if place is None or place.there is not None:
         return None
     names = _called(tree, place)

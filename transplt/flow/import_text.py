@@ -16,19 +16,22 @@ class Placing(NamedTuple):
     """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`); `guarded`: it has a main guard.
 
     `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
-    `extends`: it says in which folders the interpreter looks for modules.
+    `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
+    may get (accelerator_place.py) and the file has for something.
     """
 
     imported: tuple[str, ...] = ()
     guarded: bool = False
     ours: tuple[str, ...] | None = None
     extends: bool = False
+    speaks_of: tuple[str, ...] = ()
 
 
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n#;]*)|import[ \t]+([^\r\n#;]+))", re.M
 )
 _GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
+_CANDIDATES = re.compile(rb"\b(device|accelerator)\b")
 _NAME = re.compile(r"[.\w]+")
 _COMMENT = re.compile(r"#[^\r\n]*")
 
@@ -46,7 +49,8 @@ def placing_of(data: bytes) -> Placing:
         stem = module if module.endswith(".") else f"{module}."
         found.update((stem + name, None) for name in _names(taken))
     guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
-    return Placing(tuple(found), guarded, extends=b"sys.path" in data)
+    speaks_of = tuple(sorted({match.decode() for match in _CANDIDATES.findall(data)}))
+    return Placing(tuple(found), guarded, extends=b"sys.path" in data, speaks_of=speaks_of)
 
 
 def _names(text: bytes) -> list[str]:

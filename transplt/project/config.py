@@ -26,6 +26,7 @@ class Config:
 
     torch_version: str | None = None
     style: str | None = None
+    helper: str | None = None
     torch_npu_import: str | None = None
     specify_device: bool | None = None
     similar: bool | None = None
@@ -52,8 +53,8 @@ class Config:
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "annotate-edits", "texts", "docs", "copy-all")
 _KEYS = (
-    "torch-version", "style", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude", "per-file-ignores",
-    EXTEND,
+    "torch-version", "style", "helper", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude",
+    "per-file-ignores", EXTEND,
 )  # fmt: skip
 #: Options of the command line alone.
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune", "adapt")
@@ -127,6 +128,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         torch_version=version,
         file_budget=budget,
         style=style,
+        helper=_text(table, "helper", where),
         torch_npu_import=where_imported,
         **booleans,
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
@@ -134,6 +136,13 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),
         folder=folder,
     )
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"{where}: {key} must be a string")
+    return value
 
 
 def _strings(table: dict[str, Any], key: str, where: str) -> tuple[str, ...]:

@@ -23,9 +23,12 @@ from transplt.project.unread_files import TOP
 _MODE = 0o644
 
 
-def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str, *, patches: bool) -> list[FileRecord]:
+def with_helpers(
+    records: Sequence[FileRecord], taken: Collection[str], out: str, *, patches: bool, portable: bool = False
+) -> list[FileRecord]:
     """The records of a run, and those of the modules that its files call, written into the folder `out` unless it is
-    empty. UsageError where something of the input stands in the way, WriteError when one cannot be written.
+    empty; `portable` ones choose the accelerator. UsageError where something of the input stands in the way,
+    WriteError when one cannot be written.
     """
     called: dict[str, set[str]] = {}
     programs: dict[str, set[str]] = {}
@@ -41,10 +44,10 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
     for path, names in sorted(called.items()):
         if path in taken:
             raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
-        text = helper_text(names)
+        text = helper_text(names, portable=portable)
         data = text.encode("ascii")
         edit = Replacement(Operation.INSERT, "", text)
-        finding = Finding(path, TOP, CODE, Level.SAFE, _message(path, names), edit=edit, applied=True)
+        finding = Finding(path, TOP, CODE, Level.SAFE, _message(path, names, portable), edit=edit, applied=True)
         made.append(
             FileRecord(
                 path=path,
@@ -58,8 +61,11 @@ def with_helpers(records: Sequence[FileRecord], taken: Collection[str], out: str
     return [*records, *made]
 
 
-def _message(path: str, names: Iterable[str]) -> str:
+def _message(path: str, names: Iterable[str], portable: bool) -> str:
     listed = ", ".join(sorted(names))
+    if portable:
+        own = marked("the accelerator, chosen once: {names}; the file belongs to the project from now on")
+        return Sentence(own, names=listed)
     if posixpath.basename(path) == f"{NAME}.py":
         own = marked("helper functions of the port: {names}; the file belongs to the project from now on")
         return Sentence(own, names=listed)

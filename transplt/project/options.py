@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.fixers.adaptors.table import parse_adaptors
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
+from transplt.project.line_length import line_length
 from transplt.project.own_settings import budget_for
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
@@ -46,6 +49,7 @@ class Options:
     isolated: bool = False
     torch_version: str | None = None
     style: str | None = None
+    helper: str | None = None
     torch_npu_import: str | None = None
     specify_device: bool | None = None
     similar: bool | None = None
@@ -171,22 +175,18 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
     values["pins"] = asked_versions(folder, {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()})
     settings = Settings(**values)
-    portable = settings.style == "portable"
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")
     if settings.torch_npu_import not in IMPORTS:
         raise UsageError(f"torch_npu_import must be one of {', '.join(IMPORTS)}, not {settings.torch_npu_import!r}")
-    if settings.entry and portable:
-        raise UsageError("`distributed` only writes for NPUs, but the style is portable; use --style npu")
     _refuse_amp(options, settings)
     tune = parse_tunings(options.tune or "", version)
     adapt = parse_adaptors(options.adapt or "", version)
-    if portable and settings.texts:
-        raise UsageError("--texts only writes for NPUs, but the style is portable; use --style npu")
-    if portable and settings.docs:
-        raise UsageError("--docs only writes for NPUs, but the style is portable; use --style npu")
-    if portable and (settings.amp != "off" or tune or adapt):
-        raise UsageError("--amp, --tune and --adapt only write for NPUs, but the style is portable; use --style npu")
+    if settings.style == "portable":
+        _refuse_for_npus_alone(settings, bool(tune or adapt))
+        settings = replace(settings, line_length=line_length(folder))
+    elif options.helper:
+        raise UsageError("--helper names the module that the style portable writes; use --style portable")
     return replace(
         settings,
         # Each rank sets its own device.
@@ -226,6 +226,21 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
         from transplt.project.excluded_files import settings_file
 
         raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
+
+
+def _refuse_for_npus_alone(settings: Settings, tuned: bool) -> None:
+    """UsageError for what does not go with the style portable."""
+    for asked, what in (
+        (settings.entry, "`distributed` only writes"), (settings.texts, "--texts only writes"),
+        (settings.docs, "--docs only writes"),
+        (settings.amp != "off" or tuned, "--amp, --tune and --adapt only write"),
+    ):  # fmt: skip
+        if asked:
+            raise UsageError(f"{what} for NPUs, but the style is portable; use --style npu")
+    name = settings.helper
+    taken = {*sys.stdlib_module_names, "torch", "torch_npu"}
+    if name and (not name.isidentifier() or not name.isascii() or iskeyword(name) or name in taken):
+        raise UsageError(f"--helper must be a name that a module may have and Python has not, not {name!r}")
 
 
 _SETTINGS = tuple(field.name for field in fields(Settings))

@@ -246,7 +246,9 @@ def _worked_through(
         from transplt.project.whole_programs import whole_or_left
 
         records = whole_or_left(worker, found.files, records, jobs, out)
-    records = with_helpers(records, _paths(found), out, patches=patches)
+    records = with_helpers(
+        records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"
+    )
     if not plan.single:
         records = _with_the_whole(records, plan, survey=survey)
     unread += [unread_finding(path, why) for path, why in found.unreadable]

@@ -41,6 +41,7 @@ class Check:
     fix_only: bool = flag("Like --fix, but print no remaining findings and exit with 0.")
     unsafe_fixes: bool | None = shared(command.UNSAFE_FIXES)
     style: str | None = shared(command.STYLE)
+    helper: str | None = shared(command.HELPER)
     texts: bool | None = shared(command.TEXTS)
     docs: bool | None = shared(command.DOCS)
     torch_npu_import: str | None = shared(command.TORCH_NPU_IMPORT)

@@ -85,6 +85,9 @@ TORCH_VERSION = click.option(
 STYLE = click.option(
     "--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too."
 )
+HELPER = click.option(
+    "--helper", metavar="NAME", help="With --style portable: the name of the module that chooses the accelerator."
+)
 #: A flag with the default None leaves the decision to the project's settings.
 SIMILAR = click.option(
     "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs with similar ones."
@@ -163,7 +166,7 @@ LAZY_COMMANDS = {
 #: The sections of a long help, by the names of parameters; what is in none of them comes last.
 SECTIONS = (
     ("Input and output", "source out plan exclude force discard_edits copy_all diff report_only branch"),
-    ("What is edited", "style torch_version specify_device similar unsafe_fixes tune adapt texts docs inline "
+    ("What is edited", "style helper torch_version specify_device similar unsafe_fixes tune adapt texts docs inline "
                        "torch_npu_import rules fixers codemods fix allow_dirty targets entry check_ranks"),
     ("Mixed precision", "amp amp_dtype opt_level loss_scale combine_ddp amp_flag"),
     ("Proof on the emulated card", "prove command stubs data card_pack"),

@@ -46,7 +46,7 @@ def project_around(path: Path, isolated: bool) -> CheckedProject:
 
 
 _BY_NAME = (
-    "style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "annotate_edits",
+    "style", "helper", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "annotate_edits",
     "texts", "docs",
 )  # fmt: skip
 

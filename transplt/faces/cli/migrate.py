@@ -68,7 +68,7 @@ _EDITS = (
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Read the device number from the environment."
     ),
-    *(command.SIMILAR, command.TORCH_VERSION, command.STYLE),
+    *(command.SIMILAR, command.TORCH_VERSION, command.STYLE, command.HELPER),
     click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Add mixed precision (off)."),
     click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Number format for --amp native "
     "(float16)."),

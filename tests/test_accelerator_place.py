@@ -1,0 +1,111 @@
+"""Where the accelerator's module goes, how it is called, and how files take names from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import clean
+from transplt.base.settings import Settings
+from transplt.edits.edit import Edit
+from transplt.edits.helper import helper
+from transplt.edits.helper_file import helper_text
+from transplt.edits.helper_used import used_of_helper
+from transplt.engine.edit_outcome import apply_edits
+from transplt.engine.engine import index_source
+from transplt.engine.plan import plan
+from transplt.flow.facts import ProjectFacts
+from transplt.rules.rule_set import compile_rules
+from transplt.syntax.files import File
+
+OURS = helper_text(["DEVICE_TYPE", "device", "device_module"], portable=True)
+
+
+def taken(
+    files: dict[str, str], path: str, names: str = "DEVICE_TYPE", **more: object
+) -> tuple[str, str]:
+    """The file with its last statement replaced by names of the module, and the paths where that is written."""
+    settings = Settings(style="portable", helper_file=True, **more)  # type: ignore[arg-type]
+    data = clean(files[path]).encode()
+    facts = [index_source(clean(text).encode(), each, settings) for each, text in files.items()]
+    project = ProjectFacts.join(facts)
+    file = File.of(path, data)
+    work = plan(file.source, file.scan, compile_rules(settings), settings, project)
+    last = file.scan.tree.body[-1]
+    called = [helper(work, name, group="g", code="NPU156", message="m", at=last) for name in names.split()]
+    found = [each for one in called for each in one.found if isinstance(each, Edit)]
+    new = f"use({', '.join(each.text for each in called)})"
+    found.append(Edit(last.value, "NPU261", "m", new, group="g"))  # type: ignore[attr-defined]
+    after = apply_edits(work, found).data
+    used = used_of_helper(after, path, settings, project, before=data)
+    return after.decode(), " ".join(used.paths) if used is not None else ""
+
+
+PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "", "pkg/models/__init__.py": "",
+           "pkg/utils/__init__.py": "", "pkg/utils/misc.py": "import os\nx()\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "line", "place"),
+    [
+        # scripts
+        ({"train.py": "import torch\nx()\n"}, "train.py", "from device import DEVICE_TYPE", "device.py"),
+        ({"train.py": "import torch\nx()\n", "device.py": ""}, "train.py", "from accelerator import DEVICE_TYPE",
+         "accelerator.py"),
+        ({"train.py": "from utils import misc\nx()\n", "utils/__init__.py": "", "utils/misc.py": ""}, "train.py",
+         "from utils.device import DEVICE_TYPE", "utils/device.py"),
+        # A package: beside its helpers, relative or absolute as the file imports.
+        ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n"}, "pkg/models/net.py",
+         "from ..utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
+        ({**PACKAGE, "pkg/models/net.py": "from pkg.utils import misc\nx()\n"}, "pkg/models/net.py",
+         "from pkg.utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
+        ({**PACKAGE, "pkg/models/net.py": ""}, "train.py",
+         "from pkg.utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
+        # What an __init__ above it imports must not lead back.
+        ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n",
+          "pkg/utils/__init__.py": "from ..models.net import Net\n"}, "pkg/models/net.py",
+         "from ..device import DEVICE_TYPE", "pkg/device.py"),
+        ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n",
+          "pkg/utils/__init__.py": "import matplotlib\n"}, "pkg/models/net.py",
+         "from ..device import DEVICE_TYPE", "pkg/device.py"),
+        # `from pkg.utils import device` is a variable of the project.
+        ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n",
+          "pkg/utils/__init__.py": "device = None\n"}, "pkg/models/net.py",
+         "from ..utils.accelerator import DEVICE_TYPE", "pkg/utils/accelerator.py"),
+    ],
+)  # fmt: skip
+def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) -> None:
+    after, where = taken(files, path)
+    assert line in after.splitlines(), after
+    assert where == place
+    assert "use(DEVICE_TYPE)" in after
+
+
+def test_the_name_that_the_owner_gives() -> None:
+    after, where = taken({"train.py": "import torch\nx()\n"}, "train.py", helper="devices")
+    assert after == "import torch\n\nfrom devices import DEVICE_TYPE\nuse(DEVICE_TYPE)\n" and where == "devices.py"
+
+
+def test_several_names_are_one_statement_in_the_order_of_isort() -> None:
+    files = {"train.py": "import os\n\nimport torch\n\nimport zoo\n\nx()\n", "zoo.py": ""}
+    names = "device_module DIST_BACKEND device DEVICE_TYPE"
+    after, _ = taken(files, "train.py", names, line_length=100)
+    one = "from device import DEVICE_TYPE, DIST_BACKEND, device, device_module"
+    assert f"import torch\n\nimport zoo\n{one}\n\nuse(" in after
+    after, _ = taken(files, "train.py", names, line_length=40)
+    taken_apart = "from device import (\n    DEVICE_TYPE,\n    DIST_BACKEND,\n    device,\n    device_module,\n)\n"
+    assert taken_apart in after
+
+
+def test_names_that_a_file_has_get_another() -> None:
+    source = "import torch\n\ndef f(device, DEVICE_TYPE):\n    return device\n\nx()\n"
+    after, _ = taken({"train.py": source}, "train.py", "device DEVICE_TYPE device_module")
+    assert "use(accelerator_device, ACCELERATOR_DEVICE_TYPE, device_module)" in after
+    assert "DEVICE_TYPE as ACCELERATOR_DEVICE_TYPE" in after and "device as accelerator_device" in after
+
+
+def test_a_module_that_is_there_is_used_and_what_is_taken_already_keeps_its_name() -> None:
+    source = "from pkg.device import DEVICE_TYPE as KIND\nx()\n"
+    files = {"train.py": source, "pkg/device.py": OURS, "pkg/__init__.py": ""}
+    after, where = taken(files, "train.py", "DEVICE_TYPE device_module")
+    assert "use(KIND, device_module)" in after and where == ""
+    assert "from pkg.device import device_module" in after

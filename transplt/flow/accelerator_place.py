@@ -1,0 +1,91 @@
+"""Where the module lies that chooses the accelerator of a project, in the portable style, and how it is called.
+
+It is found by all files of the program as `npu_port.py` would be (helper_place.py). It goes beside the package's other
+helpers where that is a folder which all find as well, and which imports nothing that could lead back to them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from dataclasses import replace
+
+from transplt.base.settings import Settings
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.helper_place import HelperPlace, place_of
+from transplt.flow.import_layout import INIT, ImportLayout, in_folder, is_below, layout_of, reached_from, scripts_among
+
+#: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
+_NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
+_HELPERS = ("utils", "util", "common")
+#: What an `__init__` may import without that a file which did without it now needs a package more.
+_HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts: bool) -> HelperPlace | None:
+    """Where the module for a file lies, in either style; None where functions have to stand in the file itself."""
+    place = place_of(project, path, starts=starts, entry=settings.entry)
+    if place is None or place.there is not None or settings.style != "portable":
+        return place
+    layout = project.once(layout_of)
+    if len(place.paths) == 1:
+        place = _beside_helpers(project, layout, _in_the_package(project, layout, path, place, settings.entry))
+    folders = [posixpath.dirname(each) for each in place.paths]
+    name = settings.helper or _free_name(project, layout, folders)
+    paths = tuple(in_folder(folder, name) for folder in folders)
+    there = [{*layout.ours[each]} for each in paths if each in layout.ours]
+    return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
+
+
+def _in_the_package(
+    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str
+) -> HelperPlace:
+    """The place, or the one package beside it that all scripts import: it may be installed without what lies there."""
+    folder = posixpath.dirname(place.paths[0])
+    if place.package:
+        return place
+    together = layout.parts.get(path, [path])
+    edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
+    names = {edge.name.partition(".")[0] for edge in edges}
+    packages = [name for name in names if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
+    if len(packages) != 1:
+        return place
+    inner = f"{folder}/{packages[0]}" if folder else packages[0]
+    starting = [reached_from(layout, each) for each in scripts_among(project, layout, together, entry)]
+    if all(any(is_below(each, inner) for each in reached) for reached in starting) and all(
+        is_below(each, inner) for each in reached_from(layout, f"{inner}/{INIT}")
+    ):
+        return replace(place, paths=(f"{inner}/{posixpath.basename(place.paths[0])}",), package=packages[0])
+    return place
+
+
+def _beside_helpers(project: ProjectFacts, layout: ImportLayout, place: HelperPlace) -> HelperPlace:
+    """The place, or the folder of helpers below it."""
+    folder = posixpath.dirname(place.paths[0])
+    for name in _HELPERS:
+        inner = f"{folder}/{name}" if folder else name
+        init = in_folder(inner, INIT, "")
+        if init not in project.placing:
+            continue
+        reached = reached_from(layout, init)
+        named = [each.partition(".")[0] for one in reached for each in project.placing[one].imported]
+        if not all(is_below(each, inner) for each in reached) or not {*named} - {name, ""} <= _HARMLESS:
+            continue
+        twin = any(f"/{each}".endswith(f"/{name}/{INIT}") and each != init for each in project.placing)
+        known = any(
+            edge.base == folder and is_below(edge.target, inner) for edges in layout.edges.values() for edge in edges
+        )
+        if place.package or (known and not twin):
+            package = f"{place.package}.{name}" if place.package else name
+            return replace(place, paths=(in_folder(inner, posixpath.basename(place.paths[0])),), package=package)
+    return place
+
+
+def _free_name(project: ProjectFacts, layout: ImportLayout, folders: list[str]) -> str:
+    """A name that no module of the project has, and no `__init__` of these folders speaks of: it would be replaced."""
+    taken = {posixpath.basename(path.removesuffix(f"/{INIT}")).removesuffix(".py") for path in project.placing
+             if path not in layout.ours}  # fmt: skip
+    for folder in folders:
+        if (facts := project.placing.get(in_folder(folder, INIT, ""))) is not None:
+            taken.update(facts.speaks_of)
+    return next(name for name in _NAMES if name not in taken)
