@@ -82,6 +82,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     from transplt.proof.prove.card_pack import check_pack, write_pack
     from transplt.proof.prove.known import Known
     from transplt.proof.prove.page import render_page
+    from transplt.proof.prove.portable import tests_on_a_cpu
     from transplt.proof.prove.projects import find_projects
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
@@ -99,6 +100,9 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
         proof = prover.prove(worlds, own)
+    if given.tests is not None:
+        say("transplt prove: the project's own tests on a CPU ...")
+        proof.parts.append(tests_on_a_cpu(before, after, options, given.tests))
     torchrun = prover.migrated.torchrun
     text, record = as_text(proof), as_json(proof, made)
     click.echo(text)  # before files that may not be written
@@ -154,7 +158,7 @@ def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunO
     chosen = choose(options.python, project)
     migration = find_migration(migrated)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
-    portable = migration is not None and migration.style == "portable"
+    portable = options.portable or (migration is not None and migration.style == "portable")
     if chosen.in_words:
         click.echo(f"transplt prove: with {chosen.in_words}", err=True)
     options = replace(options, python=chosen.python, torch_version=version, portable=portable)

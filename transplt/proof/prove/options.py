@@ -28,6 +28,13 @@ class Prove:
         "Stop the programs after N optimizer steps; 0: let them finish.",
         type=click.IntRange(0), default=20, show_default=True, metavar="N",
     )
+    style: str | None = option(
+        "portable: also run MIGRATED on the stand-in for CUDA, equal to the bit (default: what MIGRATED records).",
+        type=click.Choice(("npu", "portable")),
+    )
+    tests: str | None = option(
+        "Also run the project's own tests on the CPU, before and after: arguments of pytest.", metavar="WORDS"
+    )
     seed: int = option("Random seed, if the program sets none.", type=int, default=1234, show_default=True)
     threads: int = option("Threads per process.", type=click.IntRange(1), default=1, show_default=True)
     stubs: tuple[str, ...] = shared(STUBS)
@@ -87,4 +94,5 @@ class Prove:
         return RunOptions(
             self.main, self.args, self.python, torch_version=self.torch_version or "", random="cpu", stubs=self.stubs,
             timeout=self.timeout, trace=Trace(self.seed, self.steps), threads=self.threads, npus=self.npus,
+            portable=self.style == "portable",
         )  # fmt: skip

@@ -38,6 +38,12 @@ def other_results(
     return found
 
 
+def apart(one: ScriptRun, other: ScriptRun, *, alone: bool) -> dict[str, Difference]:
+    """The printed results and saved tensors that two runs do not have to the last bit in common, by their names. Unless
+    a process is `alone`, lines that it prints mix with those of others."""
+    return {name: each for kind in (_printed, _saved)[not alone :] for name, _, each in kind(one, other)}
+
+
 def within(one: ScriptRun, shaken: Iterable[ScriptRun]) -> dict[str, float]:
     """How far results may be apart, by the words of their lines, and by files or tensors in them: as far as in runs
     of the same program that were shaken, some times over; infinitely far where only one of the runs has a result."""

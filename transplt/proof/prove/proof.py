@@ -12,7 +12,7 @@ from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.warm import Warm
-from transplt.proof.prove import loaders
+from transplt.proof.prove import loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
 from transplt.proof.prove.found import Part
@@ -53,6 +53,7 @@ class Prover:
     ways: list[Way]
     inserted: dict[str, list[int]]
     announce: Callable[[str], None]
+    on_cuda: Runner | None = None  # the migrated program where it ran before, if it is to go on running there
 
     def prove(self, worlds: tuple[int, ...], own: Collection[str] = ()) -> Proof:
         """Compare with each number of processes; one process first, since the others are held against the original.
@@ -73,6 +74,9 @@ class Prover:
             if world > 1:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
+        if self.on_cuda is not None:
+            every = (portable.on_cuda(self.original, self.on_cuda, world, reference, self.announce) for world in worlds)
+            proof.parts += [part for part in every if part is not None]
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
         proof.advice += self._advice(reference, alone, own)
@@ -133,7 +137,8 @@ def between(
     reference = Runner(original, options, "cuda", watched[0], warm=warm, known=known)
     added = inserted(original.root, migrated.root)
     port = Runner(migrated, options, "npu", watched[1], warm=warm, inserted=added)
-    return Prover(reference, port, branches, added, announce)
+    on_cuda = Runner(migrated, options, "cuda", warm=warm) if options.portable else None
+    return Prover(reference, port, branches, added, announce, on_cuda)
 
 
 def _notes(*runs: Run) -> list[str]:
