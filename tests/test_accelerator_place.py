@@ -80,6 +80,41 @@ def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) 
     assert "use(DEVICE_TYPE)" in after
 
 
+def in_the_file(source: str, names: str) -> str:
+    """A file for which no second one is written, with its last statement replaced by names."""
+    settings = Settings(style="portable")
+    file = File.of("train.py", clean(source).encode())
+    work = plan(file.source, file.scan, compile_rules(settings), settings, ProjectFacts())
+    last = file.scan.tree.body[-1]
+    called = [helper(work, name, group="g", code="NPU156", message="m", at=last) for name in names.split()]
+    found = [each for one in called for each in one.found if isinstance(each, Edit)]
+    new = f"use({', '.join(each.text for each in called)})"
+    found.append(Edit(last.value, "NPU261", "m", new, group="g"))  # type: ignore[attr-defined]
+    return apply_edits(work, found).data.decode()
+
+
+def test_in_the_file_itself_it_asks_before_it_imports() -> None:
+    assert in_the_file("import torch\nx()\n", "DIST_BACKEND DEVICE_TYPE") == clean("""
+        import importlib.util
+        import torch
+
+
+        if importlib.util.find_spec("torch_npu") is not None:
+            import torch_npu  # noqa: F401
+
+        _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+        #: What torch.distributed uses between its cards.
+        DIST_BACKEND = "hccl" if _has_npu else "nccl"
+
+
+        #: "npu" where there is an NPU, else "cuda", also without any card.
+        DEVICE_TYPE = "npu" if _has_npu else "cuda"
+
+
+        use(DIST_BACKEND, DEVICE_TYPE)
+        """)
+
+
 def test_the_name_that_the_owner_gives() -> None:
     after, where = taken({"train.py": "import torch\nx()\n"}, "train.py", helper="devices")
     assert after == "import torch\n\nfrom devices import DEVICE_TYPE\nuse(DEVICE_TYPE)\n" and where == "devices.py"

@@ -200,7 +200,7 @@ def _inline(work: Work, given: _Given, name: str, like: Edit, at: ast.AST | None
         if added is None:
             return Called("")
         lead = "" if before else blank_lines_above(work.source, added.place)
-        text = lead + "\n\n\n".join(added.texts) + "\n\n"
+        text = f"{lead}{added.text}\n\n"
         given.edits += [replace(like, new=line) for line in added.imports]
         given.edits.append(replace(like, where=Beside(added.place, above_comments=True, called=added.names), new=text))
     return Called(inline.names[name], given.of(like.group))

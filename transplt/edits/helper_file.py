@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 import transplt
-from transplt.edits.helper_source import Import, Parts, parts_of
+from transplt.edits.helper_source import Import, Parts, joined, parts_of
 from transplt.edits.imports import STANDARD
 
 _OURS = re.compile(rb"\A# SPDX-License-Identifier: 0BSD\r?\n# [^\n]*\bWritten by transplt [0-9]")
@@ -57,15 +57,8 @@ def helper_text(names: Collection[str], *, portable: bool = False) -> str:
     """
     parts = parts_of(tuple(sorted(names)))
     text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts)
-    before = None
-    for piece in parts.pieces:
-        if piece.defines or (before.defines if before else not portable):
-            text += "\n\n\n"
-        else:
-            text += "\n\n" if before is None or before.text.startswith("if ") else "\n"
-        text += piece.text
-        before = piece
-    return f"{text}\n"
+    lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
+    return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
 
 
 def _imports(parts: Parts) -> str:

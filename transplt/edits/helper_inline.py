@@ -13,7 +13,7 @@ from functools import cache
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
 from transplt.edits.helper_import import top_of
-from transplt.edits.helper_source import Import, Module, around, closure, module_of, paths
+from transplt.edits.helper_source import Import, Module, around, closure, joined, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
 from transplt.syntax.files import File
@@ -28,10 +28,10 @@ _CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Functions for a file: the statement above which they go, their texts, their names, and imports for them."""
+    """Functions for a file: the statement above which they go, their text, their names, and imports for them."""
 
     place: ast.stmt
-    texts: tuple[str, ...]
+    text: str
     names: tuple[str, ...]
     imports: tuple[str, ...]
 
@@ -73,8 +73,8 @@ class Inline:
                 self.imported[given.full] = local[given.local]
                 self.work.new_names.add(local[given.local])
         renames = {**self.names, **local}
-        texts = tuple(_renamed(piece.text, renames) for piece in pieces)
-        return Added(place, texts, tuple(self.names[each] for each in bound), tuple(lines.values()))
+        text = joined((piece.defines, _renamed(piece.text, renames)) for piece in pieces)
+        return Added(place, text, tuple(self.names[each] for each in bound), tuple(lines.values()))
 
     def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
         """How the file spells what a function imports; a line is asked for where it has no name for it."""
@@ -98,7 +98,9 @@ class Inline:
         if given.full in self.imported:
             return self.imported[given.full]
         name = _free(self.work, given.local)
-        renamed = Import(given.module, given.name, "" if name == (given.name or given.module) else name)
+        renamed = given
+        if name != given.local:  # of a dotted name the first part: torch has loaded the rest
+            renamed = Import(given.module if given.name else given.module.partition(".")[0], given.name, name)
         lines[given.full] = renamed.line
         return name
 

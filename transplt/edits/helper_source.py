@@ -201,6 +201,16 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
     return Parts(tuple(ordered), optional, tuple(_state_first(pieces)))
 
 
+def joined(pieces: Iterable[tuple[bool, str]]) -> str:
+    """The texts of some statements below each other, (whether it is a definition, text) of each."""
+    text, before, defined = "", "", False
+    for defines, new in pieces:
+        if before:
+            text += "\n\n\n" if defines or defined else "\n\n" if before.startswith("if ") else "\n"
+        text, before, defined = text + new, new, defines
+    return text
+
+
 def _tried(modules: list[Module]) -> tuple[str, ...]:
     """The imports in a `try` of some modules, each once; not what another of them imports behind a question."""
     always = {name for each in modules for name in each.always}

@@ -71,8 +71,8 @@ def stands_here(work: Work, text: str) -> bool:
     then stands where a program begins, so that it holds with that switched off, and where the name is used. Before, and
     where the settings ask for it, it stands in each file that needs it.
     """
-    if work.scan.path.endswith(".pyi"):
-        return False  # a stub is read, not run
+    if work.scan.path.endswith(".pyi") or work.settings.style == "portable":
+        return False  # a stub is read, not run; what runs on CUDA too imports it behind a question
     wanted = work.settings.torch_npu_import
     if wanted == "each-file" or (wanted == "auto" and not loads_itself(work.settings.torch_version)):
         return True
