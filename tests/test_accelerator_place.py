@@ -11,7 +11,7 @@ from transplt.edits.helper import helper
 from transplt.edits.helper_file import helper_text
 from transplt.edits.helper_used import used_of_helper
 from transplt.engine.edit_outcome import apply_edits
-from transplt.engine.engine import index_source
+from transplt.engine.engine import index_source, migrate_source
 from transplt.engine.plan import plan
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules
@@ -144,3 +144,33 @@ def test_a_module_that_is_there_is_used_and_what_is_taken_already_keeps_its_name
     after, where = taken(files, "train.py", "DEVICE_TYPE device_module")
     assert "use(KIND, device_module)" in after and where == ""
     assert "from pkg.device import device_module" in after
+
+
+PARSER = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", choices=["cpu", "cuda"])
+torch.ones(1, device=parser.parse_args().device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("oldest", "source", "loaded"),
+    [
+        ("2.1", PARSER, True),
+        ("2.5", PARSER, False),  # torch loads torch_npu by itself
+        ("2.1", PARSER.replace("--device", "--cuda"), False),
+        ("2.1", f"def main():\n{''.join(f'    {line}' for line in PARSER.splitlines(True) if line.strip())}", False),
+    ],
+)
+def test_a_program_that_gets_its_device_as_a_string_loads_the_module(oldest: str, source: str, loaded: bool) -> None:
+    settings = Settings(style="portable", helper_file=True, oldest_torch=oldest)
+    project = ProjectFacts.join([index_source(source.encode(), "train.py", settings)])
+    after = migrate_source(source.encode(), "train.py", settings, project).data.decode()
+    line = "import torch\n\nfrom device import DEVICE_TYPE  # noqa: F401\n"
+    assert (line in after) == loaded, after
+    used = used_of_helper(after.encode(), "train.py", settings, project, before=source.encode())
+    assert (used is not None) == loaded

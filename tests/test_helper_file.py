@@ -257,6 +257,11 @@ def test_the_accelerators_file() -> None:
     head = "# SPDX-License-Identifier: 0BSD\n# The accelerator of this project. Written by transplt 0.1.0;"
     assert text.startswith(head)
     assert is_helper("pkg/utils/any_name.py", text.encode()) and not is_helper("pkg/device.yaml", text.encode())
+    body = text.partition("import torch\n")[2]
+    own = f'"""Devices of acme."""\nimport importlib.util\nimport torch\n{body}'
+    assert is_helper("acme/cards.py", own.encode())  # its owner has taken the head out
+    assert not is_helper("train.py", f"{own}\n\ndef main():\n    pass\n".encode())  # it has all this in itself
+    assert not is_helper("acme/cards.py", b'import torch\nDEVICE_TYPE = "cuda"\n')
     assert defined_in(text.encode()) == ("DEVICE_TYPE", "_has_npu", "device")
     every = helper_text(OFFERED["accelerator"], portable=True)
     assert max(map(len, every.splitlines())) <= 79

@@ -48,10 +48,11 @@ class AtTop:
     """An import among the others at the top of the file, unless another edit has asked for the same line.
 
     `called`: it is the one of the project's own module with the functions of the port, which goes below all others, and
-    only where what is written holds this text.
+    only where what is written holds this text, or `always`.
     """
 
     called: str = ""
+    always: bool = False
 
 
 #: What an edit changes. A node gets the text that its transform makes; a byte range gets another text.

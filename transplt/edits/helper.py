@@ -19,7 +19,8 @@ from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.accelerator_place import module_place
 from transplt.flow.helper_place import NAME, HelperPlace
-from transplt.syntax.nodes import has_main_guard
+from transplt.rules.versions import loads_itself
+from transplt.syntax.nodes import has_main_guard, last_name
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
 CODE, LACKS = "NPU156", "NPU157"
@@ -128,6 +129,27 @@ def imported_in_place(work: Work) -> str:
         return ""
     given.local = _local(work, given.place)
     return import_line(work, given.place, given.local)
+
+
+def load_at_entry(work: Work) -> None:
+    """A program that gets its device as a string (`--device npu`) loads the module where it begins: below torch 2.5
+    nothing else loads torch_npu.
+    """
+    given = work.once(_given)
+    oldest = work.settings.oldest_torch or work.settings.torch_version
+    if given.place is None or given.taken or loads_itself(oldest) or not starts_something(work.scan.tree):
+        return
+    if lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):
+        return
+    line = f"{from_line(work, given.place, [('DEVICE_TYPE', _free_name(work, 'DEVICE_TYPE'))])}  # noqa: F401"
+    message = f"{line}: the accelerator has to be loaded before a device is named"
+    work.add(Edit(AtTop("DEVICE_TYPE", always=True), CODE, message, line, group="accelerator at the entry"))
+
+
+def _is_device_option(call: ast.Call) -> bool:
+    """True for `parser.add_argument("--device", ...)` and options of click and typer of this name."""
+    names = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return last_name(call.func) in ("add_argument", "option", "Option") and "--device" in names
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:

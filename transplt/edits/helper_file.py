@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 
 import transplt
-from transplt.edits.helper_source import Import, Parts, joined, parts_of
+from transplt.edits.helper_source import Import, Parts, joined, module_named, parts_of
 from transplt.edits.imports import STANDARD
 
 _OURS = re.compile(rb"\A# SPDX-License-Identifier: 0BSD\r?\n# [^\n]*\bWritten by transplt [0-9]")
@@ -18,10 +18,14 @@ _HEAD = """\
 # change it as you like, transplt does not edit it again. 0BSD: use, copy, change and distribute it for any purpose,
 # with or without fee; it comes without any warranty.
 """
-_ACCELERATOR = b"# The accelerator of this project."
-_PORTABLE = f"""\
+_CHOOSES = "accelerator"
+#: The lines of accelerator.py in which the choice stands.
+_CHOICE = (
+    b'\n_has_npu = hasattr(torch, "npu") and torch.npu.is_available()', b'\nDEVICE_TYPE = "npu" if _has_npu else "cuda"'
+)  # fmt: skip
+_PORTABLE = """\
 # SPDX-License-Identifier: 0BSD
-{_ACCELERATOR.decode()} Written by transplt {{version}}; it belongs to the
+# The accelerator of this project. Written by transplt {version}; it belongs to the
 # project now: change it as you like, transplt does not edit it again.
 \"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
 """
@@ -29,10 +33,14 @@ _WIDTH = 120
 
 
 def is_helper(path: str, data: bytes) -> bool:
-    """True for a file that transplt wrote beside a program, whatever has been changed in it since."""
-    if not path.endswith(".py") or _OURS.match(data) is None:
-        return False
-    return _FILE.search(path) is not None or _ACCELERATOR in data[:200]  # which has the name that its owner gave it
+    """True for a file that transplt wrote beside a program, whatever has been changed in it since, and for one of the
+    project that chooses the accelerator in the same way.
+    """
+    chooses = path.endswith(".py") and all(line in data for line in _CHOICE)
+    if _OURS.match(data) is not None:
+        return chooses or _FILE.search(path) is not None
+    # Its owner has taken the head out; a file of the project that has all this in itself has more.
+    return chooses and {*defined_in(data)} <= {name for each in module_named(_CHOOSES).pieces for name in each.binds}
 
 
 def defined_in(data: bytes) -> tuple[str, ...]:

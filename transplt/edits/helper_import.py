@@ -85,17 +85,20 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
     for edit in edits:
         if isinstance(edit.where, AtTop) and edit.where.called:
             wanted.setdefault(str(edit.new), edit)
+    found = []
     together: dict[str, tuple[list[str], list[ast.AST], Edit]] = {}
     for line, edit in sorted(wanted.items()):
         assert isinstance(edit.where, AtTop)
         called = edit.where.called
         word = re.compile(rf"\b{re.escape(called.rstrip('.'))}\b")  # a piece is cut down to what differs
-        if uses := [node for node, text in written if word.search(text)]:
+        uses = [node for node, text in written if word.search(text)]
+        if edit.where.always and not uses:
+            found.append(_placed(work, edit, line, []))
+        elif uses:
             module, _, name = line.partition(" import " if not called.endswith(".") else "\n")
             names, nodes, _ = together.setdefault(module, ([], [], edit))
             names += [name] if name else []
             nodes += uses
-    found = []
     for module, (names, nodes, edit) in together.items():
         line = _taking(module, names, work.settings.line_length)
         found.append(_placed(work, replace(edit, message=edit.message.replace(str(edit.new), line)), line, nodes))

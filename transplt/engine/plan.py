@@ -9,6 +9,7 @@ from transplt.base.plan_decisions import APPLY
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
+from transplt.edits.helper import load_at_entry
 from transplt.edits.work import Work
 from transplt.engine import portable
 from transplt.engine.adaptor_findings import answer, offer
@@ -65,6 +66,7 @@ def plan(
         offer(work)
     if settings.style == "portable":
         portable.adapt(work)
+        load_at_entry(work)
     if settings.decided is not None:
         _ask(work, settings.decided.plan)
     return work
