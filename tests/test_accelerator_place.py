@@ -24,7 +24,7 @@ def taken(
     files: dict[str, str], path: str, names: str = "DEVICE_TYPE", **more: object
 ) -> tuple[str, str]:
     """The file with its last statement replaced by names of the module, and the paths where that is written."""
-    settings = Settings(style="portable", helper_file=True, **more)  # type: ignore[arg-type]
+    settings = Settings(style="portable", **{"helper_file": True, **more})  # type: ignore[arg-type]
     data = clean(files[path]).encode()
     facts = [index_source(clean(text).encode(), each, settings) for each, text in files.items()]
     project = ProjectFacts.join(facts)
@@ -174,3 +174,14 @@ def test_a_program_that_gets_its_device_as_a_string_loads_the_module(oldest: str
     assert (line in after) == loaded, after
     used = used_of_helper(after.encode(), "train.py", settings, project, before=source.encode())
     assert (used is not None) == loaded
+
+
+def test_a_check_uses_the_module_that_is_there_and_writes_none() -> None:
+    """`check --fix` writes no second file: without the module the choice stands in the file itself."""
+    files = {"pkg/__init__.py": "", "pkg/utils/__init__.py": "", "pkg/utils/cards.py": OURS,
+             "pkg/new.py": "import torch\nx()\n"}  # fmt: skip
+    after, where = taken(files, "pkg/new.py", helper_file=False)
+    assert after == "import torch\n\nfrom pkg.utils.cards import DEVICE_TYPE\nuse(DEVICE_TYPE)\n" and where == ""
+    del files["pkg/utils/cards.py"]
+    after, where = taken(files, "pkg/new.py", helper_file=False)
+    assert '\nDEVICE_TYPE = "npu" if _has_npu else "cuda"\n' in after and where == ""

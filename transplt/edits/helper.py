@@ -165,10 +165,11 @@ def in_file(work: Work) -> bool:
 
 def _given(work: Work) -> _Given:
     place = None
-    if work.settings.helper_file and work.project.known and work.scan.path.endswith(".py"):
+    portable, path = work.settings.style == "portable", work.scan.path
+    if (work.settings.helper_file or portable) and path in work.project.placing and path.endswith(".py"):
         starts = starts_something(work.scan.tree)
         place = module_place(work.project, work.scan.path, work.settings, starts=starts)
-    if place is None or work.settings.style == "portable":
+    if place is None or portable:
         return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))
     return _Given(place, imported_as(work, place), Inline(work))
 

@@ -65,7 +65,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     if is_helper(path, data):
         return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
-    if settings.helper_file:
+    if settings.helper_file or settings.style == "portable":
         facts = replace(facts, placing=placing_of(data))
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:

@@ -14,6 +14,7 @@ from transplt.base.settings import Settings
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace, place_of
 from transplt.flow.import_layout import INIT, ImportLayout, in_folder, is_below, layout_of, reached_from, scripts_among
+from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
 _NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
@@ -25,9 +26,13 @@ _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts: bool) -> HelperPlace | None:
     """Where the module for a file lies, in either style; None where functions have to stand in the file itself."""
     place = place_of(project, path, starts=starts, entry=settings.entry)
-    if place is None or place.there is not None or settings.style != "portable":
+    if settings.style != "portable" or (place is not None and place.there is not None):
         return place
     layout = project.once(layout_of)
+    if (known := _of_the_package(project, layout, path)) is not None:
+        return known
+    if place is None or not settings.helper_file:
+        return None
     if len(place.paths) == 1:
         place = _beside_helpers(project, layout, _in_the_package(project, layout, path, place, settings.entry))
     folders = [posixpath.dirname(each) for each in place.paths]
@@ -35,6 +40,16 @@ def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts
     paths = tuple(in_folder(folder, name) for folder in folders)
     there = [{*layout.ours[each]} for each in paths if each in layout.ours]
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
+
+
+def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> HelperPlace | None:
+    """The one module of the package of a file, of which nothing says yet that they belong together."""
+    top = outermost_package(path, project.placing)
+    ours = [each for each in layout.ours if top and is_below(each, top)]
+    if len(ours) != 1:
+        return None
+    package = posixpath.dirname(ours[0])[len(posixpath.dirname(top)) :].strip("/").replace("/", ".")
+    return HelperPlace((ours[0],), package, layout.ours[ours[0]])
 
 
 def _in_the_package(
