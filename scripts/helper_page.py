@@ -1,4 +1,4 @@
-"""The list of the functions of npu_port.py, from what they say of themselves, in the page of its code.
+"""The list of what npu_port.py and the portable style's module may have, from what it says of itself, in its page.
 
     python scripts/helper_page.py          exit 1 when the list is stale
     python scripts/helper_page.py --write  write it into rules/diagnostics/NPU156.md
@@ -12,15 +12,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from transplt.edits.helper_source import first_sentence, public_names
+from transplt.edits.helper_source import first_sentence, owners, public_names
 
 PAGE = Path(__file__).resolve().parent.parent / "rules" / "diagnostics" / "NPU156.md"
-_LIST = re.compile(r"(?:^- `npu_port\.[^\n]*\n)+", re.M)
+_LIST = re.compile(r"(?:^- `(?:npu_port|device)\.[^\n]*\n)+", re.M)
 
 
 def listed(text: str) -> str:
     """A page with the list as it should be."""
-    lines = "".join(f"- `npu_port.{name}`: {first_sentence(name)}\n" for name in public_names())
+    every = [("device" if owners()[name] == "accelerator" else "npu_port", name) for name in public_names()]
+    every.sort(key=lambda each: each[0] == "device")
+    lines = "".join(f"- `{module}.{name}`: {first_sentence(name)}\n" for module, name in every)
     return _LIST.sub(lambda match: lines, text, count=1)
 
 
