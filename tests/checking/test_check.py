@@ -42,7 +42,8 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     assert "  = help: several cards need one process per card" in out
     assert "(effort: an hour or two)" in out
     assert err == (
-        "found 3 findings in 1 file\n[*] 2 fixable with --fix --style npu (or portable, see [tool.transplt])\n"
+        "found 3 findings in 1 file\n"
+        "[*] 2 fixable with --fix --style npu (what --style portable edits, a check with it says)\n"
     )
     assert (project / "train.py").read_text() == TRAIN
 

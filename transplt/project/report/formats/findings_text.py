@@ -72,7 +72,8 @@ def footer(
     if holding != result.files:
         line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
     yield line + baseline
-    yield from _fixable(result, "" if styled else gettext(" --style npu (or portable, see [tool.transplt])"), fixing)
+    style = gettext(" --style npu (what --style portable edits, a check with it says)")
+    yield from _fixable(result, "" if styled else style, fixing)
 
 
 def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
