@@ -263,6 +263,7 @@ def test_the_accelerators_file() -> None:
     assert not is_helper("train.py", f"{own}\n\ndef main():\n    pass\n".encode())  # it has all this in itself
     assert not is_helper("acme/cards.py", b'import torch\nDEVICE_TYPE = "cuda"\n')
     assert defined_in(text.encode()) == ("DEVICE_TYPE", "_has_npu", "device")
+    assert is_helper("cards.py", helper_text(["OneCardDataParallel"], portable=True).encode())
     every = helper_text(OFFERED["accelerator"], portable=True)
     assert max(map(len, every.splitlines())) <= 79
     assert text.index("import torch_npu") < text.index("DEVICE_TYPE =") < text.index("def device")

@@ -118,6 +118,8 @@ def test_portable_style_calls_it_and_writes_no_class(project: Path, tmp_path: Pa
     assert b"\n\nfrom device import OneCardDataParallel\n" in files["models/net.py"]
     files = tree(migrated(project, tmp_path / "named", "--style", "portable", "--helper", "cards"))
     assert "cards.py" in files and b"from cards import OneCardDataParallel\n" in files["models/net.py"]
+    again = tree(migrated(tmp_path / "named" / "proj_msft", tmp_path / "again", "--style", "portable"))
+    assert {path: again[path] for path in files} == files
     files = tree(migrated(project, tmp_path / "inline", "--style", "portable", "--inline"))
     assert "device.py" not in files and b"torch.nn.DataParallel(net)" in files["models/net.py"]
 

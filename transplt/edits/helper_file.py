@@ -63,7 +63,7 @@ def helper_text(names: Collection[str], *, portable: bool = False) -> str:
     """The file with some functions and what they need, for NPUs alone or `portable`. KeyError for a name that there is
     not.
     """
-    parts = parts_of(tuple(sorted(names)))
+    parts = parts_of(tuple(sorted({*names, "DEVICE_TYPE"} if portable else names)))  # by which it is known again
     text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts)
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
     return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
