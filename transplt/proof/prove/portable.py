@@ -56,14 +56,19 @@ def on_cuda(
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
     found.printed, found.saved = printed.compared(one.outcome, {*apart})
     found.printed = found.printed if world == 1 else 0
+    return Part(title, _equal(found, other), found)
+
+
+def _equal(found: Findings, other: Run) -> Verdict:
+    """The verdict where nothing differs that two runs of the original have in common."""
     counts = [(found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor")]
     counted = ", ".join(many(count, noun) for count, noun in counts if count)
     if not counted:
-        return Part(title, Verdict(Word.RUNS, "ran to the end; nothing to compare"), found)
+        return Verdict(Word.RUNS, "ran to the end; nothing to compare")
     if found.reasons:
-        return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
+        return Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}")
     behind = f", then both stop: {other.stop}" if other.stop is not None else ""
-    return Part(title, Verdict(Word.EQUAL, f"{counted} equal to the bit{behind}"), found)
+    return Verdict(Word.EQUAL, f"{counted} equal to the bit{behind}")
 
 
 def _apart(one: Run, other: Run) -> dict[str, Difference]:
