@@ -1,266 +1,349 @@
-"""The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
+"""The portable style: one module of the project chooses the accelerator, and edits replace names by names of it.
 
-The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
-finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). What torch.accelerator has
-in which version is a table (`rules/accelerator.py`). From torch 2.5 on torch
-loads torch_npu by itself, so no import is added. Names are written that the oldest torch has which the project admits:
-what a requirement says is not raised. A device string that no question guards keeps "cuda" for hosts without any
-accelerator, where torch.accelerator has no answer.
+The fixers plan as for NPUs alone; then each edit becomes one in the words of that module (transplt/helper/
+accelerator.py), or a finding that says what a person decides. On CUDA and on a CPU the module's names are those of
+torch.cuda, and "cuda": an edit there is the call that stood there, with the same arguments. So nothing has to be
+refused for CUDA's sake, whatever torch the project admits; what torch.npu lacks in a version of it is.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
-from transplt.edits.edit import Edit
+from transplt.base.settings import TORCH_VERSIONS
+from transplt.edits.edit import Beside, Edit
+from transplt.edits.helper import helper
 from transplt.edits.ignores import Ignores
+from transplt.edits.trees.calls import calling, moved_to, one_after_the_other, with_first, with_named
+from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import left_side
+from transplt.edits.trees.transform import New, OfText, Transform
+from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
-from transplt.engine.portable_gates import QUESTIONS, Gate, behind_devices, follow, stays_behind
-from transplt.engine.portable_wholes import TORN, torn, wholes
-from transplt.rules.accelerator import accelerator_for
+from transplt.engine.analysis.known_apis import existing
+from transplt.fixers.codemods.rename import needed_import
 from transplt.rules.versions import version_key
-from transplt.syntax.nodes import attribute_of, call_of, index_in, last_name
-from transplt.syntax.scan import parent, statement
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.nodes import call_of, class_of_method, keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
-#: Changes that hold everywhere: they keep what is there beside what they add, or raise nowhere any more.
-_EVERYWHERE = ("NPU135", "NPU159", "NPU230")
+#: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
+_EVERYWHERE = ("NPU135", "NPU153", "NPU159", "NPU230", "NPU313")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
-CURRENT = "torch.accelerator.current_accelerator()"
-_SINCE = "2.6"  # torch.accelerator
-#: Where a device string may become an expression: it is a value there, of a variable, an argument or a choice.
-_VALUES = (ast.Assign, ast.AnnAssign, ast.Call, ast.keyword, ast.arguments, ast.Return, ast.IfExp, ast.BoolOp)
-_HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
-_ADMITS = "the project admits torch"
-_RAISE = "raise what its requirements ask for where that may be (torch.accelerator begins with 2.6), and run this again"
 _BOTH = "both"
-#: Methods and device strings that bring tensors to a device.
-_PLACING = ("NPU210", "NPU201")
-_PARTED = "another question of this file stays, and what it brings to CUDA would part from this"
-_LEFT = "on an NPU host it would lead to what stays with CUDA"
+_AUTOCAST = ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")
+_SCALER = ("torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+#: What an answer goes into as it is, whatever expression gives it.
+_ASKING = (
+    ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.UnaryOp, ast.Return, ast.Assign, ast.keyword,
+)  # fmt: skip
+#: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
+_OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
+_SCALER_OF_TORCH = "2.3"
+_AMP_IMPORT = re.compile(r"\bfrom(\s+)torch\.cuda\.amp(?:\.\w+)?(\s+)import\b")
+_NAMED = re.compile(r" -> (\w+)$")
+#: What a person does with what stays, by the code of what it would have been for NPUs alone.
+_HELP = {
+    "NPU103": "call torch.autocast or the scaler with DEVICE_TYPE where it is used, not under another name",
+    "NPU104": 'guard it with `if DEVICE_TYPE == "cuda":`: the allocator of an NPU has no such function',
+    "NPU106": "seed by torch.manual_seed, which seeds every accelerator, or write the function for each device",
+    "NPU107": 'capture a graph only where DEVICE_TYPE is "cuda", and run the function itself elsewhere',
+    "NPU109": "give dtype= and device=DEVICE_TYPE in place of the tensor type",
+    "NPU111": "choose by DIST_BACKEND of the module",
+    "NPU125": "set torch.set_default_dtype and torch.set_default_device(DEVICE_TYPE) in place of the tensor type",
+    "NPU130": "choose the profiler by DEVICE_TYPE: torch.profiler on CUDA, torch_npu.profiler on an NPU",
+    "NPU201": "build the device from DEVICE_TYPE of the module where this text is made",
+    "NPU202": 'let the choices admit "npu" beside "cuda"',
+    "NPU203": "let the text name the device by DEVICE_TYPE",
+    "NPU205": "give dtype= and device= in place of the name of a tensor type",
+    "NPU210": "move it by .to(DEVICE_TYPE)",
+    "NPU211": "ask for .device.type == DEVICE_TYPE",
+    "NPU220": "set the variable of the NPU beside that of CUDA, or read VISIBLE_DEVICES of the module",
+    "NPU301": "give DIST_BACKEND of the module",
+}
+_OTHER = "choose by DEVICE_TYPE of the module which of the two is called"
+
+
+class _Stays(Exception):
+    """Why an edit has no form for both."""
 
 
 def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
     planned = [edit for edit in work.rewrites if not edit.apart]
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
-    version = oldest(work.settings.torch_version, work.settings.oldest_torch)
-    portable = {id(edit): new for edit in planned if (new := _portable(work, edit, version)) is not None}
-    why = _Settlement(work, planned, portable).settle()
-    for edit in planned if version != work.settings.torch_version else ():
-        if id(edit) not in portable and id(edit) not in why and _portable(work, edit, work.settings.torch_version):
-            why[id(edit)] = f"{_ADMITS} {version}, which has no torch.accelerator for it"
+    forms = _Forms(work)
     for edit in planned:
-        if (new := portable.get(id(edit))) is not None:
-            work.add(new)
-            work.add(work.keep(new.node, _BOTH))
-            continue
-        reason = why.get(id(edit), "")
-        said = f": {reason}" if reason else " would change what the program does on CUDA"
-        help_ = _RAISE if reason.startswith(_ADMITS) else _HELP
-        work.add(work.note(edit.node, edit.code, f"not portable: {edit.message}{said}", api=edit.api, help=help_))
-
-
-class _Settlement:
-    """Which edits are made: what a gate that stays would part is taken out of `portable` (by edit), and `why` says so.
-
-    `moving` are the gates that have not been found to stay.
-    """
-
-    def __init__(self, work: Work, planned: list[Edit], portable: dict[int, Edit]) -> None:
-        self.work, self.planned, self.portable = work, planned, portable
-        self.why: dict[int, str] = {}
-        asking = [edit for edit in planned if edit.api in QUESTIONS or isinstance(parent(edit.node), ast.Compare)]
-        self.gates = [follow(work, edit) for edit in asking if id(edit) in portable]
-        self.moving = {id(gate): gate for gate in self.gates}
-        for gate in self.gates:
-            gate.chosen = behind_devices(work, gate, self._devices(gate))
-
-    def _devices(self, gate: Gate) -> set[str]:
-        """The names that get the device which a gate chooses."""
-        found = set[str]()
-        for edit in self.planned:
-            if edit.code == "NPU201" and gate.guards(edit.node):
-                match statement(edit.node):
-                    case ast.Assign(targets=targets):
-                        found.update(map(last_name, targets))
-                    case ast.AnnAssign(target=target):
-                        found.add(last_name(target))
-        return found - {""}
-
-    def settle(self) -> dict[int, str]:
-        """Take out what stays until nothing more has to, and let the rest move in groups; why, by edit."""
-        left = -1
-        while left != len(self.portable) + len(self.moving):
-            left = len(self.portable) + len(self.moving)
-            self._keep_gates()
-            self._look_at_bare()
-            for edit in torn(self.work, self.planned, self.portable):
-                self._drop(edit, TORN)
-        moved = [edit for edit in self.planned if id(edit) in self.portable]
-        groups = [[gate.edit, *(edit for edit in moved if gate.guards(edit.node))] for gate in self.moving.values()]
-        for number, members in enumerate([*groups, *wholes(moved)]):
-            together = [self.portable[id(edit)] for edit in members]
-            name = next((new.group for new in together if new.group), f"gate {number}")
-            for new in together:
-                new.group = name
-        return self.why
-
-    def _keep_gates(self) -> None:
-        """Take out the gates that stay, and what they guard: one edit, or none."""
-        for gate in list(self.moving.values()):
-            if reason := self._why_it_stays(gate):
-                del self.moving[id(gate)]
-                self._drop(gate.edit, reason)
-                for edit in self.planned:
-                    if id(edit) in self.portable and gate.guards(edit.node):
-                        self._drop(edit, "the question in front of it stays")
-
-    def _why_it_stays(self, gate: Gate) -> str:
-        if id(gate.edit) not in self.portable:  # it stood behind a gate that stays
-            return self.why[id(gate.edit)]
-        if gate.why:
-            return gate.why
-        lost = [edit for edit in self.planned if id(edit) not in self.portable]
-        moved = [edit for edit in self.planned if id(edit) in self.portable]
-        if behind := stays_behind(self.work, gate, lost, moved):
-            return f"{_LEFT}: {behind}"
-        places = any(edit.code == "NPU201" and gate.guards(edit.node) for edit in self.planned)
-        return _PARTED if places and self._places_elsewhere(lost) else ""
-
-    def _places_elsewhere(self, lost: list[Edit]) -> bool:
-        """True where another question stays, and with it code of this file that brings tensors to CUDA."""
-        placing = [edit for edit in lost if edit.code in _PLACING or edit.api.endswith("Tensor")]
-        return any(
-            gate.edit.api in QUESTIONS or any(gate.guards(edit.node) for edit in placing)
-            for gate in self.gates
-            if placing and id(gate) not in self.moving
-        )
-
-    def _look_at_bare(self) -> None:
-        """What is right only where there is an accelerator, and no gate guards, gets a form that holds, or stays."""
-        for edit in self.planned:
-            if id(edit) not in self.portable or not _needs_gate(edit):
-                continue
-            if any(gate.guards(edit.node) for gate in self.moving.values()):
-                continue
-            if (alone := _without_a_gate(self.work, edit)) is not None:
-                self.portable[id(edit)] = alone
-            else:
-                self._drop(edit, "without any accelerator torch.accelerator raises, and this ran")
-
-    def _drop(self, edit: Edit, reason: str) -> None:
-        if self.portable.pop(id(edit), None) is not None:
-            self.why[id(edit)] = reason
-
-
-def _needs_gate(edit: Edit) -> bool:
-    """True for a name, or a device string, that is right only where there is an accelerator."""
-    if (name := accelerator_for().get(edit.api)) is not None:
-        return name.quiet
-    return edit.code == "NPU201" and not isinstance(parent(edit.node), ast.Compare)
+        if not edit.group:  # an import of the module goes in with the edit that needs it
+            edit.group = f"portable {edit.node.lineno}:{edit.node.col_offset}"
+        try:
+            new = forms.of(edit)
+        except _Stays as why:
+            message = f"not portable: {edit.message}: {why}"
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP.get(edit.code, _OTHER)))
+        else:
+            for each in new:
+                work.add(each)
+            if new and new[0].code == "NPU262":
+                work.add(work.keep(new[0].node, _BOTH))
 
 
 def oldest(version: str, admitted: str) -> str:
-    """The version that names are looked up for: that of the migration, or an older one that the project admits."""
-    return min((version, admitted or version), key=version_key)
+    """The oldest version that an edit has to hold for; torch_npu begins with 2.1."""
+    return max("2.1", min((version, admitted or version), key=version_key), key=version_key)
 
 
-def _without_a_gate(work: Work, edit: Edit) -> Edit | None:
-    """`.to("cuda")` that nothing guards: the accelerator's type where there is one, else what was there."""
-    node = edit.node
-    if not isinstance(node, ast.Constant) or not _is_a_value(node):
-        return None
-    text = work.source.slice(*work.source.extent(node))
-    outer, kind, colon, index = text[0], *str(node.value).partition(":")
-    if text != f"{outer}{node.value!s}{outer}" or _is_asked_of_cuda(work, node):
-        return None
-    if work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
-        return None  # a comment, or the settings, speak of the code that the edit has for NPUs alone
-    quote = {"'": '"', '"': "'"}[outer] if colon else outer
-    new = f"getattr({CURRENT}, {quote}type{quote}, {quote}{kind}{quote})"
-    if colon:
-        new = f"f{outer}{{{new}}}:{index}{outer}"
-    return Edit(node, "NPU261", f"device string {node.value!r} -> {new}", new, api=edit.api)
+class _Forms:
+    """The portable form of each edit of a file; `done` are nodes whose form an earlier edit has written."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.oldest = oldest(work.settings.torch_version, work.settings.oldest_torch)
+        self.own_to = any(
+            isinstance(node, FUNCTIONS) and node.name == "to" and class_of_method(node) is not None
+            for node in ast.walk(work.scan.tree)
+        )
+        self.done: set[int] = set()
+
+    def of(self, edit: Edit) -> list[Edit]:
+        """The edits in its place; none where another one has done it. _Stays where there is none."""
+        node = edit.node
+        if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
+            return [edit]
+        if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
+            raise _Stays("a comment, or the settings, say so")
+        if id(node) in self.done:
+            return []
+        match edit.code, node:
+            case "NPU103", ast.ImportFrom():
+                return [*self._amp_imported(edit, node)]
+            case "NPU103", ast.Attribute() if edit.api in (*_AUTOCAST, *_SCALER):
+                return [self._amp(edit, node)]
+            case "NPU201", ast.Constant(value=str(value)):
+                return [self._device_string(edit, node, value)]
+            case "NPU201", ast.JoinedStr():
+                name = self._name(edit, "DEVICE_TYPE")
+                text = OfText(lambda text: re.sub(r"^(\w*[\"']{1,3})cuda", rf"\1{{{name}}}", text))
+                return [self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)]
+            case "NPU210", ast.Attribute(attr="cuda"):
+                return [self._moved(edit, node)]
+            case "NPU211", ast.Attribute(attr="is_cuda"):
+                return [self._is_on_it(edit, node)]
+            case "NPU220", ast.Constant(value=str(value)):
+                return self._variable(edit, node, value)
+            case "NPU301", ast.Constant(value=str(value)):
+                return [self._backend(edit, node, value)]
+            case _, ast.Attribute() | ast.Name() if edit.api.startswith("torch.cuda."):
+                return [self._of_namespace(edit, node)]
+        raise _Stays("there is no form of it for both")
+
+    def _name(self, edit: Edit, name: str) -> str:
+        """A name of the module, as this file has it."""
+        message = f"{name}: the accelerator, chosen once"
+        called = helper(self.work, name, group=edit.group, code="NPU261", message=message, at=edit.node)
+        if not called.text:
+            raise _Stays("the project's module lacks it" if called.found else "it has no place for the choice")
+        for each in called.found:
+            self.work.add(each)
+        return called.text
+
+    def _edit(self, edit: Edit, node: ast.expr | ast.stmt, code: str, old: str, new: str, change: New) -> Edit:
+        return Edit(node, code, f"{old} -> {new}", change, edit.level, edit.api, edit.help, group=edit.group)
+
+    def _of_namespace(self, edit: Edit, node: ast.expr) -> Edit:
+        """`torch.cuda.f` -> `device_module.f`, where torch.npu has f in every version that is admitted."""
+        last = edit.api.removeprefix("torch.cuda.")
+        if not edit.message.startswith(f"{edit.api} -> torch.npu.{last}"):
+            raise _Stays("it has another name on an NPU")
+        if isinstance(node, ast.Name):
+            raise _Stays("it is imported by its name")
+        has = existing().get(f"torch.npu.{last}", ())
+        if any(version_key(each) >= version_key(self.oldest) and each not in has for each in TORCH_VERSIONS):
+            admitted = f"from torch {self.oldest} on, which the project admits"
+            raise _Stays(f"not all versions {admitted}, have torch.npu.{last}")
+        new = f"{self._name(edit, 'device_module')}.{last}"
+        return self._edit(edit, node, "NPU260", edit.api, new, new)
+
+    # --- strings ---------------------------------------------------------------------------------------------------
+
+    def _literal(self, node: ast.Constant) -> str:
+        """The quote of a string that stands there as it is."""
+        text = self.work.source.slice(*self.work.source.extent(node))
+        if text[:1] not in ("'", '"') or text != f"{text[0]}{node.value!s}{text[0]}":
+            raise _Stays("the string is put together of parts")
+        return text[0]
+
+    def _device_string(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
+        quote, above = self._literal(node), parent(node)
+        shown = f"device string {value!r}"
+        match above:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as asks], comparators=[right]) if (
+                right is node and value == "cuda"
+            ):
+                word = "in" if isinstance(asks, ast.Eq) else "not in"
+                tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
+                text = self.work.source.slice(*self.work.source.extent(left))
+                return self._edit(edit, above, "NPU262", f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
+            case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
+                self.done.update(map(id, above.elts))
+                new = with_twin(f"{quote}{value}{quote}", f"{quote}npu{quote}")
+                return self._edit(edit, above, "NPU262", f"{value!r} alone", "'npu' beside it", new)
+            case ast.Dict() if any(key is node for key in above.keys):
+                raise _Stays("it is a key, which others may ask for")
+            case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
+                raise _Stays("the text around it is not a device alone")
+        if _in_annotation(node):
+            raise _Stays("it is a type, which has to be written out")
+        kind, _, rest = value.partition("cuda")
+        if kind:
+            raise _Stays("the text around it is not a device alone")
+        if rest and _in_format(node):
+            raise _Stays("a text inside of another one needs Python 3.12")
+        name = self._name(edit, "DEVICE_TYPE")
+        braced = rest.replace("{", "{{").replace("}", "}}")
+        new = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
+        return self._edit(edit, node, "NPU261", shown, new, new)
+
+    def _backend(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
+        quote, above = self._literal(node), parent(node)
+        if isinstance(above, (ast.List, ast.Tuple, ast.Set)) and value == "nccl" and _admits(above):
+            twin = with_twin(f"{quote}nccl{quote}", f"{quote}hccl{quote}")
+            return self._edit(edit, above, "NPU262", "'nccl' alone", "'hccl' beside it", twin)
+        if _in_annotation(node) or (isinstance(above, ast.Dict) and any(key is node for key in above.keys)):
+            raise _Stays("it has to be written out here")
+        name = self._name(edit, "DIST_BACKEND")
+        if value == "nccl":
+            return self._edit(edit, node, "NPU301", "backend 'nccl'", name, name)
+        parts = value.replace("cuda:", f"{{{self._name(edit, 'DEVICE_TYPE')}}}:").replace("nccl", f"{{{name}}}")
+        text = f"f{quote}{parts}{quote}"
+        return self._edit(edit, node, "NPU301", f"backend {value!r}", text, text)
+
+    def _variable(self, edit: Edit, node: ast.Constant, value: str) -> list[Edit]:
+        """What is read is the variable of the accelerator; where it is set, both are."""
+        quote, above = self._literal(node), parent(node)
+        found = _NAMED.search(edit.message)
+        if found is None:
+            raise _Stays("its value means something else on an NPU")
+        whole = statement(node)
+        match above, whole:
+            case ast.Subscript(ctx=ast.Store()), ast.Assign(targets=[target]) if target is above:
+                if found[1].encode() in self.work.source.utf8:  # somebody has seen to it
+                    self.work.add(self.work.keep(node, _BOTH))
+                    return []
+                text = self.work.source.slice(*self.work.source.extent(whole))
+                line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
+                if "\n" in text or text.count(value) != 1 or _shares_line(whole):
+                    raise _Stays("the statement cannot be repeated as it is")
+                said = f"{found[1]} is set beside {value}"
+                self.work.add(self.work.keep(node, _BOTH))
+                return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
+            case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value == "CUDA_VISIBLE_DEVICES":
+                if isinstance(above, ast.Call) and last_name(above.func) not in ("get", "getenv", "pop"):
+                    raise _Stays("it is set by a call")
+                name = self._name(edit, "VISIBLE_DEVICES")
+                return [self._edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
+        raise _Stays("what reads it is not known")
+
+    # --- tensors and modules ---------------------------------------------------------------------------------------
+
+    def _moved(self, edit: Edit, node: ast.Attribute) -> Edit:
+        """`x.cuda()` -> `x.to(DEVICE_TYPE)`, `x.cuda(i)` -> `x.to(device(i))`: `.to(None)` would leave it there."""
+        call = call_of(node)
+        if call is None:
+            raise _Stays("it is not called here")
+        if self.own_to:
+            raise _Stays("a class of this file has a `to` of its own")
+        if isinstance(parent(call), ast.Lambda) or any(word.arg in (None, "async") for word in call.keywords):
+            raise _Stays("a storage, or an argument, that .to() does not take")
+        if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
+            raise _Stays("its arguments are not those of .to()")
+        given = keyword_of(call, "device") or (call.args[0] if call.args else None)
+        name = self._name(edit, "DEVICE_TYPE" if given is None else "device")
+        self.done.add(id(call))
+        new = moved_to(name) if given is None else moved_to(name, with_argument=True)
+        shown = f".to({name})" if given is None else f".to({name}(...))"
+        return self._edit(edit, call, "NPU210", ".cuda()", shown, new)
+
+    def _is_on_it(self, edit: Edit, node: ast.Attribute) -> Edit:
+        above = parent(node)
+        if not isinstance(above, _ASKING):
+            raise _Stays("where its answer goes is not known")
+        name = self._name(edit, "DEVICE_TYPE")
+        new = OfText(lambda text: f"{text.removesuffix('.is_cuda')}.device.type == {name}")
+        return self._edit(edit, node, "NPU211", ".is_cuda", f".device.type == {name}", new)
+
+    # --- mixed precision -------------------------------------------------------------------------------------------
+
+    def _amp(self, edit: Edit, node: ast.Attribute) -> Edit:
+        call = call_of(node)
+        if call is None:
+            raise _Stays("it is not called here")
+        if edit.api in _SCALER and version_key(self.oldest) < version_key(_SCALER_OF_TORCH):
+            if call.args:
+                raise _Stays(f"its arguments are given by position, and the project admits torch {self.oldest}")
+            name = self._name(edit, "grad_scaler")
+            return self._edit(edit, node, "NPU103", edit.api, name, name)
+        self.done.add(id(call))
+        target = "torch.autocast" if edit.api in _AUTOCAST else "torch.amp.GradScaler"
+        new = self._told(edit, call, calling(target))
+        imports = needed_import(self.work, target, node)
+        found = self._edit(edit, call, "NPU103", edit.api, f"{target}(DEVICE_TYPE)", new)
+        found.imports = imports
+        return found
+
+    def _told(self, edit: Edit, call: ast.Call, *first: Transform) -> Transform:
+        """The call with the device in front of its arguments."""
+        if any(isinstance(each, ast.Starred) for each in call.args):
+            raise _Stays("its arguments are not written out")
+        named = []
+        if edit.api in _AUTOCAST:
+            named = [with_named(at, name) for at, name in enumerate(_OF_AUTOCAST[: len(call.args)])]
+        return one_after_the_other(*named, *first, with_first(self._name(edit, "DEVICE_TYPE")))
+
+    def _amp_imported(self, edit: Edit, node: ast.ImportFrom) -> Iterator[Edit]:
+        """`from torch.cuda.amp import autocast`: from torch.amp, and each call is told the device."""
+        brought = {alias.asname or alias.name: f"torch.cuda.amp.{alias.name}" for alias in node.names}
+        if not {*brought.values()} <= {_AUTOCAST[0], _SCALER[0]}:
+            raise _Stays("the import brings other names too")
+        if _SCALER[0] in brought.values() and version_key(self.oldest) < version_key(_SCALER_OF_TORCH):
+            raise _Stays(f"the project admits torch {self.oldest}, where torch.amp has no GradScaler")
+        calls = []
+        for local, full in brought.items():
+            if is_exported(self.work, local):
+                raise _Stays(f"other files may take {local} from here")
+            for name in self.work.scan.names.get(local, ()):
+                call = call_of(name)
+                if call is None:
+                    raise _Stays(f"{local} is not only called")
+                calls.append((call, full))
+        self.done.add(id(node))
+        change = OfText(lambda text: _AMP_IMPORT.sub(r"from\1torch.amp\2import", text))
+        whole = self._edit(edit, node, "NPU103", "from torch.cuda.amp import", "from torch.amp import", change)
+        yield whole
+        for call, full in calls:
+            told = Edit(call, "NPU103", "", "", api=full, group=edit.group)
+            new = self._told(told, call)
+            yield Edit(call, "NPU103", f"{full}() is told the device", new, api=full, group=edit.group)
 
 
-def _is_asked_of_cuda(work: Work, node: ast.AST) -> bool:
-    """True for the device of a call that stays with CUDA: `torch.cuda.synchronize("cuda:0")`, `x.cuda("cuda:0")`."""
-    while not isinstance(node, ast.stmt):
-        node = parent(node)
-        if not isinstance(node, ast.Call):
-            continue
-        if last_name(node.func) == "cuda" or (work.names.qualified(node.func) or "").startswith("torch.cuda."):
-            return True
-    return False
-
-
-def _is_a_value(node: ast.Constant) -> bool:
-    above = parent(node)
-    if isinstance(above, ast.Dict):
-        return index_in(above, "values", node) >= 0
-    if isinstance(above, (ast.Tuple, ast.List)):
-        return isinstance(parent(above), (ast.Assign, ast.Call, ast.keyword))
-    return isinstance(above, _VALUES)
-
-
-def _portable(work: Work, edit: Edit, version: str) -> Edit | None:
-    if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
-        return edit
-    if edit.api in accelerator_for():
-        return _accelerator(work, edit, version)
-    if edit.code == "NPU201" and isinstance(edit.node, ast.Constant):
-        return _device_string(work, edit, edit.node, version)
-    return None
-
-
-def _accelerator(work: Work, edit: Edit, version: str) -> Edit | None:
-    """`torch.cuda.x` written out -> `torch.accelerator.y`; not where an existing chain asks for mps or xpu too."""
-    row = accelerator_for()[edit.api]
-    name, node = row.name, edit.node
-    text = work.source.slice(*work.source.extent(node))
-    if not row.replaces_cuda(version) or not text.startswith("torch.cuda."):
-        return None
-    call = call_of(node)
-    if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
-        return None
-    if name == "current_stream" and (call is None or attribute_of(parent(call)) != "synchronize"):
-        return None  # a torch.Stream lacks what else is asked of one of torch.cuda
-    match call:
-        case ast.Call(args=[ast.Constant(value=number)]) if type(number) is int:
-            pass
-        case _ if name == "device_index":  # it takes no torch.device and no string
-            return None
-    new = f"torch.accelerator.{name}"
-    return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
-
-
-def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
-    """True inside an if chain or expression that also asks for mps or xpu: torch.accelerator answers for these too."""
-    top: ast.AST = node
-    while not isinstance(parent(top), ast.Module):
-        top = parent(top)
-        if isinstance(top, (ast.If, ast.IfExp, ast.BoolOp, ast.FunctionDef)):
-            text = work.source.slice(*work.source.extent(top))
-            if "mps" in text or "xpu" in text:
-                return True
-    return False
-
-
-def _device_string(work: Work, edit: Edit, node: ast.Constant, version: str) -> Edit | None:
-    above = parent(node)
+def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:
+    """True for what a value may be one of: `in ("cuda", "mps")`, `choices=["cpu", "cuda"]`."""
+    above = parent(display)
     if isinstance(above, ast.Compare):
-        return _comparison(work, above, node)
-    kind, colon, index = str(node.value).partition(":")
-    if kind != "cuda" or (colon and not index.isdigit()) or isinstance(above, (ast.JoinedStr, ast.FormattedValue)):
-        return None
-    if version_key(version) < version_key(_SINCE) or _beside_other_accelerators(work, node):
-        return None
-    if work.names.resolve("torch", work.scan.scope_of(node)) != "torch" or _in_format(node):
-        return None
-    new = f'f"{{{CURRENT}.type}}:{index}"' if colon else f"{CURRENT}.type"
-    return Edit(node, "NPU261", f"device string {node.value!r} -> {new}", new, api=edit.api)
+        return isinstance(above.ops[-1], (ast.In, ast.NotIn)) and above.comparators[-1] is display
+    return isinstance(above, ast.keyword) and above.arg in ("choices", "type")
+
+
+def _in_annotation(node: ast.AST) -> bool:
+    """True for a part of an annotation, such as `Literal["cuda"]`."""
+    while isinstance(node, ast.expr):
+        if is_annotation(node):
+            return True
+        node = parent(node)
+    return False
 
 
 def _in_format(node: ast.AST) -> bool:
@@ -272,16 +355,10 @@ def _in_format(node: ast.AST) -> bool:
     return False
 
 
-def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | None:
-    """`d.type == "cuda"` -> `d.type in ("cuda", "npu")`; what is compared must be a type, no full device."""
-    if node.value != "cuda" or len(compare.ops) != 1 or compare.comparators[0] is not node:
-        return None
-    if not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
-        return None
-    word = "in" if isinstance(compare.ops[0], ast.Eq) else "not in"
-    left = work.source.slice(*work.source.extent(compare.left))
-    quote = work.source.slice(*work.source.extent(node))[-1]
-    tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
-
-    message = f"{left} == 'cuda' -> {left}{tail}"
-    return Edit(compare, "NPU262", message, left_side(tail), api=f"device string {node.value!r}")
+def _shares_line(node: ast.stmt) -> bool:
+    """True where another statement stands on the line."""
+    above = parent(node)
+    bodies = [getattr(above, name, []) for name in ("body", "orelse", "finalbody")]
+    near = [each for body in bodies if isinstance(body, list) for each in body if each is not node]
+    begins = getattr(above, "lineno", 0) == node.lineno and not isinstance(above, ast.Module)
+    return begins or any(each.lineno <= node.lineno <= (each.end_lineno or each.lineno) for each in near)

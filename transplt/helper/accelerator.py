@@ -32,11 +32,13 @@ DIST_BACKEND = "hccl" if _has_npu else "nccl"
 VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
 
 
-def device(index: int | None = None) -> torch.device:
+def device(index: Any = None) -> torch.device:
     """The card of this number; without one, the accelerator."""
     if index is None:
         return torch.device(DEVICE_TYPE)
-    return torch.device(DEVICE_TYPE, index)
+    if isinstance(index, int):
+        return torch.device(DEVICE_TYPE, index)
+    return torch.device(index)  # a name, or a device
 
 
 def grad_scaler(**options: Any) -> Any:

@@ -66,6 +66,24 @@ def with_first(call: cst.Call, value: str) -> cst.Call:
 
 
 @edit_of("Call")
+def moved_to(call: cst.Call, name: str, *, with_argument: bool = False) -> cst.Call:
+    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`. What else it had gets its name."""
+    args = list(call.args)
+    at = next((index for index, arg in enumerate(args) if keyword_of(arg) == "device"), 0) if with_argument else -1
+    new = [
+        arg if arg.keyword or index == at else arg.with_changes(keyword=cst.Name("non_blocking"), equal=tight())
+        for index, arg in enumerate(args)
+    ]
+    if with_argument:
+        where = cst.Call(expression(name), [cst.Arg(args[at].value)])
+        new[at] = args[at].with_changes(value=where, keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+    else:
+        new.insert(0, cst.Arg(expression(name), comma=comma() if new else cst.MaybeSentinel.DEFAULT))
+    func = method_of(call).with_changes(attr=cst.Name("to"))
+    return call.with_changes(func=func, args=new)
+
+
+@edit_of("Call")
 def with_twin(call: cst.Call, text: str, twin: str) -> cst.Call:
     """Put a second literal behind the argument that is the first one, such as another spelling of a flag."""
     for at, arg in enumerate(call.args):
