@@ -204,8 +204,8 @@ class _Forms:
             raise _Stays("a text inside of another one needs Python 3.12")
         name = self._name(edit, "DEVICE_TYPE")
         braced = rest.replace("{", "{{").replace("}", "}}")
-        new = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
-        return self._edit(edit, node, "NPU261", shown, new, new)
+        text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
+        return self._edit(edit, node, "NPU261", shown, text, text)
 
     def _backend(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)

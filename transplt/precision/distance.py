@@ -70,6 +70,8 @@ def by_figures(npu: Tensor, bench: Tensor, least: float = 0.0) -> float:
     if npu[3:7] == bench[3:7]:
         return 0.0
     size = max(largest(bench), least)
+    if math.isinf(size):  # a mask of -inf: what is left of the tensor is as large as its finite end
+        size = max(least, *(abs(end) for end in (bench.max, bench.min) if end is not None and math.isfinite(end)), 0.0)
     worst = 0.0
     for one, other, scale in (
         (npu.max, bench.max, size),

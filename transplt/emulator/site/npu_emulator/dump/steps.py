@@ -16,6 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ..config import config
 from ..record import record
+from ..start import when_imported
 from ..trace.log import is_quiet
 from ..user_code import nearest
 from .entries import overflown
@@ -101,7 +102,7 @@ def install() -> None:
     register_optimizer_step_pre_hook(_before)
     register_optimizer_step_post_hook(_after)
     _watch_backward()
-    _watch_scaler()
+    _watch_scalers()
     _watch_loaders()
     _watch_wrappers()
     atexit.register(_at_end)
@@ -143,11 +144,16 @@ def _watch_backward() -> None:
     torch.autograd.backward = backward
 
 
-def _watch_scaler() -> None:
-    """A step that a scaler leaves out ends a step as well."""
+def _watch_scalers() -> None:
+    """Those of torch, and of torch_npu, which has its own way for all but the state."""
     from torch.amp import grad_scaler
 
-    kind: Any = grad_scaler.GradScaler
+    _watch_scaler(grad_scaler.GradScaler)
+    when_imported("torch_npu", lambda torch_npu: _watch_scaler(torch_npu.npu.amp.GradScaler))
+
+
+def _watch_scaler(kind: Any) -> None:
+    """A step that a scaler leaves out ends a step as well."""
     step = kind.step
 
     @functools.wraps(step)
@@ -181,10 +187,12 @@ def _busily(original: Any) -> Any:
 
 
 def _watch_loaders() -> None:
-    """Drawing a seed for the order, and collating samples, are no part of a step."""
-    kind: Any = torch.utils.data.dataloader._BaseDataLoaderIter
-    for name in ("__init__", "__next__"):
-        setattr(kind, name, _busily(getattr(kind, name)))
+    """Drawing a seed for the order, and collating samples, are no part of a step. torch_npu has a `__next__` of its own,
+    around the one that it found."""
+    loader: Any = torch.utils.data.dataloader
+    loader._BaseDataLoaderIter.__init__ = _busily(loader._BaseDataLoaderIter.__init__)
+    for kind in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
+        kind._next_data = _busily(kind._next_data)
 
 
 def _watch_wrappers() -> None:
