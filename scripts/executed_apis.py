@@ -1,13 +1,12 @@
 """What APIs of torch come to when they are executed: the operators they reach, as scripts/facts/executed_apis.json.
 
-    pip install torch expecttest
-    python scripts/executed_apis.py [NAME ...]
+    pip install '.[emulator]' expecttest && transplt emulator install
+    transplt run --cuda off scripts/executed_apis.py [NAME ...]
 
-Needs torch, and `expecttest`, which torch's own tests import. Each API is run on the emulated card of this project,
-because PyTorch takes the ways there that it takes for a card of torch_npu: what has a kernel on the CPU alone (mkldnn,
-flash attention of the CPU) is not reached. Forward and backward; the arguments are the samples of torch's own tests
-(`op_db`, `module_db`), and `executed_recipes.py` for what has none there. Operators that PyTorch composes of others are
-taken apart unless some torch_npu has a kernel for them. Names given restrict the run, for a look: nothing is written.
+Needs `expecttest`, which torch's own tests import. Each API is run by the released torch_npu on the emulated card, whose
+dispatcher decides what PyTorch takes apart: what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is
+not reached. Forward and backward; the arguments are the samples of torch's own tests (`op_db`, `module_db`), and
+`executed_recipes.py` for what has none there. Names given restrict the run, for a look: nothing is written.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import re
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -35,35 +35,27 @@ from support_decisions import NO_KERNEL_NEEDED  # noqa: E402
 _MOST, _SECONDS = 12, 20
 _REFUSED = re.compile(r"operator '(aten::\S+)' is not currently supported on the NPU backend")
 #: What the emulated card says of a type or shape that it refuses: the operators until there are reached all the same.
-_TYPES = "[emulated npu] call aclnn"
+_TYPES = "NPU function error: call aclnn"
 #: Kernels that PyTorch composes for a device that has none of its own.
 _COMPOSED = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
 Run = Callable[[], Any]
 
 
 def start() -> Any:
-    """The recorder of an emulated card that leaves composed operators without an NPU kernel to PyTorch."""
-    sys.path.insert(0, str(ROOT / "transplt" / "emulator" / "site"))
-    import torch
-
-    known, impl = operators_table()["aten"], torch.library.Library.impl
-
-    def left(name: str) -> bool:
-        has = torch._C._dispatch_has_kernel_for_dispatch_key
-        return base_of(name) not in known and any(has(f"aten::{name}", key) for key in _COMPOSED)
-
-    def own(library: Any, name: Any, kernel: Any, key: str = "", *args: Any, **more: Any) -> Any:
-        if isinstance(name, str) and library.ns == "aten" and key == "PrivateUse1" and left(name):
-            return None
-        return impl(library, name, kernel, key, *args, **more)
-
-    torch.library.Library.impl = own  # type: ignore[method-assign]
+    """What counts the operators that torch_npu's dispatcher gives to a device, as long as this process lives."""
     import torch_npu  # noqa: F401
+    from torch.utils._python_dispatch import TorchDispatchMode
 
-    torch.library.Library.impl = impl  # type: ignore[method-assign]
-    from npu_emulator.record import record
+    class Reached(TorchDispatchMode):  # type: ignore[misc]
+        operators: Counter[str] = Counter()
 
-    return record
+        def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.operators[operator.name()] += 1
+            return operator(*args, **(kwargs or {}))
+
+    reached = Reached()
+    reached.__enter__()
+    return reached
 
 
 def base_of(name: str) -> str:

@@ -187,8 +187,9 @@ def _busily(original: Any) -> Any:
 
 
 def _watch_loaders() -> None:
-    """Drawing a seed for the order, and collating samples, are no part of a step. torch_npu has a `__next__` of its own,
-    around the one that it found."""
+    """Drawing a seed for the order, and collating samples, are no part of a step. torch_npu has a `__next__` of its
+    own, around the one that it found.
+    """
     loader: Any = torch.utils.data.dataloader
     loader._BaseDataLoaderIter.__init__ = _busily(loader._BaseDataLoaderIter.__init__)
     for kind in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
