@@ -85,7 +85,8 @@ def test_what_chooses_the_device(before: str, after: str) -> None:
     [
         "current_device()", "set_device(rank)", "device_count()", "synchronize()", "empty_cache()",
         "memory_allocated()", "max_memory_allocated()", "reset_peak_memory_stats()", "get_device_name(0)",
-        "get_device_properties(0)", "manual_seed(1)", "get_rng_state()", "set_rng_state(state)", "Stream()", "Event(enable_timing=True)",
+        "get_device_properties(0)", "manual_seed(1)", "get_rng_state()", "set_rng_state(state)", "Stream()",
+        "Event(enable_timing=True)",
         "current_stream()", "is_bf16_supported()", "device(1)", "stream(s)", "FloatTensor(2)",
     ],
 )  # fmt: skip
