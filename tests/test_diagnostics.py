@@ -111,6 +111,17 @@ def test_the_examples_of_functions_of_the_port() -> None:
     assert after == examples[0]
 
 
+@pytest.mark.parametrize("code", ["NPU260", "NPU261", "NPU262"])
+def test_the_examples_of_the_portable_style(code: str) -> None:
+    before, after = load(code).examples()
+    settings = Settings(style="portable", helper_file=True)
+    project = ProjectFacts.join([index_source(before.encode(), "train.py", settings)])
+    result = migrate_source(before.encode(), "train.py", settings, project)
+    assert result.data.decode() == after
+    messages = {finding.message for finding in result.findings if finding.code == code}
+    assert load(code).sections["Message"].strip("`") in messages
+
+
 def test_the_page_of_the_functions_lists_them() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert listed(text) == text
