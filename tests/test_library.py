@@ -56,7 +56,7 @@ def test_options_reach_the_engine(tmp_path: Path) -> None:
     rules.write_text('{"rules": {"FuncNameModifyRule": [{"old_name": "lib.f", "new_name": "lib.g"}]}}')
     assert transplt.migrate_source("import lib\nlib.f()\n", rules=[rules]).data == b"import lib\nlib.g()\n"
     portable = transplt.migrate_source("import torch\ntorch.cuda.synchronize()\n", style="portable")
-    assert portable.data == b"import torch\ntorch.accelerator.synchronize()\n"
+    assert portable.data.endswith(b"\ndevice_module.synchronize()\n")
 
 
 def test_themes_are_asked_for_by_keyword(tmp_path: Path) -> None:
