@@ -31,8 +31,6 @@ from transplt.rules.versions import version_key, versions_of  # noqa: E402
 TABLE = ROOT / "docs" / "reference" / "coverage.md"
 #: Codes of edits that accompany every other one.
 _COMPANIONS = {"NPU403"}
-#: Codes of fixers that hold from a later version on than 2.1.
-_FIRST = {"NPU260": "2.6", "NPU261": "2.6"}
 _HEAD = """# Coverage
 
 What transplt does with the patterns (P) and traps (T) that were counted in 107 real projects. This table is generated
@@ -72,7 +70,7 @@ class Shown:
 
 def since() -> dict[str, str]:
     """The first torch version for which a built-in rule of a code holds."""
-    first = dict(_FIRST)
+    first: dict[str, str] = {}
     for path in sorted(rules_dir().glob("*.json")):
         if path.name == "schema.json":
             continue
