@@ -45,6 +45,8 @@ TUNED = {
 }
 #: Samples of `--adapt` with what is asked for; tests/adaptors/test_samples.py.
 ADAPTED = {"adaptors/rotary": "rope", "adaptors/points": "kernels"}
+#: Samples of the portable style; tests/test_samples.py.
+PORTABLE = ("portable",)
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", "report_files", ".transplt"})
 
@@ -70,6 +72,8 @@ def options_for(name: str) -> list[str]:
         return ["--no-analysis", "--tune", TUNED[name]]
     if name in ADAPTED:
         return ["--no-analysis", "--adapt", ADAPTED[name]]
+    if name in PORTABLE:
+        return ["--no-analysis", "--style", "portable"]
     if name in AMP:
         return ["--no-analysis", "--amp", "native"]
     return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
@@ -101,7 +105,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED):
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED, *PORTABLE):
         regenerate(name)
         print(f"samples/{name}/expected written")
     print("what changed: git diff samples")

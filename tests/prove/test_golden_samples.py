@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scripts.regen_samples import ADAPTED, AMP, APEX, DISTRIBUTED, NAMES, SAMPLES, TUNED
+from scripts.regen_samples import ADAPTED, AMP, APEX, DISTRIBUTED, NAMES, PORTABLE, SAMPLES, TUNED
 from tests.planted.right import RIGHT
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.options import RunOptions, Trace
@@ -35,6 +35,7 @@ ASKED: dict[str, tuple[str, tuple[int, ...], tuple[str, ...]]] = {
     "amp/trainer": ("main.py", (1,), ()),
     # With DataParallel: both sides have one card, or batch norms would see an eighth of the original's batch each.
     "quick_start": ("main.py", (1,), ()),
+    **{name: ("train.py", (1, 2), ()) for name in PORTABLE},
 }
 #: Their originals import NVIDIA's apex, which is not here: they stop, and there is nothing to compare with.
 APEX_ITSELF = ("amp_apex/flat", "amp_apex/project")
@@ -52,8 +53,9 @@ def warm() -> Iterator[Warm]:
 def proven(sample: str, warm: Warm | None) -> Proof:
     main, worlds, arguments = ASKED.get(sample, ("train.py", (1,), ()))
     options = RunOptions(
-        main, arguments, sys.executable, random="cpu", timeout=120.0, trace=Trace(steps=STEPS), threads=1
-    )
+        main, arguments, sys.executable, random="cpu", timeout=120.0, trace=Trace(steps=STEPS), threads=1,
+        portable=sample in PORTABLE,
+    )  # fmt: skip
     before, after = (find_project(SAMPLES / sample / name, main, ()) for name in ("cuda", "expected"))
     options, _ = for_output(options, after.root, before.root)
     return between(before, after, options, lambda text: None, warm).prove(worlds)
@@ -61,7 +63,11 @@ def proven(sample: str, warm: Warm | None) -> Proof:
 
 @pytest.mark.parametrize(
     "sample",
-    [each for each in (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED) if each not in (*APEX_ITSELF, *COMPILED)],
+    [
+        each
+        for each in (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED, *PORTABLE)
+        if each not in (*APEX_ITSELF, *COMPILED)
+    ],
 )
 def test_golden_tree_is_equal(sample: str, warm: Warm) -> None:
     proof = proven(sample, warm)
@@ -69,3 +75,4 @@ def test_golden_tree_is_equal(sample: str, warm: Warm) -> None:
     *compared, started = proof.parts
     assert started.title == TITLE
     assert all(part.findings.steps > 0 or part.left for part in compared), as_text(proof)
+    assert sum("both on a stand-in for CUDA" in part.title for part in compared) == 2 * (sample in PORTABLE)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: 0BSD
+# The accelerator of this project. Written by transplt 0.1.0; it belongs to the
+# project now: change it as you like, transplt does not edit it again.
+"""The accelerator that this project runs on: an NPU, else CUDA."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import torch
+
+if importlib.util.find_spec("torch_npu") is not None:
+    import torch_npu  # noqa: F401
+
+_has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+#: "npu" where there is an NPU, else "cuda", also without any card.
+DEVICE_TYPE = "npu" if _has_npu else "cuda"
+#: What torch.distributed uses between its cards.
+DIST_BACKEND = "hccl" if _has_npu else "nccl"
+#: The namespace of the accelerator: torch.npu or torch.cuda.
+device_module = getattr(torch, DEVICE_TYPE)
+
+
+def grad_scaler(**options: Any) -> Any:
+    """The gradient scaler of the accelerator; the options are GradScaler's."""
+    if hasattr(torch.amp, "GradScaler"):  # since torch 2.3
+        return torch.amp.GradScaler(DEVICE_TYPE, **options)
+    return device_module.amp.GradScaler(**options)

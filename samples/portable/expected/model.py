@@ -1,0 +1,36 @@
+"""A small network, and what it is trained on."""
+
+import torch
+import torch.nn as nn
+
+from device import DEVICE_TYPE, device_module
+
+
+class Net(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 1))
+
+    def forward(self, inputs):
+        return self.body(inputs)
+
+
+def batches(count, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        inputs = torch.randn(size, 4, generator=generator)
+        yield inputs, inputs.sum(1, keepdim=True)
+
+
+def peak():
+    """The memory in use at most, in MB."""
+    if not device_module.is_available():
+        return 0.0
+    device_module.synchronize()
+    return device_module.max_memory_allocated() / 2**20
+
+
+def to_card(tensors):
+    if device_module.is_available():
+        return [each.to(DEVICE_TYPE, non_blocking=True) for each in tensors]
+    return list(tensors)
