@@ -35,7 +35,7 @@ ASKED: dict[str, tuple[str, tuple[int, ...], tuple[str, ...]]] = {
     "amp/trainer": ("main.py", (1,), ()),
     # With DataParallel: both sides have one card, or batch norms would see an eighth of the original's batch each.
     "quick_start": ("main.py", (1,), ()),
-    **{name: ("train.py", (1, 2), ()) for name in PORTABLE},
+    **dict.fromkeys(PORTABLE, ("train.py", (1, 2), ())),
 }
 #: Their originals import NVIDIA's apex, which is not here: they stop, and there is nothing to compare with.
 APEX_ITSELF = ("amp_apex/flat", "amp_apex/project")
