@@ -146,12 +146,14 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
     # git, npu-smi for `transplt doctor`, uv and pip for `transplt run --setup`, transplt itself for an agent and for
-    # each repository of a survey, and what the user asks `transplt run` to start.
+    # each repository of a survey, the tests that the user names for `transplt prove --tests`, and what the user asks
+    # `transplt run` to start.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.base.disk.git_command",
         "transplt.precision.diagnose.npu_smi",
         "transplt.base.disk.child",
         "transplt.project.environment.installer",
+        "transplt.proof.prove.portable",
     }
 
 
