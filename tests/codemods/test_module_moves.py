@@ -382,6 +382,6 @@ def test_a_module_that_may_be_one_with_a_cuda_of_its_own() -> None:
     )  # fmt: skip
 
 
-def test_portable_output_moves_as_before() -> None:
-    result = migrate("import torch\nmodel = torch.nn.Linear(2, 2)\nmodel.cuda(device)\n", style="portable")
-    assert not result.changed and codes(result, applied=False) == ["NPU210"]
+def test_portable_output_moves_by_a_function_of_the_module() -> None:
+    result = migrate("import torch\nmodel = torch.nn.Linear(2, 2)\nmodel.cuda(place)\n", style="portable")
+    assert result.data.endswith(b"\nmodel.to(device(place))\n")
