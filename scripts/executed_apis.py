@@ -3,7 +3,7 @@
     pip install '.[emulator]' expecttest && transplt emulator install
     transplt run --cuda off scripts/executed_apis.py [NAME ...]
 
-Needs `expecttest`, which torch's own tests import. Each API is run by the released torch_npu on the emulated card, whose
+Needs `expecttest`, which torch's own tests import. Each API is run by the released torch_npu on the emulated card: its
 dispatcher decides what PyTorch takes apart: what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is
 not reached. Forward and backward; the arguments are the samples of torch's own tests (`op_db`, `module_db`), and
 `executed_recipes.py` for what has none there. Names given restrict the run, for a look: nothing is written.
@@ -47,7 +47,9 @@ def start() -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Reached(TorchDispatchMode):  # type: ignore[misc]
-        operators: Counter[str] = Counter()
+        def __init__(self) -> None:
+            super().__init__()
+            self.operators: Counter[str] = Counter()
 
         def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             self.operators[operator.name()] += 1

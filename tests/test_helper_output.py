@@ -112,12 +112,12 @@ def test_where_nothing_calls_it_nothing_is_written(tmp_path: Path) -> None:
     assert sorted(tree(out)) == ["train.py"] and "helpers" not in read_manifest(out)  # type: ignore[operator]
 
 
-def test_portable_style_calls_it_and_writes_no_class(project: Path, tmp_path: Path) -> None:
+def test_portable_style_leaves_the_class_that_it_is(project: Path, tmp_path: Path) -> None:
     files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
-    assert "device.py" in files and b"return OneCardDataParallel(net)" in files["models/net.py"]
-    assert b"\n\nfrom device import OneCardDataParallel\n" in files["models/net.py"]
+    assert b"return torch.nn.DataParallel(net)" in files["models/net.py"]
+    assert not any(b"OneCardDataParallel" in text for text in files.values())
     files = tree(migrated(project, tmp_path / "named", "--style", "portable", "--helper", "cards"))
-    assert "cards.py" in files and b"from cards import OneCardDataParallel\n" in files["models/net.py"]
+    assert "cards.py" in files and b"from cards import DEVICE_TYPE\n" in files["other.py"]
     again = tree(migrated(tmp_path / "named" / "proj_msft", tmp_path / "again", "--style", "portable"))
     assert {path: again[path] for path in files} == files
     files = tree(migrated(project, tmp_path / "inline", "--style", "portable", "--inline"))

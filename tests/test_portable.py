@@ -111,9 +111,27 @@ def test_functions_that_an_npu_lacks_or_has_otherwise(source: str, code: str) ->
     check_stays(source, code)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "model = torch.nn.DataParallel(model)",
+        "model = torch.nn.DataParallel(model, device_ids=[0, 1])",
+        "if torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
+        "from torch.nn import DataParallel\nmodel = DataParallel(model)",
+    ],
+)
+def test_data_parallel_is_never_another_class(source: str) -> None:
+    check_stays(source, "NPU507")
+
+
+@pytest.mark.parametrize("gate", ["x.is_cuda", "x.is_cuda and n > 1"])
+def test_a_gate_in_front_of_data_parallel_stays_cudas(gate: str) -> None:
+    check_stays(f"if {gate}:\n    y = torch.nn.parallel.data_parallel(net, x, range(n))", "NPU211")
+
+
 def test_what_only_newer_torch_npu_has() -> None:
     line = "torch.cuda.ExternalStream(pointer)"
-    check(line, "device_module.ExternalStream(pointer)", torch_version="2.13")
+    check(line, "device_module.ExternalStream(pointer)", torch_version="2.13", oldest_torch="2.13")
     result = ported(f"import torch\n{line}\n", torch_version="2.13", oldest_torch="2.4")
     assert not result.changed and "from torch 2.4 on" in result.findings[0].message
 
@@ -129,7 +147,8 @@ def test_what_only_newer_torch_npu_has() -> None:
             'x = x.to(f"{DEVICE_TYPE}:{device_module.current_device()}")',
         ),
         ('x = x.to("cuda:%d" % rank)', 'x = x.to(f"{DEVICE_TYPE}:%d" % rank)'),
-        ('x = x.to("cuda:{}".format(rank))', 'x = x.to(f"{DEVICE_TYPE}:{{}}".format(rank))'),
+        ('x = x.to("cuda:{}".format(rank))', 'x = x.to(f"{DEVICE_TYPE}:{rank}")'),
+        ('x = x.to("cuda:{}".format(f(rank)))', 'x = x.to(f"{DEVICE_TYPE}:{{}}".format(f(rank)))'),
         ('def f(x, device="cuda"):\n    return x.to(device)', "def f(x, device=DEVICE_TYPE):\n    return x.to(device)"),
         ('device = torch.device("cuda", rank)', "device = torch.device(DEVICE_TYPE, rank)"),
         ('load(device_map={"a": "cuda:0", "b": "cpu"})', 'load(device_map={"a": f"{DEVICE_TYPE}:0", "b": "cpu"})'),
@@ -222,11 +241,12 @@ def test_tensors_and_modules_that_stay(source: str, code: str) -> None:
     ],
 )
 def test_mixed_precision(before: str, after: str) -> None:
-    check(before, after)
+    check(before, after, oldest_torch="2.3")
 
 
 def test_a_scaler_where_an_older_torch_is_admitted() -> None:
-    check("s = torch.cuda.amp.GradScaler(enabled=on)", "s = grad_scaler(enabled=on)", oldest_torch="1.13")
+    for admitted in ("", "1.13"):  # no pin is not the newest torch
+        check("s = torch.cuda.amp.GradScaler(enabled=on)", "s = grad_scaler(enabled=on)", oldest_torch=admitted)
     check_stays("s = torch.cuda.amp.GradScaler(128.0)", "NPU103", oldest_torch="1.13")
     check_stays("from torch.cuda.amp import GradScaler\ns = GradScaler()", "NPU103", oldest_torch="1.13")
 

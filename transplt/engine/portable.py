@@ -23,10 +23,11 @@ from transplt.edits.trees.transform import New, OfText, Transform
 from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
+from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.fixers.codemods.rename import needed_import
 from transplt.rules.versions import version_key
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.nodes import call_of, class_of_method, keyword_of, last_name
+from transplt.syntax.nodes import call_of, class_of_method, inner_nodes, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
@@ -36,6 +37,8 @@ _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _BOTH = "both"
 _AUTOCAST = ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")
 _SCALER = ("torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+#: Questions that are asked before a batch is divided among the cards of a process, which NPUs do not do.
+_OF_REPLICAS = ("torch.cuda.device_count", "torch.Tensor.is_cuda")
 #: What an answer goes into as it is, whatever expression gives it.
 _ASKING = (
     ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.UnaryOp, ast.Return, ast.Assign, ast.keyword,
@@ -92,8 +95,8 @@ def adapt(work: Work) -> None:
 
 
 def oldest(version: str, admitted: str) -> str:
-    """The oldest version that an edit has to hold for; torch_npu begins with 2.1."""
-    return max("2.1", min((version, admitted or version), key=version_key), key=version_key)
+    """The oldest version that an edit has to hold for: torch_npu begins with 2.1, and no pin is not the newest."""
+    return max("2.1", min((version, admitted or "2.1"), key=version_key), key=version_key)
 
 
 class _Forms:
@@ -111,12 +114,16 @@ class _Forms:
     def of(self, edit: Edit) -> list[Edit]:
         """The edits in its place; none where another one has done it. _Stays where there is none."""
         node = edit.node
+        if edit.code == "NPU135" and CLASS_NAME in edit.message:
+            raise _Stays("DataParallel stays the class that it is")
         if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
             return [edit]
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
             raise _Stays("a comment, or the settings, say so")
         if id(node) in self.done:
             return []
+        if edit.api in _OF_REPLICAS and _guards_replicas(node):
+            raise _Stays("DataParallel behind it is for CUDA")
         match edit.code, node:
             case "NPU103", ast.ImportFrom():
                 return [*self._amp_imported(edit, node)]
@@ -203,6 +210,12 @@ class _Forms:
         if rest and _in_format(node):
             raise _Stays("a text inside of another one needs Python 3.12")
         name = self._name(edit, "DEVICE_TYPE")
+        match above, parent(above):
+            case ast.Attribute(attr="format"), (
+                ast.Call(args=[ast.Name(id=given)], keywords=[]) as call
+            ) if rest == ":{}":
+                text = f"f{quote}{{{name}}}:{{{given}}}{quote}"
+                return self._edit(edit, call, "NPU261", shown, text, text)
         braced = rest.replace("{", "{{").replace("}", "}}")
         text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
         return self._edit(edit, node, "NPU261", shown, text, text)
@@ -327,6 +340,15 @@ class _Forms:
             told = Edit(call, "NPU103", "", "", api=full, group=edit.group)
             new = self._told(told, call)
             yield Edit(call, "NPU103", f"{full}() is told the device", new, api=full, group=edit.group)
+
+
+def _guards_replicas(node: ast.expr | ast.stmt | ast.arg) -> bool:
+    """True in the test of an `if` that leads to DataParallel."""
+    whole = statement(node)
+    if not isinstance(whole, ast.If) or not any(each is node for each in ast.walk(whole.test)):
+        return False
+    calls = (each for inner in whole.body for each in inner_nodes(inner, ast.Call))
+    return any(last_name(each.func) in ("DataParallel", "data_parallel") for each in calls)
 
 
 def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:

@@ -33,8 +33,8 @@ _SEVERAL = "several cards need one process per card"
 @fixer.on(ast.Call, name=DATA_PARALLEL)
 def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     """Call the subclass; the class itself goes in once."""
-    if work.settings.style == "portable" and in_file(work):
-        return  # of a file of functions anybody sees that it knows CUDA; in a program's own file it would be in the way
+    if work.settings.style == "portable":
+        return  # on CUDA it would be another class: a person guards it
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
@@ -54,8 +54,6 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         return
     yield from called.found
     message = f"{api} -> {called.text}: the whole batch is computed on one card"
-    if work.settings.style == "portable":
-        message = f"{api} -> {called.text}: on an NPU the whole batch goes to one card, on CUDA to all as before"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
     yield work.note(call, "NPU507", f"{api} uses only one card on NPUs", level=Level.INFO, api=api, help=_advice(work))
