@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.harness import check_noop, clean, migrate, pattern
+from tests.harness import check_noop, clean, codes, hold_invariants, migrate, pattern, record
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, migrate_source
@@ -21,7 +21,10 @@ def ported(text: str, **more: object) -> FileResult:
     settings = Settings(style="portable", helper_file=True, **more)  # type: ignore[arg-type]
     data = clean(text).encode()
     project = ProjectFacts.join([index_source(data, "train.py", settings)])
-    return migrate_source(data, "train.py", settings, project)
+    result = migrate_source(data, "train.py", settings, project)
+    hold_invariants(clean(text), result, settings, project)
+    record(codes(result, applied=True), codes(result, applied=False))
+    return result
 
 
 def check(before: str, after: str, head: str = "import torch\n", **more: object) -> None:
