@@ -131,6 +131,36 @@ for step in range(3):
 """
 
 
+SCALED = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+samples = TensorDataset(torch.randn(6, 3))
+net = torch.nn.Linear(3, 2).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = {scaler}
+for (x,) in DataLoader(samples, batch_size=2):
+    loss = net(x.to(device)).sum()
+    optimizer.zero_grad()
+    scaler.scale(loss * float("inf")).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("scaler", ["torch.amp.GradScaler(device)", "torch.npu.amp.GradScaler()"])
+def test_loaders_and_scalers_are_no_part_of_a_step(transplt_run: Any, tmp_path: Path, scaler: str) -> None:
+    """Nor are those of torch_npu, which leaves out each of these steps: they end all the same."""
+    source = "import torch_npu\ndevice = 'npu'\n" + SCALED.format(scaler=scaler)
+    code, _, said = transplt_run(source, options=["--dump", str(tmp_path / "dump"), "--dump-level", "L1"])
+    assert code == 0 and "3 steps of 1 rank dumped to" in said
+    # The loss times inf, and what scale() does with it.
+    own = ["Functional.linear.0", "Tensor.sum.0", "Tensor.mul.0", "Tensor.mul.1"]
+    for step in range(3):
+        forward = [name for name in rows(tmp_path / "dump", step) if name.endswith(".forward")]
+        assert forward == [f"{name}.forward" for name in own]
+
+
 @pytest.mark.torch
 def test_two_networks_make_one_step_and_an_overflow_is_found(transplt_run: Any, tmp_path: Path) -> None:
     code, report, _ = transplt_run(GAN, options=["--dump", str(tmp_path / "gan")])
