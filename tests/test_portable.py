@@ -287,8 +287,17 @@ def test_backends_and_variables(before: str, after: str) -> None:
     check(before, after, "import os\nimport torch\n")
 
 
-def test_a_variable_that_a_call_sets() -> None:
-    check_stays('os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")', "NPU220", "import os\nimport torch\n")
+@pytest.mark.parametrize(
+    "source",
+    [
+        'os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")',
+        'if x: os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
+        'f(); os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
+        'os.environ["CUDA_VISIBLE_DEVICES"] = "0"; f()',
+    ],
+)
+def test_a_variable_whose_statement_cannot_be_repeated(source: str) -> None:
+    check_stays(source, "NPU220", "import os\nimport torch\n")
 
 
 def test_each_kind_that_stays_has_a_help_of_its_own() -> None:

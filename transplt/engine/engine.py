@@ -66,7 +66,7 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
         return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
     if settings.helper_file or settings.style == "portable":
-        facts = replace(facts, placing=placing_of(data))
+        facts = replace(facts, placing=placing_of(data, path))
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))

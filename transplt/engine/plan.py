@@ -11,7 +11,6 @@ from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.helper import load_at_entry
 from transplt.edits.work import Work
-from transplt.engine import portable
 from transplt.engine.adaptor_findings import answer, offer
 from transplt.engine.npu_aware_copies import leave_copies
 from transplt.engine.npu_ready_code import leave_npu_code
@@ -65,6 +64,8 @@ def plan(
     if not settings.adapt:
         offer(work)
     if settings.style == "portable":
+        from transplt.engine import portable
+
         portable.adapt(work)
         load_at_entry(work)
     if settings.decided is not None:

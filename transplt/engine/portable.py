@@ -11,27 +11,29 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Beside, Edit
 from transplt.edits.helper import helper
 from transplt.edits.ignores import Ignores
+from transplt.edits.shared_lines import joint_before
 from transplt.edits.trees.calls import calling, moved_to, one_after_the_other, with_first, with_named
 from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import left_side
+from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import New, OfText, Transform
 from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
-from transplt.fixers.codemods.data_parallel import CLASS_NAME
 from transplt.fixers.codemods.rename import needed_import
 from transplt.rules.versions import version_key
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.nodes import call_of, class_of_method, inner_nodes, keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.nodes import call_of, class_of_method, following, inner_nodes, keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
-_EVERYWHERE = ("NPU135", "NPU153", "NPU159", "NPU230", "NPU313")
+_EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU313")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _BOTH = "both"
@@ -46,7 +48,6 @@ _ASKING = (
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
-_AMP_IMPORT = re.compile(r"\bfrom(\s+)torch\.cuda\.amp(?:\.\w+)?(\s+)import\b")
 _NAMED = re.compile(r" -> (\w+)$")
 #: What a person does with what stays, by the code of what it would have been for NPUs alone.
 _HELP = {
@@ -90,8 +91,6 @@ def adapt(work: Work) -> None:
         else:
             for each in new:
                 work.add(each)
-            if new and new[0].code == "NPU262":
-                work.add(work.keep(new[0].node, _BOTH))
 
 
 def oldest(version: str, admitted: str) -> str:
@@ -105,17 +104,19 @@ class _Forms:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.oldest = oldest(work.settings.torch_version, work.settings.oldest_torch)
-        self.own_to = any(
-            isinstance(node, FUNCTIONS) and node.name == "to" and class_of_method(node) is not None
-            for node in ast.walk(work.scan.tree)
-        )
         self.done: set[int] = set()
+
+    @cached_property
+    def own_to(self) -> bool:
+        """Whether a class of the file has a `to` of its own."""
+        return any(
+            isinstance(node, FUNCTIONS) and node.name == "to" and class_of_method(node) is not None
+            for node in ast.walk(self.work.scan.tree)
+        )
 
     def of(self, edit: Edit) -> list[Edit]:
         """The edits in its place; none where another one has done it. _Stays where there is none."""
         node = edit.node
-        if edit.code == "NPU135" and CLASS_NAME in edit.message:
-            raise _Stays("DataParallel stays the class that it is")
         if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
             return [edit]
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
@@ -160,6 +161,11 @@ class _Forms:
     def _edit(self, edit: Edit, node: ast.expr | ast.stmt, code: str, old: str, new: str, change: New) -> Edit:
         return Edit(node, code, f"{old} -> {new}", change, edit.level, edit.api, edit.help, group=edit.group)
 
+    def _beside(self, edit: Edit, node: ast.expr, old: str, new: str, change: New) -> Edit:
+        """A form that leaves the word of CUDA, and puts that of the NPU beside it."""
+        self.work.add(self.work.keep(node, _BOTH))
+        return self._edit(edit, node, "NPU262", old, new, change)
+
     def _of_namespace(self, edit: Edit, node: ast.expr) -> Edit:
         """`torch.cuda.f` -> `device_module.f`, where torch.npu has f in every version that is admitted."""
         last = edit.api.removeprefix("torch.cuda.")
@@ -193,11 +199,11 @@ class _Forms:
                 word = "in" if isinstance(asks, ast.Eq) else "not in"
                 tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
                 text = self.work.source.slice(*self.work.source.extent(left))
-                return self._edit(edit, above, "NPU262", f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
+                return self._beside(edit, above, f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
                 self.done.update(map(id, above.elts))
                 new = with_twin(f"{quote}{value}{quote}", f"{quote}npu{quote}")
-                return self._edit(edit, above, "NPU262", f"{value!r} alone", "'npu' beside it", new)
+                return self._beside(edit, above, f"{value!r} alone", "'npu' beside it", new)
             case ast.Dict() if any(key is node for key in above.keys):
                 raise _Stays("it is a key, which others may ask for")
             case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
@@ -207,7 +213,7 @@ class _Forms:
         kind, _, rest = value.partition("cuda")
         if kind:
             raise _Stays("the text around it is not a device alone")
-        if rest and _in_format(node):
+        if rest and isinstance(ancestor(node, (ast.JoinedStr, ast.stmt), "_text"), ast.JoinedStr):
             raise _Stays("a text inside of another one needs Python 3.12")
         name = self._name(edit, "DEVICE_TYPE")
         match above, parent(above):
@@ -224,7 +230,7 @@ class _Forms:
         quote, above = self._literal(node), parent(node)
         if isinstance(above, (ast.List, ast.Tuple, ast.Set)) and value == "nccl" and _admits(above):
             twin = with_twin(f"{quote}nccl{quote}", f"{quote}hccl{quote}")
-            return self._edit(edit, above, "NPU262", "'nccl' alone", "'hccl' beside it", twin)
+            return self._beside(edit, above, "'nccl' alone", "'hccl' beside it", twin)
         if _in_annotation(node) or (isinstance(above, ast.Dict) and any(key is node for key in above.keys)):
             raise _Stays("it has to be written out here")
         name = self._name(edit, "DIST_BACKEND")
@@ -248,7 +254,7 @@ class _Forms:
                     return []
                 text = self.work.source.slice(*self.work.source.extent(whole))
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
-                if "\n" in text or text.count(value) != 1 or _shares_line(whole):
+                if "\n" in text or text.count(value) != 1 or self._shares_line(whole):
                     raise _Stays("the statement cannot be repeated as it is")
                 said = f"{found[1]} is set beside {value}"
                 self.work.add(self.work.keep(node, _BOTH))
@@ -259,6 +265,9 @@ class _Forms:
                 name = self._name(edit, "VISIBLE_DEVICES")
                 return [self._edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise _Stays("what reads it is not known")
+
+    def _shares_line(self, node: ast.stmt) -> bool:
+        return any(joint_before(self.work.source, each) for each in (node, *following(node)[:1]))
 
     # --- tensors and modules ---------------------------------------------------------------------------------------
 
@@ -285,7 +294,7 @@ class _Forms:
         if not isinstance(above, _ASKING):
             raise _Stays("where its answer goes is not known")
         name = self._name(edit, "DEVICE_TYPE")
-        new = OfText(lambda text: f"{text.removesuffix('.is_cuda')}.device.type == {name}")
+        new = OfText(lambda text: f"{text.removesuffix('is_cuda')}device.type == {name}")
         return self._edit(edit, node, "NPU211", ".is_cuda", f".device.type == {name}", new)
 
     # --- mixed precision -------------------------------------------------------------------------------------------
@@ -332,14 +341,12 @@ class _Forms:
                 if call is None:
                     raise _Stays(f"{local} is not only called")
                 calls.append((call, full))
-        self.done.add(id(node))
-        change = OfText(lambda text: _AMP_IMPORT.sub(r"from\1torch.amp\2import", text))
-        whole = self._edit(edit, node, "NPU103", "from torch.cuda.amp import", "from torch.amp import", change)
-        yield whole
+        change = names_imported("torch.amp", [None] * len(node.names))
+        yield self._edit(edit, node, "NPU103", "from torch.cuda.amp import", "from torch.amp import", change)
         for call, full in calls:
-            told = Edit(call, "NPU103", "", "", api=full, group=edit.group)
-            new = self._told(told, call)
-            yield Edit(call, "NPU103", f"{full}() is told the device", new, api=full, group=edit.group)
+            told = Edit(call, "NPU103", f"{full}() is told the device", "", api=full, group=edit.group)
+            told.new = self._told(told, call)
+            yield told
 
 
 def _guards_replicas(node: ast.expr | ast.stmt | ast.arg) -> bool:
@@ -366,21 +373,3 @@ def _in_annotation(node: ast.AST) -> bool:
             return True
         node = parent(node)
     return False
-
-
-def _in_format(node: ast.AST) -> bool:
-    """True inside an f-string, where another one cannot stand before Python 3.12."""
-    while not isinstance(node, ast.stmt):
-        if isinstance(node, ast.JoinedStr):
-            return True
-        node = parent(node)
-    return False
-
-
-def _shares_line(node: ast.stmt) -> bool:
-    """True where another statement stands on the line."""
-    above = parent(node)
-    bodies = [getattr(above, name, []) for name in ("body", "orelse", "finalbody")]
-    near = [each for body in bodies if isinstance(body, list) for each in body if each is not node]
-    begins = getattr(above, "lineno", 0) == node.lineno and not isinstance(above, ast.Module)
-    return begins or any(each.lineno <= node.lineno <= (each.end_lineno or each.lineno) for each in near)

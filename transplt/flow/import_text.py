@@ -17,7 +17,7 @@ class Placing(NamedTuple):
 
     `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
     `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
-    may get (accelerator_place.py) and the file has for something.
+    may get (accelerator_place.py) and the file, an `__init__`, has for something.
     """
 
     imported: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[.\w]+")
 _COMMENT = re.compile(r"#[^\r\n]*")
 
 
-def placing_of(data: bytes) -> Placing:
+def placing_of(data: bytes, path: str) -> Placing:
     """What the text of a file says."""
     found: dict[str, None] = {}
     for match in on_lines_with(b"import", _IMPORT, data):
@@ -49,8 +49,8 @@ def placing_of(data: bytes) -> Placing:
         stem = module if module.endswith(".") else f"{module}."
         found.update((stem + name, None) for name in _names(taken))
     guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
-    speaks_of = tuple(sorted({match.decode() for match in _CANDIDATES.findall(data)}))
-    return Placing(tuple(found), guarded, extends=b"sys.path" in data, speaks_of=speaks_of)
+    spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
+    return Placing(tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)))
 
 
 def _names(text: bytes) -> list[str]:
