@@ -409,6 +409,21 @@ def test_the_command_caches_unless_told_not_to(
     assert not (tmp_path / "c" / "transplt").exists()
 
 
+def test_what_runs_need_goes_when_asked(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
+    own = tmp_path / "c" / "transplt"
+    (own / "torch_npu" / "2.13.0").mkdir(parents=True)
+    (own / "torch_npu" / "2.13.0" / "wheel").write_bytes(b"0" * 300_000)
+    (own / "somebodys").mkdir()
+    (tmp_path / "elsewhere" / "kept").mkdir(parents=True)
+    (own / "environments").symlink_to(tmp_path / "elsewhere")
+    assert call("cache", "size")[1] == f"0.0 MB in 0 files\n0.3 MB in 1 file in {own / 'torch_npu'}\n"
+    assert call("cache", "clear")[1] == "removed 0.0 MB in 0 files\n" and (own / "torch_npu").exists()
+    assert call("cache", "clear", "--all")[1] == f"removed {own / 'torch_npu'}\nremoved 0.0 MB in 0 files\n"
+    assert sorted(each.name for each in own.iterdir()) == ["environments", "somebodys"]
+    assert (tmp_path / "elsewhere" / "kept").exists()
+
+
 def test_no_home_is_said_only_when_asked(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRANSPLT_NO_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -27,6 +27,8 @@ _NAME = re.compile(r"[0-9a-f]{32}\.(?:json|known)")
 _UNFINISHED = re.compile(r"[0-9a-f]{32}\.(?:json|known)\.[a-z0-9_]{8}")  # as tempfile makes them
 #: Results, and what is known of our own files: this is no content of the user's, and is not counted.
 _RESULT, _OURS = ".json", ".known"
+#: What is fetched or made once: the vendor's torch_npu with its driver, and environments of projects.
+WHAT_RUNS_NEED = ("torch_npu", "environments")
 #: A file that is being written for so long is left over, in seconds.
 _ABANDONED = 3600.0
 _HEAD = b"transplt cache 1 "
@@ -122,6 +124,10 @@ class Cache:
                     os.unlink(self.folder / name)
                 os.rmdir(self.folder)
         return count, gone
+
+    def folders(self) -> list[Path]:
+        """Those of WHAT_RUNS_NEED that are there."""
+        return [path for name in WHAT_RUNS_NEED if (path := self.folder / name).is_dir() and not path.is_symlink()]
 
     def _mark(self) -> None:
         for name, text in ((_TAG, _TAG_TEXT), (_IGNORES, b"*\n")):

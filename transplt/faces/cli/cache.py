@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import click
 
 from transplt.base.disk.cache_folder import Cache, NoCache, cache_folder
@@ -23,15 +26,24 @@ def folder() -> int:
 
 @cache.command()
 def size() -> int:
-    """Print the size of the cache."""
-    click.echo(_amount(*_cache().size()))
+    """Print the size of the cache: results, then what runs need (torch_npu, environments of projects)."""
+    cache = _cache()
+    click.echo(_amount(*cache.size()))
+    for each in cache.folders():
+        sizes = [os.lstat(os.path.join(where, name)).st_size for where, _, names in os.walk(each) for name in names]
+        click.echo(f"{_amount(len(sizes), sum(sizes))} in {shown(str(each))}")
     return DONE
 
 
 @cache.command()
-def clear() -> int:
-    """Delete the cache; the next check is slower."""
-    click.echo(f"removed {_amount(*_cache().clear())}")
+@click.option("--all", "everything", is_flag=True, help="Also delete torch_npu and the environments of projects.")
+def clear(everything: bool) -> int:
+    """Delete the results; the next check is slower."""
+    cache = _cache()
+    for each in cache.folders() if everything else ():
+        shutil.rmtree(each, ignore_errors=True)
+        click.echo(f"removed {shown(str(each))}" if not each.exists() else f"cannot remove all of {shown(str(each))}")
+    click.echo(f"removed {_amount(*cache.clear())}")
     return DONE
 
 

@@ -24,12 +24,13 @@ from transplt.base.disk.cache_folder import Cache, NoCache
 from transplt.base.errors import reason, shown
 from transplt.base.render.cell import many
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.project.environment.installer import Failed, Installer
+from transplt.project.environment.installer import Installer
 from transplt.project.environment.stand_in import TEXT as STAND_IN
 from transplt.project.environment.wanted import Needs, Wanted, needs_of
 from transplt.proof.launch import driver, interpreter, torch_npu_wheel
 from transplt.proof.launch.environments import RECORD, place_of, record_of
 from transplt.proof.launch.options import UsageError
+from transplt.proof.launch.pip import Failed
 from transplt.proof.launch.runner import ready_stubs
 from transplt.proof.launch.torch_npu_wheel import NoWheel
 from transplt.rules.distributions import distribution_of

@@ -5,7 +5,6 @@ Installed beside torch it would make every `import torch` fail on a machine with
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from transplt.base.disk.cache_folder import Cache, NoCache
 from transplt.base.disk.whole_folder import whole_folder
 from transplt.base.errors import reason, shown
+from transplt.proof.launch import pip
 from transplt.proof.launch.interpreter import CONTAINER, Versions
 from transplt.proof.launch.options import UsageError
 from transplt.rules.tables import read_table
@@ -100,14 +100,17 @@ def is_there(wheel: Wheel, cache: Path) -> bool:
 
 def fetch(wheel: Wheel, python: str, cache: Path) -> None:
     """Unpack what is missing of it, by the interpreter's pip, ours, or uv. UsageError, a sentence, where that fails."""
-    pip = _installer(wheel, python)
+    command = _installer(wheel, python)
     for name, wanted in ((wheel.name, [f"torch-npu=={wheel.version}"]), (wheel.needs, [*wheel.lacks])):
         if not name or (cache / name).is_dir():
             continue
         print(f"Fetching {' '.join(wanted)}", file=sys.stderr, flush=True)
         try:
             with whole_folder(cache / name) as made:
-                _carry_out([*pip, "--no-deps", "--target", str(made), *wanted])
+                pip.carry_out([*command, "--no-deps", "--target", str(made), *wanted])
+        except pip.Failed as why:
+            away = " (it cannot reach its index)" if why.offline else ""
+            raise UsageError(f"torch_npu cannot be fetched{away}: {why}.") from why
         except OSError as error:
             raise UsageError(f"torch_npu cannot be written to {shown(cache)}: {reason(error)}.") from error
 
@@ -127,21 +130,3 @@ def _installer(wheel: Wheel, python: str) -> list[str]:
 
 def _has_pip(python: str) -> bool:
     return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
-
-
-def _carry_out(command: list[str]) -> None:
-    """Run pip or uv. UsageError with the last that it says."""
-    # What the user has decided for environments does not hold for a folder.
-    settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(
-        command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        errors="replace", check=False,
-    )  # fmt: skip
-    if not done.returncode:
-        return
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    # Of a defect, such as a disk that is full, pip shows where it was; the last line says what.
-    errors = [line for line in lines if line.lower().startswith("error") and line != "ERROR: Exception:"]
-    said = (errors or lines or [f"exit code {done.returncode}"])[-1]
-    away = " (it cannot reach its index)" if any("Retrying (" in line for line in lines) else ""
-    raise UsageError(f"torch_npu cannot be fetched{away}: {shown(said)}")
