@@ -21,12 +21,9 @@ from packaging.version import Version
 TABLE = Path(__file__).resolve().parent.parent / "rules" / "support" / "torch_npu_wheels.json"
 MACHINES = ("x86_64", "aarch64")
 ABOUT = (
-    "The newest torch_npu for each release of torch, and the CPythons that it has a wheel for on each of the machines; "
-    "`cpu_only`: where it loads beside a torch for CPUs alone. transplt/proof/launch/torch_npu_wheel.py reads it; "
-    "scripts/list_torch_npu_wheels.py writes it."
+    "The newest torch_npu for each release of torch, and the CPythons that it has a wheel for on each of the machines. "
+    "transplt/proof/launch/torch_npu_wheel.py reads it; scripts/list_torch_npu_wheels.py writes it."
 )
-#: Releases of torch_npu that abort beside a torch for CUDA, which has registered the same options of its allocator.
-CPU_ONLY = {"2.14.0": "tried: torch_npu 2.14.0 beside PyPI's torch 2.14.0 for x86_64 (c10::ValueError, Duplicated key)"}
 _WHEEL = re.compile(r"/torch_npu-([\d.]+(?:post\d+)?)-cp3(\d+)-cp3\d+-manylinux\S*_(x86_64|aarch64)\.whl")
 
 
@@ -41,11 +38,9 @@ def main() -> None:
         built = wheels[version]
         minors = sorted({minor for minor, _ in built})
         pythons = [minor for minor in minors if {(minor, machine) for machine in MACHINES} <= built]
-        row: dict[str, object] = {"torch_npu": str(version), "pythons": [f"3.{minor}" for minor in pythons]}
-        rows[version.base_version] = row | ({"cpu_only": True} if str(version) in CPU_ONLY else {})
+        rows[version.base_version] = {"torch_npu": str(version), "pythons": [f"3.{minor}" for minor in pythons]}
     today = f"pypi.org/simple/torch-npu, {date.today():%d %B %Y}"
-    sources = {"wheels": today, "cpu_only": "; ".join(CPU_ONLY.values())}
-    head = json.dumps({"_meta": {"about": ABOUT, "sources": sources}, "machines": MACHINES}, indent=1)
+    head = json.dumps({"_meta": {"about": ABOUT, "sources": {"wheels": today}}, "machines": MACHINES}, indent=1)
     lines = ",\n".join(f"  {json.dumps(release)}: {json.dumps(row)}" for release, row in rows.items())
     TABLE.write_text(f'{head[:-2]},\n "wheels": {{\n{lines}\n }}\n}}\n', encoding="utf-8")
 

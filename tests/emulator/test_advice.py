@@ -183,7 +183,28 @@ def test_a_folder_that_a_library_misses(reason: str, what: str, root: Path) -> N
     ],
 )
 def test_what_is_no_folder_to_make(reason: str, root: Path) -> None:
-    assert told(root, reason) == []
+    assert not any("mkdir" in line for line in told(root, reason))
+
+
+@pytest.mark.parametrize(
+    ("reason", "path"),
+    [
+        ("RuntimeError: No input file found in data/imgs, make sure you put your images there", "data/imgs"),
+        ("AssertionError: /tmp/transplt-prove-x1/net/data/coco.yaml is missing", "data/coco.yaml"),
+        ("RuntimeError: no images in 'data/empty/'", "data/empty"),
+        ("ValueError: hp.data.train is empty: please fix data/train.csv", ""),  # it is there
+        ("ValueError: a loss of 1/3 and https://example.org/a/b", ""),
+    ],
+)
+def test_data_that_a_sentence_of_the_project_names(reason: str, path: str, root: Path) -> None:
+    (root / "data" / "empty").mkdir()
+    lines = told(root, reason, command="prove")
+    assert [line.partition(" at ")[2].partition(" and ")[0] for line in lines] == ([f"out/net/{path}"] if path else [])
+
+
+def test_what_asks_for_a_key(root: Path) -> None:
+    reason = "UsageError: No API key configured. Use `wandb login` to log in."
+    assert told(root, reason) == ["Weights & Biases wants a key: WANDB_MODE=offline transplt run ..."]
 
 
 def test_what_is_read_in_a_copy_is_named_as_in_the_project(root: Path) -> None:

@@ -51,10 +51,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def remember(project: Path, folder: Path, known_as: str = "") -> None:
+def remember(project: Path, folder: Path, of: str = "") -> None:
     place = place_of(project)
-    place.mkdir(parents=True)
-    record = {"environment": str(folder), "project": known_as or str(project)}
+    place.mkdir(parents=True, exist_ok=True)
+    record = {"environment": str(folder), "project": str(project), "of": of}
     (place / environments.RECORD).write_text(json.dumps(record))
 
 
@@ -120,7 +120,7 @@ def test_where_its_torch_will_not_do_ours_runs_it_and_says_so(
 ) -> None:
     environment(project / ".venv", torch)
     ours = interpreter.Versions("2.13.0", "2.1", "3.11.7")
-    monkeypatch.setattr(interpreter, "versions_of", lambda python: ours)
+    monkeypatch.setattr(interpreter, "versions_of", lambda python, way: ours)
     chosen = choose("", project)
     assert chosen.python == sys.executable and chosen.in_words.endswith(f"transplt's own, as {said}")
 
@@ -130,8 +130,8 @@ def test_where_ours_has_none_either_it_is_one_sentence(project: Path, monkeypatc
     whole_of = interpreter.whole_of
     empty = interpreter.Versions("", "", "3.11.7")
     monkeypatch.setattr(interpreter, "whole_of", lambda each: empty if each == sys.executable else whole_of(each))
-    with pytest.raises(UsageError, match=r"^the project's .venv has torch 2.15.0; transplt run needs PyTorch 2.10 or "
-                                         rf"newer: .*`transplt run --setup {project}` makes an environment "):
+    with pytest.raises(UsageError, match=r"^the project's .venv has torch 2.15.0; programs run on PyTorch 2.10 or "
+                                         rf"newer: `transplt run --setup {project}` makes an environment .*; or "):
         choose("", project)
 
 
@@ -144,7 +144,7 @@ def test_a_torch_of_which_nobody_knows(project: Path) -> None:
 def test_one_that_is_named_is_taken_and_a_folder_stands_for_its_own(project: Path, tmp_path: Path) -> None:
     environment(project / ".venv")
     python = environment(tmp_path / "other")
-    for given in (python, tmp_path / "other"):
+    for given in (python, tmp_path / "other", os.path.relpath(python)):
         chosen = choose(str(given), project)
         assert chosen.python == str(python) and chosen.in_words == ""
     with pytest.raises(UsageError, match="cannot be started"):
@@ -169,6 +169,11 @@ def test_the_output_of_a_migration_has_the_environment_of_its_input(project: Pat
     assert remembered(output) == tmp_path / "made" and project_of(output) == output
     other = tmp_path / "elsewhere" / "net"
     other.mkdir(parents=True)
+    (place_of(project) / "setup.json").unlink()
+    remember(output, tmp_path / "made", of="net")
+    assert remembered(project) == tmp_path / "made", "one for the output is one for the input"
+    (place_of(output) / "setup.json").unlink()
+    remember(project, tmp_path / "made")
     remember(other, tmp_path / "made too")
     assert remembered(output) is None, "two inputs of that name"
 
@@ -252,3 +257,22 @@ def test_a_migration_is_proved_in_the_environment_of_its_project(
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert f"prove: with {own} (torch " in done.stderr, done.stderr
     assert "transplt prove: equal: 2 steps compared" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "script", "top"),
+    [
+        (["repo/README.md"], "repo/train.py", "repo"),
+        (["repo/requirements.txt", "repo/tools/README.md"], "repo/tools/train.py", "repo"),
+        (["README.md", "repo/README.md"], "repo/train.py", "."),
+        (["repo/notes.md"], "repo/train.py", "."),
+    ],
+)
+def test_where_a_project_begins_that_is_no_repository(
+    files: list[str], script: str, top: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (*files, script):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert environments.project_of((tmp_path / script).parent) == (tmp_path / top).resolve()

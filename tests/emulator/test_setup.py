@@ -97,6 +97,14 @@ def test_each_file_has_its_reader(tmp_path: Path, name: str, text: str, wanted: 
     assert ({key.replace(" ", ""): value for key, value in found.items()}, clauses) == ({**wanted, **IMPORTED}, torch)
 
 
+def test_a_module_or_folder_of_the_project_is_no_package(tmp_path: Path) -> None:
+    project = write(tmp_path, train__py="import res_stack, scripts, utils, einops, wandb\n")
+    write(tmp_path / "model" / "blocks", res_stack__py="", scripts__py="")
+    write(tmp_path / "lib" / "utils", tools__py="")
+    write(tmp_path / "logs" / "wandb", notes__txt="")  # what a package of that name writes
+    assert asked(project)[0] == {"einops": "imports", "wandb": "imports"}
+
+
 def test_the_scripts_where_none_is_named(tmp_path: Path) -> None:
     project = write(tmp_path, train__py=TRAIN, model__py="import torch\n", setup__py="if __name__ == '__main__': 1\n")
     assert [each.name for each in scripts_of(project)] == ["train.py"]

@@ -36,7 +36,7 @@ def found(torch: str, abi: str = ABI, cuda: str = "", numpy: str = "2.1", yaml: 
     [
         (found("2.13.0+cpu"), "2.13.0", "2.13.0-cp311-linux_x86_64", ""),
         (found("2.10.0", "cpython-314-aarch64-linux-gnu"), "2.10.0.post7", "2.10.0.post7-cp314-linux_aarch64", ""),
-        (found("2.13.0", cuda="13.0", yaml=""), "2.13.0", "2.13.0-cp311-linux_x86_64", "pyyaml-cp311-linux_x86_64"),
+        (found("2.13.0", yaml=""), "2.13.0", "2.13.0-cp311-linux_x86_64", "pyyaml-cp311-linux_x86_64"),
         (
             found("2.14.0+cpu", numpy="", yaml=""), "2.14.0", "2.14.0-cp311-linux_x86_64",
             "numpy+pyyaml-cp311-linux_x86_64",
@@ -61,6 +61,7 @@ def test_the_wheel_that_fits(versions: Versions, version: str, name: str, needs:
         (found("2.13.0", ""), "not for this interpreter"),
         (found("2.13.0", "cpython-315-x86_64-linux-gnu"), "torch_npu 2.13.0 is for Python 3.10, .*, not for 3.15"),
         (found("2.14.0+cu130", cuda="13.0"), "torch_npu 2.14.0 aborts beside a torch for CUDA 13.0; .*/whl/cpu"),
+        (found("2.10.0+cu128", cuda="12.8"), "torch_npu 2.10.0.post7 aborts beside a torch for CUDA 12.8"),
     ],
 )
 def test_where_none_fits(versions: Versions, why: str) -> None:
@@ -197,7 +198,7 @@ def test_it_may_be_fetched_for_a_torch_that_is_not_there_yet(command: Command, t
     [
         ("2.13.1", "no torch_npu was released for torch 2.13.1; `transplt run --setup` makes an environment of the"),
         ("2.12.0", r"torch_npu cannot be fetched: No matching distribution found for torch-npu==2.12.0"),
-        ("2.9.1", "transplt run needs PyTorch 2.10 or newer"),
+        ("2.9.1", "programs run on PyTorch 2.10 or newer"),
     ],
 )
 def test_what_cannot_be_fetched_is_one_sentence(command: Command, tmp_path: Path, torch: str, said: str) -> None:

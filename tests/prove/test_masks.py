@@ -88,7 +88,7 @@ _UNSEEDED = ("torch.manual_seed(1)\n", "")
 @pytest.mark.parametrize(
     ("both", "port", "parts"),
     [
-        ([], [], ["equal", "equal: came up twice, unseeded, with one process"]),
+        ([], [], ["equal", "equal: started twice without our seeds, with one process: both runs finished"]),
         ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
         ([_UNSEEDED], [_NEEDS_A_SEED], ["equal", "stops: unseeded start 1: main.py:10: ValueError: a seed"]),
         # What differs already is not started again.
@@ -150,3 +150,21 @@ def test_attention_drops_nothing_and_is_given_what_the_program_gives(tmp_path: P
     assert "dropped" not in told
     assert without != with_zero == again
     assert told[4:] == ["False", *told[1:4]]
+
+
+_CAUGHT = ("        loss.backward()\n", "        try:\n            raise KeyError('mel')\n"
+           "        except KeyError:\n            traceback.print_exc()\n            break\n")  # fmt: skip
+
+
+@pytest.mark.torch
+def test_an_error_that_both_catch_before_any_step_is_named(tmp_path: Path) -> None:
+    proof = proven(tmp_path, [("import torch\n", "import traceback\n\nimport torch\n"), _CAUGHT], [])
+    said = "ran to the end; no optimizer step, and no printed or saved result to compare"
+    assert str(proof.verdict) == f"runs: {said}; it caught an error and went on: KeyError: 'mel'"
+
+
+@pytest.mark.torch
+def test_a_script_that_asks_git_for_its_revision(tmp_path: Path) -> None:
+    asks = "import subprocess\n\nimport torch\n\nsubprocess.run(['git', 'rev-parse', '--short', 'HEAD'], check=True)\n"
+    proof = proven(tmp_path, [("import torch\n", asks)], [])
+    assert str(proof.verdict) == "equal: 6 steps compared with the original's"

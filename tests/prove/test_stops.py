@@ -137,7 +137,7 @@ def started(seeded: Run, unseeded: Run, original: Run) -> list[str]:
     return [str(part.verdict) for part in Prover(*sides, [], {}, lambda text: None).prove((1,)).parts]  # type: ignore[arg-type]
 
 
-CAME_UP = "equal: came up twice, unseeded, with one process"
+CAME_UP = "equal: started twice without our seeds, with one process: both runs finished"
 
 
 @pytest.mark.parametrize(

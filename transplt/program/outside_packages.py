@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
@@ -19,13 +21,25 @@ _TENSORBOARD = re.compile(rb"^(?:from|import)[ \t]+torch\.utils\.tensorboard\b",
 
 def outside_packages(script: Path, root: Path) -> set[str]:
     """First names of the modules that `script`, and the modules of its project in `root` that it imports, import as
-    they are loaded, and that are not the project's own. Imports that may fail, and those of functions, do not count,
-    nor do torch, numpy and Python's own modules; tensorboard does, which torch.utils.tensorboard needs.
+    they are loaded, and that are not the project's own: no module or folder anywhere in it is called so. Imports that
+    may fail, and those of functions, do not count, nor do torch, numpy and Python's own modules; tensorboard does,
+    which torch.utils.tensorboard needs.
     """
     found: set[str] = set()
     for data, entry, places in _loaded(script, root):
         found.update({"tensorboard"} if _TENSORBOARD.search(data) else ())
         found.update(name.partition(".")[0] for name in entry.imports if not [*_files_of(name.split("."), places)])
+    return found - _names_in(root) if found else found
+
+
+def _names_in(root: Path) -> set[str]:
+    """What the modules of a project and the folders that hold them are called: a package of such a name is somebody
+    else's."""
+    found: set[str] = set()
+    for folder, below, files in islice(os.walk(root), _MOST_FILES):
+        below[:] = [each for each in below if not each.startswith(".")]
+        modules = [name[:-3] for name in files if name.endswith(".py")]
+        found.update(modules, [os.path.basename(folder)] if modules else [])
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from transplt.base.render.options import argument, flag, option, taking
-from transplt.faces.cli.command import DONE, to_stderr
+from transplt.faces.cli.command import DONE, INTERRUPTED, to_stderr
 from transplt.proof.launch.command import HELP, Run, run_given
 from transplt.proof.launch.options import UsageError
 from transplt.proof.launch.shared_options import ScriptCommand
@@ -70,7 +70,11 @@ def _set_up(given: RunOrSetUp) -> str:
         raise UsageError(f"no such script or folder: {script}.")
     project = project_of(script if script.is_dir() else script.parent)
     scripts: Sequence[Path] = [script] if script.suffix == ".py" else scripts_of(project)
-    made = set_up(project, scripts, given.python, given.stand_ins, lambda text: to_stderr(f"setup: {text}"))
+    try:
+        made = set_up(project, scripts, given.python, given.stand_ins, lambda text: to_stderr(f"setup: {text}"))
+    except KeyboardInterrupt as error:
+        to_stderr("setup: interrupted; the same command goes on with what is installed")
+        raise click.exceptions.Exit(INTERRUPTED) from error
     for line in report(made):
         to_stderr(f"setup: {line}")
     return made.python

@@ -28,7 +28,7 @@ from transplt.project.environment.installer import Installer
 from transplt.project.environment.stand_in import TEXT as STAND_IN
 from transplt.project.environment.wanted import Needs, Wanted, needs_of
 from transplt.proof.launch import driver, interpreter, torch_npu_wheel
-from transplt.proof.launch.environments import RECORD, place_of, record_of
+from transplt.proof.launch.environments import RECORD, migrated_from, place_of, record_of
 from transplt.proof.launch.options import UsageError
 from transplt.proof.launch.pip import Failed
 from transplt.proof.launch.runner import ready_stubs
@@ -131,9 +131,9 @@ def _set_up(
     _put_stand_ins(installer, stand_ins)
     _put_torch_npu(made, say)
     record = {
-        "project": str(project), "environment": str(installer.folder), "asked": asked, "python": made.python,
-        "torch": torch, "torch_npu": made.torch_npu, "installed": made.installed, "left_out": made.left_out,
-        "stand_ins": made.stand_ins,
+        "project": str(project), "of": migrated_from(project), "environment": str(installer.folder), "asked": asked,
+        "python": made.python, "torch": torch, "torch_npu": made.torch_npu, "installed": made.installed,
+        "left_out": made.left_out, "stand_ins": made.stand_ins,
     }  # fmt: skip
     written = place / f"{RECORD}.new"
     written.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
@@ -210,8 +210,8 @@ def _announce(
 ) -> None:
     """What will be fetched, before it is."""
     say(f"an environment for {shown(str(project))} in {shown(str(installer.folder))}, by {installer.name}")
-    why = f" (the project asks for torch{needs.torch})" if not _fits(torch, needs.torch) else ""
-    say(f"fetches torch {torch} for CPUs, some 200 MB{why}")
+    why = "" if _fits(torch, needs.torch) else f" (the project asks for torch{needs.torch})"
+    say(f"fetches torch {torch} for CPUs, some 200 MB{why or ', the newest pair that is tried' * (torch == TESTED)}")
     for source in dict.fromkeys(each.source for each in needs.wanted):
         words = ", ".join(each.words for each in needs.wanted if each.source == source)
         say(f"fetches, {'as the scripts import them' if source == 'imports' else f'from {source}'}: {words}")
@@ -384,4 +384,5 @@ def report(made: SetUp) -> Iterator[str]:
         yield f"not installed: {name}: {why}{hint}"
     if made.stand_ins:
         yield f"stand-ins that can only be imported: {', '.join(made.stand_ins)}"
-    yield "transplt run, prove and port --prove of this project find it by themselves"
+    stubs = "".join(f" --stubs {name}" for name in made.left_out if name in ready_stubs())
+    yield f"transplt run, prove and port --prove of this project find it by themselves; next: transplt prove{stubs} ..."

@@ -41,6 +41,8 @@ _DOWNLOAD = re.compile(
 )
 #: The folder of the copy in which a run of a proof starts.
 _COPY = re.compile(r"^.*/transplt-prove-[^/]+/[^/]+/")
+#: What may be the path of data in a sentence of the project's own.
+_PATH = re.compile(r"(?<![\w:/.-])(?:\.{0,2}/)?(?:[A-Za-z_][\w.-]*/)+[\w.-]*\w")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
 #: How many pictures are enough for one batch of most examples.
 _ENOUGH = 256
@@ -146,12 +148,24 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
         yield _of_folder(asked, file[1], os.path.dirname(file[1]))
     elif file is not None:
         yield _of_file(asked, file[1])
+    elif "wandb login" in reason:
+        yield f"Weights & Biases wants a key: WANDB_MODE=offline transplt {asked.command} ..."
     elif _DOWNLOAD.match(reason):
         data = "and name it with --data, " if asked.copied else ""
         yield (
             "the script fetches something, and nobody answered: fetch it elsewhere, put it where the script looks for "
             f"it, {data}or replace what fetches it with --stubs FILE.py"
         )
+    else:
+        root = asked.root if asked.copied else asked.folder
+        for path in _PATH.findall(_in_project(asked, reason)):
+            if not os.path.isabs(path) and (not (root / path).exists() or _is_empty(root / path)):
+                yield _of_file(asked, path)
+                return
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:
@@ -341,8 +355,9 @@ def _of_pictures(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[
     for note in dict.fromkeys(note for each in processes for note in each["notes"]):
         found = _PICTURES.match(note)
         if found is not None and found[1] not in asked_for and int(found[2]) < _ENOUGH:
+            smaller = "".join(f"{line}; or " for line in cut_down(asked))
             more = f"--stubs {found[1]}={_ENOUGH} makes more"
-            yield f"data sets had {found[2]} pictures, fewer than a batch may need: {more}"
+            yield f"data sets had {found[2]} pictures, fewer than a batch may need: {smaller}{more}"
 
 
 def _above(asked: Asked) -> Iterator[Path]:

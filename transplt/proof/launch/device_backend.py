@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from transplt.proof.launch import driver, torch_npu_wheel
-from transplt.proof.launch.environments import setup_sentence
+from transplt.proof.launch.environments import setup_clause
 from transplt.proof.launch.interpreter import CONTAINER, Versions
 from transplt.proof.launch.options import RunOptions, TorchNpu, UsageError
 from transplt.proof.launch.torch_npu_wheel import NoWheel, Wheel
@@ -38,7 +38,7 @@ def wheel_or_way(found: Versions, start: Path) -> Wheel:
     try:
         return torch_npu_wheel.wheel_for(found)
     except NoWheel as why:
-        way = "" if CONTAINER in str(why) else f"; {setup_sentence(start).rstrip('.')}, and {CONTAINER}"
+        way = "" if CONTAINER in str(why) else f"; {setup_clause(start)}, and {CONTAINER}"
         raise UsageError(f"{why}{way}.") from why
 
 

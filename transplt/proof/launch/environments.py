@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,11 @@ RECORD = "setup.json"
 _PYTHON = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
 _CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]+)", re.M)
 _OF_POETRY = re.compile(r"^\[tool\.poetry[].]", re.M)
+#: What lies at the top of a project.
+_AT_THE_TOP = re.compile(
+    r"requirements.*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment\.ya?ml|pipfile|(?:readme|licen[cs]e).*",
+    re.I,
+)
 #: A question to a tool is worth so many seconds.
 _PATIENCE = 20.0
 
@@ -58,26 +64,29 @@ def choose(given: str, start: Path) -> Chosen:
     if given:
         inside = os.path.join(given, _PYTHON)
         python = inside if os.path.isdir(given) and os.path.exists(inside) else given
+        python = os.path.abspath(python) if os.sep in python else python  # a proof starts it in another folder
         return Chosen(python, interpreter.versions_of(python))
     interpreter.refuse_windows()
     refused = ""
     for origin, python in _found(start):
         found = interpreter.whole_of(python)
-        if found.torch and not interpreter.unfit(found):
+        if found.torch and not found.cuda and not interpreter.unfit(found):
             return Chosen(python, found, origin)
-        refused = refused or f"{origin} has {f'torch {found.torch}' if found.torch else 'no torch'}"
+        built = f", which is for CUDA {found.cuda}" if found.cuda else ""
+        refused = refused or f"{origin} has {f'torch {found.torch}{built}' if found.torch else 'no torch'}"
     try:
-        ours = interpreter.versions_of(sys.executable)
+        ours = interpreter.versions_of(sys.executable, f"{setup_clause(start)}; or ")
     except UsageError as error:
-        raise UsageError(f"{f'{refused}; ' if refused else ''}{error} {setup_sentence(start)}") from error
+        raise UsageError(f"{f'{refused}; ' if refused else ''}{error}") from error
     return Chosen(sys.executable, ours, f"transplt's own, as {refused}" if refused else "")
 
 
-def setup_sentence(start: Path) -> str:
+def setup_clause(start: Path) -> str:
     """What makes an environment that will do."""
     place = project_of(start)
-    words = "" if place == Path.cwd() else f" {shown(str(place))}"
-    return f"`transplt run --setup{words}` makes an environment of the project's own packages for it."
+    within = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
+    words = "" if place == Path.cwd() else f" {shlex.quote(shown(str(within)))}"
+    return f"`transplt run --setup{words}` makes an environment of the project's own packages for it"
 
 
 def _found(start: Path) -> Iterator[tuple[str, str]]:
@@ -110,12 +119,23 @@ def _folders(start: Path) -> Iterator[tuple[str, str]]:
 
 def project_folders(start: Path) -> Iterator[Path]:
     """The folders that a project may begin in, the nearest first: up to the one that is a repository or the output of a
-    migration. Without such a one it begins at `start`, or in the current folder where that lies above."""
+    migration. Without such a one it begins where a README or its requirements lie, no higher than in the current
+    folder; else at `start`, or in the current folder where that lies above."""
     start = start.resolve()
     above = [start, *start.parents]
     tops = [each for each in above if (each / ".git").exists() or read_manifest(each) is not None]
-    top = tops[0] if tops and tops[0] != Path.home() else Path.cwd() if Path.cwd() in above else start
+    if tops and tops[0] != Path.home():
+        top = tops[0]
+    else:
+        below = above[: above.index(Path.cwd()) + 1] if Path.cwd() in above else [start]
+        top = [below[-1], *(each for each in below if _is_top(each))][-1]
     yield from above[: above.index(top) + 1]
+
+
+def _is_top(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return any(_AT_THE_TOP.fullmatch(name) for name in os.listdir(folder))
+    return False
 
 
 def project_of(start: Path) -> Path:
@@ -134,17 +154,25 @@ def place_of(project: Path) -> Path:
 
 
 def remembered(project: Path) -> Path | None:
-    """The environment that `transplt run --setup` made for a project, or for the one that a migration made it of."""
+    """The environment that `transplt run --setup` made for a project, or for the one that a migration made of it, or
+    made it of."""
     with contextlib.suppress(UsageError):
         own = place_of(project)
         if (made := _environment_in(own)) is not None:
             return made
-        manifest = read_manifest(project)
-        name = str(manifest.get("name", "")) if manifest is not None else ""
-        kept = own.parent.glob(f"*/{RECORD}") if name else ()
-        named = [each.parent for each in kept if Path(str(record_of(each.parent).get("project", ""))).name == name]
+        name = migrated_from(project)
+        kept = {each.parent: record_of(each.parent) for each in own.parent.glob(f"*/{RECORD}")}
+        named = [
+            place for place, record in kept.items()
+            if (name and Path(str(record.get("project", ""))).name == name) or record.get("of") == project.name
+        ]  # fmt: skip
         return _environment_in(named[0]) if len(named) == 1 else None
     return None
+
+
+def migrated_from(project: Path) -> str:
+    """What the project was called that a migration made this one of; "" where none did."""
+    return str((read_manifest(project) or {}).get("name", ""))
 
 
 def _environment_in(place: Path) -> Path | None:

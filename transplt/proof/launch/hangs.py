@@ -55,11 +55,12 @@ class _Process:
 
 
 class Watch:
-    """Looks at the traces in a folder, again and again."""
+    """Looks at the traces in a folder, again and again; `steps` are those of all optimizers and ranks so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._processes: dict[Path, _Process] = {}
+        self.steps = 0
         self._since: float | None = None
         self._spent: dict[int, float] = {}
 
@@ -94,6 +95,7 @@ class Watch:
                 whole = lines[: lines.rfind(b"\n") + 1]
                 process.read += len(whole)
                 news = news or bool(whole)
+                self.steps += whole.count(b'{"e": "step"')
                 for line in whole.splitlines():
                     if line.startswith((b'{"e": "coll', b'{"e": "group_end')):
                         process.take(json.loads(line))

@@ -64,8 +64,8 @@ class Versions:
     abi: str = ""
 
 
-def versions_of(python: str) -> Versions:
-    """The versions of torch, numpy and Python of an interpreter.
+def versions_of(python: str, way: str = "") -> Versions:
+    """The versions of torch, numpy and Python of an interpreter; `way` is what makes one that will do.
 
     Raises UsageError, with one sentence that says what to install, when there is none or it will not do.
     """
@@ -74,12 +74,12 @@ def versions_of(python: str) -> Versions:
     if not found.torch:
         how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
         raise UsageError(
-            f"transplt run needs PyTorch 2.10 or newer: {how}, or name an interpreter that has it with --python."
+            f"programs run on PyTorch 2.10 or newer: {way}{how}, or name an interpreter that has it with --python."
         )
     if why := unfit(found):
         raise UsageError(
-            f"transplt run needs {why}, this interpreter has {found.torch}: pip install 'torch{_SPECIFIERS[why]}', or "
-            "name another interpreter with --python."
+            f"programs run on {why}, this interpreter has {found.torch}: {way}pip install 'torch{_SPECIFIERS[why]}', "
+            "or name another interpreter with --python."
         )
     return found
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from transplt.base.errors import shown
+from transplt.base.render.cell import many
 from transplt.proof.launch.card_list import put_card_list
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.hangs import Watch
@@ -40,6 +41,10 @@ _LOOK = 0.5
 #: Asks a process for its stacks. Scripts use the named ones for themselves.
 STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
+#: After so many seconds of a traced run, again and again, the user is told how far it is.
+_TELLS = 30.0
+#: What is kept of the end of standard error, in bytes.
+_MOST_ERRORS = 8192
 #: The runs that are going on, of all threads.
 _running: set[_Process] = set()
 
@@ -47,8 +52,8 @@ _running: set[_Process] = set()
 @dataclass(frozen=True)
 class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
-    output where that was captured, `processes` the records of all its processes, `traces` the events of each;
-    `hung` where its ranks waited for one another, and it was stopped."""
+    output where that was captured, `errors` the end of standard error where nobody else saw it, `processes` the records
+    of all its processes, `traces` the events of each; `hung`: its ranks waited for one another, and it was stopped."""
 
     code: int
     processes: tuple[dict[str, Any], ...]
@@ -57,6 +62,7 @@ class ScriptRun:
     timed_out: bool = False
     traces: tuple[list[dict[str, Any]], ...] = ()
     hung: bool = False
+    errors: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,8 @@ def start(
             found = put_card_list(Path(folder), options.npus)
             environment["PATH"] = f"{found}{os.pathsep}{environment['PATH']}"
         begun = time.monotonic()
-        ended = _execute(command_line(options), environment, options, records, capture, echo, warm)
+        errors = None if echo else Path(folder) / "errors"
+        ended = _execute(command_line(options), environment, options, records, capture, errors, warm)
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
@@ -127,7 +134,14 @@ def start(
         )
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
-        return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung)
+        told = _end_of(errors) if errors is not None else ""
+        return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung, told)
+
+
+def _end_of(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(-min(file.seek(0, os.SEEK_END), _MOST_ERRORS), os.SEEK_END)
+        return file.read().decode("utf-8", "replace")
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -207,6 +221,7 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     if options.trace is not None:
         # The order of sets of strings, or words would have other numbers in each run.
         environment["PYTHONHASHSEED"] = str(options.trace.seed)
+        environment.setdefault("WANDB_MODE", "disabled")  # it asks for a key, and these runs are none to keep
     elif options.dump is not None:
         environment["PYTHONHASHSEED"] = str(options.dump.seed)
     if host == "cuda":
@@ -226,19 +241,20 @@ def _execute(
     options: RunOptions,
     records: Path,
     capture: bool,
-    echo: bool,
+    errors: Path | None,
     warm: Warm | None,
 ) -> _Outcome:
     sys.stdout.flush()
     process, output = None, None
-    if warm is not None and not options.module and not options.shell:
-        process, output = _fork(environment, options, capture, echo, warm)
-    if process is None:
-        process, output = _begin(command, environment, options, capture, echo)
+    with contextlib.nullcontext() if errors is None else errors.open("wb") as stderr:
+        if warm is not None and not options.module and not options.shell:
+            process, output = _fork(environment, options, capture, stderr, warm)
+        if process is None:
+            process, output = _begin(command, environment, options, capture, stderr)
     lines: list[bytes] = []
     reader = None
     if output is not None:
-        reader = threading.Thread(target=_copy, args=(output, lines, echo), daemon=True)
+        reader = threading.Thread(target=_copy, args=(output, lines, errors is None), daemon=True)
         reader.start()
     timed_out = hung = False
     _running.add(process)
@@ -267,7 +283,7 @@ def _execute(
 
 
 def _begin(
-    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, echo: bool
+    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, stderr: IO[bytes] | None
 ) -> tuple[_Process, IO[bytes] | None]:
     """Start the command: the process, and its output where that is captured."""
     try:
@@ -275,7 +291,7 @@ def _begin(
             command,
             env=environment,
             stdout=subprocess.PIPE if capture else None,
-            stderr=None if echo else subprocess.DEVNULL,
+            stderr=stderr,
             start_new_session=options.timeout is not None or options.trace is not None,
             cwd=options.folder or None,
         )
@@ -285,7 +301,7 @@ def _begin(
 
 
 def _fork(
-    environment: dict[str, str], options: RunOptions, capture: bool, echo: bool, warm: Warm
+    environment: dict[str, str], options: RunOptions, capture: bool, stderr: IO[bytes] | None, warm: Warm
 ) -> tuple[_Process | None, IO[bytes] | None]:
     """As `_begin`, by a process that has imported torch; (None, None) where that cannot be. Nothing is read from
     standard input."""
@@ -295,10 +311,9 @@ def _fork(
         if capture:
             read, write = os.pipe()
             streams.callback(os.close, write)
-        silent = streams.enter_context(open(os.devnull, "wb"))
         process = warm.start(
             command, options.nproc, options.folder or os.getcwd(), environment,
-            sys.stdout.fileno() if write is None else write, (sys.stderr if echo else silent).fileno(),
+            sys.stdout.fileno() if write is None else write, (stderr or sys.stderr).fileno(),
         )  # fmt: skip
     if read is None:
         return process, None
@@ -311,6 +326,7 @@ def _fork(
 def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bool:
     """Wait for the end of a traced script, or for its ranks to hang: True. TimeoutExpired when the time is over."""
     begun = time.monotonic()
+    tells = begun + _TELLS
     while True:
         left = timeout - (time.monotonic() - begun) if timeout is not None else _LOOK
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -320,6 +336,10 @@ def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bo
             raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
         if watch.hung():
             return True
+        if time.monotonic() >= tells:
+            tells += _TELLS
+            told = f"{time.monotonic() - begun:.0f} s, {many(watch.steps, 'step')} of an optimizer so far"
+            print(f"  {told}", file=sys.stderr, flush=True)
 
 
 def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:

@@ -70,7 +70,8 @@ def wheel_for(found: Versions) -> Wheel:
     python, version = f"3.{abi[1]}", row["torch_npu"]
     if python not in row["pythons"]:
         raise NoWheel(f"torch_npu {version} is for Python {', '.join(row['pythons'])}, not for {python}")
-    if row.get("cpu_only") and found.cuda:
+    # It registers options of the allocator that torch for CUDA has registered; tried with 2.10 to 2.14 of both.
+    if found.cuda:
         raise NoWheel(
             f"torch_npu {version} aborts beside a torch for CUDA {found.cuda}; that of CPUs comes by pip install "
             f"'torch=={release}' --index-url https://download.pytorch.org/whl/cpu"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+from transplt.base.errors import shown
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.host import too_small
 from transplt.proof.prove.runs import Run
 
 _MIGRATED = "the migrated program"
+#: The last line of a traceback.
+_ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?::|$)")
 
 
 def not_run(reference: Run, run: Run) -> Verdict | None:
@@ -38,6 +43,13 @@ def error_of(run: Run) -> str:
     """What the card would not have done, though the emulated one went on: the first of the findings that say so."""
     first = next((finding for finding in run.findings if finding["level"] == "error"), None)
     return f"{first['path']}:{first['line']}: {first['code']} {first['message']}" if first is not None else ""
+
+
+def caught(run: Run) -> str:
+    """The last line that a program which ended well printed of an error, as a clause; "" without one."""
+    lines = [line.strip() for line in f"{run.outcome.output}\n{run.outcome.errors}".splitlines()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return f"; it caught an error and went on: {shown(errors[-1][:200])}" if errors else ""
 
 
 def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdict | None:

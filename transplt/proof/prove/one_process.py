@@ -75,7 +75,8 @@ class OneProcess:
             return Part(TITLE, stopped, found)
         if one is None or other is None:
             found.reasons.append("no training was seen")
-            return Part(TITLE, Verdict(Word.RUNS, f"ran to the end; nothing to compare: {found.reasons[0]}"), found)
+            what = f"ran to the end; nothing to compare: {found.reasons[0]}{ends.caught(alone)}"
+            return Part(TITLE, Verdict(Word.RUNS, what), found)
         told = self._prepared(one, other, stopped, found)
         told.sides = self._sides(reference, alone, order, stopped)
         self._compare(told)
@@ -174,7 +175,7 @@ class OneProcess:
                 found.reasons.append(what)
         found.reasons += [left] if left else []
         found.reasons += _beyond(told.one)
-        return Part(TITLE, _equal(found, told.mixed), found, left)
+        return Part(TITLE, _equal(found, told.mixed, ends.caught(alone)), found, left)
 
     def _caused(self, told: _Compared) -> list[Difference]:
         """The first figure or result that differs, with its cause; else the events that do."""
@@ -246,11 +247,12 @@ class OneProcess:
         return first
 
 
-def _equal(found: Findings, mixed: bool) -> Verdict:
+def _equal(found: Findings, mixed: bool, caught: str) -> Verdict:
     results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
     beside = " and ".join(many(count, noun) for count, noun in results if count)
     if not found.steps and not beside:
-        return Verdict(Word.RUNS, "ran to the end; no optimizer step, and no printed or saved result to compare")
+        what = "ran to the end; no optimizer step, and no printed or saved result to compare"
+        return Verdict(Word.RUNS, f"{what}{caught}")
     kind = " (mixed precision against float32)" if mixed else ""
     if not found.steps:
         return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")

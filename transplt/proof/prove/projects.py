@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,9 +21,25 @@ from transplt.proof.launch.options import UsageError
 LIMIT = 512 * 1024 * 1024
 #: How many scripts a message names.
 _NAMED = 5
+#: What a copy has been committed as, for scripts that ask git for their revision: the same in all copies.
+_TREE = b"tree 0\0"
+_COMMIT = (
+    f"tree {hashlib.sha1(_TREE, usedforsecurity=False).hexdigest()}\nauthor transplt <> 0 +0000\n"
+    "committer transplt <> 0 +0000\n\nA copy of the project\n"
+).encode()
 _LEFT = shutil.ignore_patterns(
     ".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", ".tox", "*.egg-info"
 )
+
+
+def _make_repository(folder: Path) -> None:
+    """A git repository with one empty commit."""
+    (folder / "refs").mkdir(parents=True)
+    for kept in (_TREE, b"commit %d\0" % len(_COMMIT) + _COMMIT):
+        name = hashlib.sha1(kept, usedforsecurity=False).hexdigest()
+        (folder / "objects" / name[:2]).mkdir(parents=True)
+        (folder / "objects" / name[:2] / name[2:]).write_bytes(zlib.compress(kept))
+        (folder / "HEAD").write_text(f"{name}\n")  # the last one is the commit
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,7 @@ class Project:
         try:
             # (ignore_dangling_symlinks would leave out relative links that lead somewhere.)
             shutil.copytree(self.root, target, ignore=self.left)
+            _make_repository(target / ".git")
         except shutil.Error as error:
             path, _, why = error.args[0][0]
             raise UsageError(f"{shown(path)} cannot be copied: {shown(why)}.") from error

@@ -44,9 +44,8 @@ class Several:
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program starts no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
-            return [
-                Part(title, Verdict(Word.RUNS, "ran to the end; no rank was seen to take an optimizer step"), found)
-            ]
+            what = f"ran to the end; no rank was seen to take an optimizer step{ends.caught(run)}"
+            return [Part(title, Verdict(Word.RUNS, what), found)]
         twin = self._twin(world, run, reference)
         self._judge(run, twin, reference, found)
         if found.differences:
