@@ -75,7 +75,7 @@ def choose(given: str, start: Path) -> Chosen:
         built = f", which is for CUDA {found.cuda}" if found.cuda else ""
         refused = refused or f"{origin} has {f'torch {found.torch}{built}' if found.torch else 'no torch'}"
     try:
-        ours = interpreter.versions_of(sys.executable, f"{setup_clause(start)}; or ")
+        ours = interpreter.versions_of(sys.executable, setup_clause(start))
     except UsageError as error:
         raise UsageError(f"{f'{refused}; ' if refused else ''}{error}") from error
     return Chosen(sys.executable, ours, f"transplt's own, as {refused}" if refused else "")

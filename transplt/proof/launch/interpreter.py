@@ -74,12 +74,13 @@ def versions_of(python: str, way: str = "") -> Versions:
     if not found.torch:
         how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
         raise UsageError(
-            f"programs run on PyTorch 2.10 or newer: {way}{how}, or name an interpreter that has it with --python."
+            f"programs run on PyTorch 2.10 or newer: {way or how}, or name an interpreter that has it with --python."
         )
     if why := unfit(found):
+        how = f"pip install 'torch{_SPECIFIERS[why]}'"
         raise UsageError(
-            f"programs run on {why}, this interpreter has {found.torch}: {way}pip install 'torch{_SPECIFIERS[why]}', "
-            "or name another interpreter with --python."
+            f"programs run on {why}, this interpreter has {found.torch}: {way or how}, or name another interpreter with "
+            "--python."
         )
     return found
 
