@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from tests.distributed.test_pairs import distributed, left, output, script
-from transplt.fixers.distributed.program import passes
+from transplt.program import passes
 
 WRAPPED = "= npu_port.wrap("
 AVERAGED = "npu_port.average(optimizer)"

@@ -23,7 +23,8 @@ def test_around_one_statement(folder: Path) -> None:
     lines = [line.strip() for line in text.splitlines()]
     step = lines.index("scaler.step(optimizer)")
     assert lines[step + 1 : step + 3] == ["scaler.update()", "train_steps += 1"]
-    assert "optimizer = torch_npu.optim.NpuFusedSGD(model.parameters(), lr=0.05)" in lines
+    # it is zeroed behind the forward pass, and the scaler may leave out the first step
+    assert "optimizer = torch.optim.SGD(model.parameters(), lr=0.05)" in lines
     assert lines.index("npu_port.start()") < lines.index("profiler.start()")
     assert text.count("import torch_npu") == 1
 

@@ -20,6 +20,7 @@ from transplt.program.models import optimizer_class
 from transplt.program.optimizer_variables import CONFIGURED, OptimizerUse
 from transplt.program.optimizers import Optimizer, find_optimizers
 from transplt.program.packed_gradients import hazards, modules_zeroed
+from transplt.program.packing import harms_of_packing
 from transplt.program.program import File, Program, Variable
 from transplt.rules.tuning_facts import schemas
 from transplt.syntax.nodes import argument_at, hides_arguments
@@ -102,6 +103,12 @@ def fusible(program: Program, settings: Settings) -> Optimizers:
         if (hazard := next((what for path, what in every if path in alongside[made.of.file.path]), None)) is not None:
             made.why, made.help = hazard
     _twice(found)
+    fusing = [made.of for made in found.made if not made.why and not made.fused]
+    scaled = (settings.amp, settings.amp_dtype, settings.loss_scale) == ("native", "float16", "dynamic")
+    harms = harms_of_packing(program, fusing, scaled=scaled) if fusing else {}
+    for made in found.made:
+        if made.of in harms:
+            made.refuse(*harms[made.of])
     _chosen_together(found)
     for made in found.made:
         if not made.why and not made.fused:
@@ -241,6 +248,8 @@ def _method(made: Made, file: File, node: ast.Attribute) -> None:
             made.zeroing.append((file, call))
     elif node.attr in ("state", "param_groups") and _is_rewritten(node):
         made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of what is in there")
+    elif node.attr == "state" and _is_step_as_tensor(node):
+        made.refuse("its count of steps is read as a tensor", "that of the fused ones is a number: write int(...)")
     elif node.attr == "load_state_dict" and loops_around(node):
         made.refuse(
             "its state is loaded in a loop", "fused optimizers read a loaded state once, before their first step"
@@ -258,3 +267,11 @@ def _is_rewritten(node: ast.Attribute) -> bool:
         return place is node or node.attr == "state" or "params" in keys
     changes = isinstance(above, ast.Attribute) and above.attr in _CHANGES
     return changes and (node.attr == "state" or place is node or "params" in keys)
+
+
+def _is_step_as_tensor(node: ast.Attribute) -> bool:
+    """True for `optimizer.state[p]["step"].item()`."""
+    match parent(of := parent(node)):
+        case ast.Subscript(slice=ast.Constant(value="step")) as step if isinstance(of, ast.Subscript):
+            return isinstance(parent(step), ast.Attribute)
+    return False

@@ -136,13 +136,7 @@ def _is_same_in_each_step(test: ast.expr, init: ast.FunctionDef) -> bool:
 
 def dropped_output(models: Models, origin: Variable) -> ast.Call | None:
     """Where an output of a layer of its own is thrown away: `real, _ = model(x)`. It gets no gradients there."""
-    forwards = []
-    for value in models.program.values.get(origin, ()):
-        for call in inner_nodes(value.node, ast.Call):
-            made = models.program.callee(value.file, call)
-            if isinstance(made, ast.ClassDef):
-                forwards += [node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
-    heads = [head for forward in forwards for head in _heads(forward)]
+    heads = heads_of(models.program, origin)
     for file in models.program.files if heads else ():
         for call in by_place(file.scan.calls):
             match parent(call):
@@ -151,6 +145,15 @@ def dropped_output(models: Models, origin: Variable) -> ast.Call | None:
                     if any(at in heads for at in dropped) and not without_gradients(call):
                         return call
     return None
+
+
+def heads_of(program: Program, origin: Variable) -> frozenset[int]:
+    """Positions in the tuple that a model gives, of what a layer of its own gives and nothing else is made of."""
+    calls = [(each.file, call) for each in program.values.get(origin, ()) for call in inner_nodes(each.node, ast.Call)]
+    made = [program.callee(file, call) for file, call in calls]
+    inside = [node for cls in made if isinstance(cls, ast.ClassDef) for node in cls.body]
+    forwards = [node for node in inside if isinstance(node, ast.FunctionDef) and node.name == "forward"]
+    return frozenset(head for forward in forwards for head in _heads(forward))
 
 
 def _heads(forward: ast.FunctionDef) -> Iterator[int]:

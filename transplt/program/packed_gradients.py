@@ -92,6 +92,9 @@ def _calls(program: Program, file: File, optimizers: set[Variable], models: set[
         for name in ("gradient_as_bucket_view", "find_unused_parameters"):
             if _is_on(given.get(name)):
                 return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
+        if last_of(call.func) == "backward" and _is_on(given.get("create_graph")):
+            help_ = f"{_PACKED}: take torch.autograd.grad(..., create_graph=True) for what goes into a loss"
+            return "backward(create_graph=True) replaces gradients", help_, call.lineno
         if last_of(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
             return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
         if _is_model_of_wide_numbers(file, call, given, models):

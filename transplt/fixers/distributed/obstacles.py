@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.program.divergence import Divergence
-from transplt.fixers.distributed.program.passes import Passes
 from transplt.fixers.distributed.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output
 from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimizers import OptimizerStep, find_optimizers, optimizer_calls
+from transplt.program.passes import Passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap, early_uses, may_have_buffers

@@ -17,7 +17,6 @@ from transplt.fixers.distributed.program.batches import carried
 from transplt.fixers.distributed.program.custom_optimizers import has_groups, step_by_hooks
 from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
-from transplt.fixers.distributed.program.passes import Passes, find_passes
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
@@ -25,6 +24,7 @@ from transplt.program.layers import leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
 from transplt.program.models import Models
 from transplt.program.optimizers import OptimizerStep, find_steps, optimizer_calls
+from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, text_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap

@@ -45,20 +45,15 @@ class Passes:
 
 
 def find_passes(models: Models) -> Passes:
-    """Follow the program from its main file, and from each function with a backward pass that this did not reach."""
-    walker = _Walker(models)
-    main = models.program.files[0]
-    body = [node for node in main.scan.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-    walker.block(main, body)
-    for file, call in models.training.backwards:
-        if id(call) not in walker.found.backwards:
-            function = enclosing_function(call)
-            walker.start()
-            walker.block(file, function.body if function is not None else file.scan.tree.body)
+    """The passes of a program."""
+    walker = PassWalker(models)
+    walker.follow()
     return walker.found
 
 
-class _Walker:
+class PassWalker:
+    """Runs a program in mind: each loop twice, both branches; `reach` is what values can go back through."""
+
     def __init__(self, models: Models) -> None:
         self.models = models
         self.program = models.program
@@ -74,6 +69,17 @@ class _Walker:
         self.fresh: dict[Variable, int] = {}  # forward passes since the last backward pass
         self.marks: dict[Variable, tuple[Variable, File, ast.expr]] = {}
         self.grad = True
+
+    def follow(self, times: int = 1) -> None:
+        """Follow the program from its main file, and each function with a backward pass that this did not reach."""
+        main = self.program.files[0]
+        self.block(main, [node for node in main.scan.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))])
+        for file, call in self.models.training.backwards:
+            if id(call) not in self.found.backwards:
+                function = enclosing_function(call)
+                self.start()
+                for _ in range(times):
+                    self.block(file, function.body if function is not None else file.scan.tree.body)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -293,7 +299,7 @@ class _Walker:
         reach = _NONE
         for inner in ast.walk(node):
             if (origin := self.models.origin(file, inner)) is not None:
-                reach |= {origin} if call_of(inner) is not None else _NONE
+                reach |= self.through(origin) if call_of(inner) is not None else _NONE
             elif isinstance(inner, ast.Name) and (slot := self.program.slot(file, inner)) is not None:
                 reach |= self.reach.get(slot, _NONE)
         return reach
@@ -304,6 +310,10 @@ class _Walker:
         self.found.run.add(origin)
         self.fresh[origin] = self.fresh.get(origin, 0) + 1
         self.found.forwards[origin] = max(self.found.forwards.get(origin, 0), self.fresh[origin])
+        return self.through(origin)
+
+    def through(self, origin: Variable) -> Origins:
+        """What the output of a model goes back through."""
         return frozenset({origin})
 
     def backward(self, file: File, call: ast.Call, reach: Origins) -> None:
@@ -311,7 +321,7 @@ class _Walker:
         for mark in [each for each in self.marks if not reach or each in reach]:
             owner, at, node = self.marks.pop(mark)
             self.found.around.setdefault(owner, (at, node))
-        reach = frozenset(each for each in reach if each[0] != "around")
+        reach = frozenset(each for each in reach if each in self.models.origins)
         for origin in reach or [origin for origin, count in self.fresh.items() if count]:
             if not self.fresh.get(origin, 0):
                 self.found.twice.setdefault(origin, (file, call))
