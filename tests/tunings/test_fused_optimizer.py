@@ -256,6 +256,8 @@ STAYS = [
         "a layer of Two is left out of some steps",
     ),
     ("torch.optim.Adam(model.parameters())", "model.cpu()", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "torch.save(model.eval().cpu(), path)", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "model.train(False).to('cpu')", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "model.load_state_dict(weights, assign=True)", "replaces parameters"),
     (
         "torch.optim.Adam(model.parameters())",
@@ -351,6 +353,8 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
         "model.layers[0].requires_grad_(False)",
         "queue = x.share_memory_()",
         "print(optimizer)",
+        "model.eval().to('cuda:0')",
+        "shown = model.eval()(x).cpu()",
         "optimizer.load_state_dict(torch.load('last.pt'))",
         "assert model.zero_grad is not None",
         "if late:\n    optimizer = torch.optim.SGD(model.parameters())",  # that one stays, and is called alike

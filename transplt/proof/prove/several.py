@@ -167,7 +167,7 @@ class Several:
         lacks = "" if same.batches else without
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)
-        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why or lacks else shaken.trainings
+        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
         if first is None and not mixed and not why and not lacks:
