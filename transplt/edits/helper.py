@@ -19,7 +19,7 @@ from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.accelerator_place import module_place
 from transplt.flow.helper_place import NAME, HelperPlace
-from transplt.rules.versions import loads_itself
+from transplt.rules.versions import loads_itself, oldest_held
 from transplt.syntax.nodes import has_main_guard, last_name
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
@@ -66,11 +66,13 @@ def helper(
     at: ast.AST | None = None,
     level: Level = Level.SAFE,
     asked: bool = False,
+    freed: bool = False,
 ) -> Called:
     """How a file calls a function of the helper; what is `found` is to be yielded or added, in this order.
 
     `at` is the node that calls it: functions that stand in the file stand above it, or there is no text to call. `code`
-    and `message` are those of the record of functions that go into the file itself.
+    and `message` are those of the record of functions that go into the file itself. `freed`: the import goes that gave
+    the file this name, and what it called stays.
     """
     assert name in public_names(), f"{name} would not be written"
     given = work.once(_given)
@@ -82,10 +84,10 @@ def helper(
         return Called("", note)
     if work.settings.style == "portable":
         if name not in given.taken:
-            local = given.taken[name] = _free_name(work, name)
+            local = given.taken[name] = name if freed else _free_name(work, name)
             line = from_line(work, given.place, [(name, local)])
             message = f"{line}: the accelerator, chosen once"
-            given.edits.append(Edit(AtTop(local), CODE, message, line, level, asked=asked))
+            given.edits.append(Edit(AtTop(local, always=freed), CODE, message, line, level, asked=asked))
         return Called(given.taken[name], given.of(group))
     if not given.local:
         given.local = _local(work, given.place)
@@ -136,7 +138,7 @@ def load_at_entry(work: Work) -> None:
     nothing else loads torch_npu.
     """
     given = work.once(_given)
-    oldest = work.settings.oldest_torch or work.settings.torch_version
+    oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
     if given.place is None or given.taken or loads_itself(oldest) or not starts_something(work.scan.tree):
         return
     if lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):

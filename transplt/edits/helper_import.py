@@ -92,9 +92,9 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
         called = edit.where.called
         word = re.compile(rf"\b{re.escape(called.rstrip('.'))}\b")  # a piece is cut down to what differs
         uses = [node for node, text in written if word.search(text)]
-        if edit.where.always and not uses:
+        if edit.where.always and not uses and "#" in line:
             found.append(_placed(work, edit, line, []))
-        elif uses:
+        elif uses or edit.where.always:
             module, _, name = line.partition(" import " if not called.endswith(".") else "\n")
             names, nodes, _ = together.setdefault(module, ([], [], edit))
             names += [name] if name else []

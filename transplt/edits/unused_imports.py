@@ -43,7 +43,7 @@ def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> list
             writer.rewrite(node, code, message, without_names(*names))
         elif writer.fits(node):
             work.take(node)
-            _remove(writer, node, code, message)
+            remove_import(writer, node, code, message)
             removed.append(node)
     return removed
 
@@ -69,7 +69,7 @@ def _roots(nodes: Iterable[ast.expr]) -> dict[str, list[ast.Name]]:
     return found
 
 
-def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
+def remove_import(writer: Writer, node: Import, code: str, message: str) -> None:
     """Take an import out; at the head of a function or in the first line with the empty lines behind it."""
     above, source = parent(node), writer.work.source
     assert isinstance(above, (ast.Module, *FUNCTIONS))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, TokenVerdict
@@ -18,6 +19,8 @@ from transplt.rules.reasons import named
 
 #: What speaks of a token that no edit took away, the first before the others.
 _OTHERWISE = (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED)
+#: What an edit for both puts beside a word of CUDA.
+_OF_AN_NPU = re.compile(r"npu|hccl|ASCEND_RT_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,10 @@ def settle(
         cause = cause_of(finding)
         ranges_of[cause.verdict].append((finding.span.start, finding.span.end, cause))
     converted = taken_away(source.utf8, live, applied)
+    if work.settings.style == "portable":
+        beside = [*_beside(work, said)]
+        ranges_of[TokenVerdict.CONVERTED] += beside
+        converted |= {each.start for each in live for start, end, _ in beside if start <= each.start and each.end <= end}
     covers = {verdict: Cover(ranges_of[verdict]) for verdict in TokenVerdict}
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)
@@ -110,6 +117,17 @@ def settle(
         rows.append(TokenRow(line, column, source.slice(token.start, token.end), known))
     ledger = Ledger.of(rows)
     return Account(ledger.total(len(tokens) - len(live)), _one_a_line(source, left), ledger)
+
+
+def _beside(work: Work, said: Iterable[Finding]) -> Iterator[Range]:
+    """What stays as it is since an edit puts what an NPU needs beside it: in the place, or in the next line."""
+    added = [each for each in said if each.applied and each.edit is not None and _OF_AN_NPU.search(each.edit.after)]
+    for kept in work.kept if added else ():
+        start, end = kept.extent
+        behind = work.source.utf8.find(b"\n", end)
+        for each in added if kept.reason == "both" else ():
+            if start <= each.span.start <= (end if behind < 0 else behind + 1):
+                yield start, end, cause_of(each)
 
 
 def cause_of(finding: Finding) -> Cause:

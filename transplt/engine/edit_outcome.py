@@ -53,7 +53,8 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     gone = [placed(edit, start, str(edit.new), end) for edit, (start, end) in out]
     grouped = _called(source, pieces, [edit for edit in edits if edit.group and not edit.rewrites])
     # An import goes in above the lines at the same place that need it.
-    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, _written(pieces, grouped))]
+    written = _written(source, pieces, grouped)
+    imports = [*at_top(source, work.scan, grouped), *helper_imports(work, grouped, written)]
     asked_for = [*imports, *around_statements(source, work.scan.tree, grouped)]
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
@@ -67,9 +68,11 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     return Outcome(data, pieces, lines, failures, spliced)
 
 
-def _written(pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
+def _written(source: Source, pieces: Sequence[Piece], grouped: Sequence[Edit]) -> list[tuple[ast.AST, str]]:
     """The nodes that change or get lines beside them, and what is new there."""
-    written: list[tuple[ast.AST, str]] = [(piece.site.node, piece.after) for piece in pieces]
+    written: list[tuple[ast.AST, str]] = [
+        (piece.site.node, _with_whole_names(source, piece)) for piece in pieces
+    ]
     for edit in grouped:
         match edit.where:
             case Beside(node=node) | Around(first=node):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cached_property
 
 from transplt.base.settings import TORCH_VERSIONS
@@ -23,13 +22,14 @@ from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import left_side
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import New, OfText, Transform
-from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
+from transplt.engine.portable_imports import Taken, taken_by, without
+from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
-from transplt.rules.versions import version_key
+from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.nodes import call_of, class_of_method, following, inner_nodes, keyword_of, last_name
+from transplt.syntax.nodes import call_of, class_of_method, following, index_in, inner_nodes, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
@@ -39,6 +39,8 @@ _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _BOTH = "both"
 _AUTOCAST = ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")
 _SCALER = ("torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+#: Decorators that are functions of the module: below torch 2.4 each device has its own.
+_CUSTOM = ("torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd")
 #: Questions that are asked before a batch is divided among the cards of a process, which NPUs do not do.
 _OF_REPLICAS = ("torch.cuda.device_count", "torch.Tensor.is_cuda")
 #: What an answer goes into as it is, whatever expression gives it.
@@ -48,6 +50,10 @@ _ASKING = (
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
+#: What takes a `map_location` and hands it to torch.load.
+_LOADS = (
+    "torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
+)  # fmt: skip
 _NAMED = re.compile(r" -> (\w+)$")
 #: What a person does with what stays, by the code of what it would have been for NPUs alone.
 _HELP = {
@@ -78,8 +84,9 @@ class _Stays(Exception):
 def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
     planned = [edit for edit in work.rewrites if not edit.apart]
+    planned.sort(key=lambda edit: not isinstance(edit.node, (ast.Import, ast.ImportFrom)))  # they take their uses along
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
-    forms = _Forms(work)
+    forms = _Forms(work, {id(edit.node) for edit in planned})
     for edit in planned:
         if not edit.group:  # an import of the module goes in with the edit that needs it
             edit.group = f"portable {edit.node.lineno}:{edit.node.col_offset}"
@@ -93,17 +100,15 @@ def adapt(work: Work) -> None:
                 work.add(each)
 
 
-def oldest(version: str, admitted: str) -> str:
-    """The oldest version that an edit has to hold for: torch_npu begins with 2.1, and no pin is not the newest."""
-    return max("2.1", min((version, admitted or "2.1"), key=version_key), key=version_key)
-
-
 class _Forms:
-    """The portable form of each edit of a file; `done` are nodes whose form an earlier edit has written."""
+    """The portable form of each edit of a file; `done` are nodes whose form an earlier edit has written, `planned` those
+    that have an edit of their own.
+    """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, planned: set[int]) -> None:
         self.work = work
-        self.oldest = oldest(work.settings.torch_version, work.settings.oldest_torch)
+        self.planned = planned
+        self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
         self.done: set[int] = set()
 
     @cached_property
@@ -126,10 +131,12 @@ class _Forms:
         if edit.api in _OF_REPLICAS and _guards_replicas(node):
             raise _Stays("DataParallel behind it is for CUDA")
         match edit.code, node:
-            case "NPU103", ast.ImportFrom():
-                return [*self._amp_imported(edit, node)]
-            case "NPU103", ast.Attribute() if edit.api in (*_AUTOCAST, *_SCALER):
+            case _, ast.Import() | ast.ImportFrom():
+                return self._imported(edit, node)
+            case "NPU103", ast.Attribute() | ast.Name() if edit.api in (*_AUTOCAST, *_SCALER):
                 return [self._amp(edit, node)]
+            case "NPU103", ast.Attribute() | ast.Name() if edit.api in _CUSTOM:
+                return [self._replaced(edit, node, edit.api.rpartition(".")[2])]
             case "NPU201", ast.Constant(value=str(value)):
                 return [self._device_string(edit, node, value)]
             case "NPU201", ast.JoinedStr():
@@ -138,20 +145,22 @@ class _Forms:
                 return [self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self._moved(edit, node)]
+            case "NPU247", ast.Constant(value=number):
+                return [self._numbered(edit, node, f"{number}")]
             case "NPU211", ast.Attribute(attr="is_cuda"):
                 return [self._is_on_it(edit, node)]
             case "NPU220", ast.Constant(value=str(value)):
                 return self._variable(edit, node, value)
             case "NPU301", ast.Constant(value=str(value)):
                 return [self._backend(edit, node, value)]
-            case _, ast.Attribute() | ast.Name() if edit.api.startswith("torch.cuda."):
+            case _, ast.Attribute() | ast.Name() if f"{edit.api}.".startswith("torch.cuda."):
                 return [self._of_namespace(edit, node)]
         raise _Stays("there is no form of it for both")
 
-    def _name(self, edit: Edit, name: str) -> str:
+    def _name(self, edit: Edit, name: str, *, freed: bool = False) -> str:
         """A name of the module, as this file has it."""
-        message = f"{name}: the accelerator, chosen once"
-        called = helper(self.work, name, group=edit.group, code="NPU261", message=message, at=edit.node)
+        said = f"{name}: the accelerator, chosen once"
+        called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text:
             raise _Stays("the project's module lacks it" if called.found else "it has no place for the choice")
         for each in called.found:
@@ -168,17 +177,70 @@ class _Forms:
 
     def _of_namespace(self, edit: Edit, node: ast.expr) -> Edit:
         """`torch.cuda.f` -> `device_module.f`, where torch.npu has f in every version that is admitted."""
+        if edit.api == "torch.cuda":
+            return self._replaced(edit, node, "device_module")
         last = edit.api.removeprefix("torch.cuda.")
         if not edit.message.startswith(f"{edit.api} -> torch.npu.{last}"):
             raise _Stays("it has another name on an NPU")
-        if isinstance(node, ast.Name):
-            raise _Stays("it is imported by its name")
         has = existing().get(f"torch.npu.{last}", ())
         if any(version_key(each) >= version_key(self.oldest) and each not in has for each in TORCH_VERSIONS):
             admitted = f"from torch {self.oldest} on, which the project admits"
             raise _Stays(f"not all versions {admitted}, have torch.npu.{last}")
         new = f"{self._name(edit, 'device_module')}.{last}"
         return self._edit(edit, node, "NPU260", edit.api, new, new)
+
+    def _replaced(self, edit: Edit, node: ast.expr, name: str) -> Edit:
+        """A name of the module in the place of a name of CUDA."""
+        new = self._name(edit, name)
+        return self._edit(edit, node, "NPU260", edit.api, new, new)
+
+    # --- imports ---------------------------------------------------------------------------------------------------
+
+    def _imported(self, edit: Edit, node: ast.Import | ast.ImportFrom) -> list[Edit]:
+        """Each use becomes what the dotted name would; a name goes from the import when nothing here needs it."""
+        if isinstance(node, ast.ImportFrom) and (found := self._amp_imported(edit, node)):
+            return found
+        new: list[Edit] = []
+        gone: list[ast.alias] = []
+        every = taken_by(self.work, node)
+        if not every:
+            raise _Stays("other files may take it from here, or it may come from elsewhere too")
+        for taken in every:
+            name = taken.full.rpartition(".")[2]
+            if taken.full in _CUSTOM and not taken.alias.asname and self._name(edit, name, freed=True) == name:
+                gone.append(taken.alias)  # what it decorates keeps its line
+                continue
+            used, whole = self._uses(edit, taken)
+            new += used
+            gone += [taken.alias] if whole else []
+        if len(gone) < len(every):
+            self.work.add(self.work.keep(node, "reported-beside"))
+        return [*new, *(without(self.work, node, gone, "NPU260", edit.group) if gone else ())]
+
+    def _uses(self, edit: Edit, taken: Taken) -> tuple[list[Edit], bool]:
+        """What becomes of the uses of a name, and whether that is all of them."""
+        new: list[Edit] = []
+        whole = True
+        for node, full in taken.uses:
+            if id(node) in self.done:
+                continue
+            matched = self.work.rules.resolve(full)
+            rule, prefix = matched if matched is not None else (None, "")
+            try:
+                if rule is None or not rule.renames:
+                    raise _Stays("an NPU has no such name")
+                said = f"{full} -> {rule.new}{full[len(prefix):]}"
+                new += self.of(Edit(node, rule.code, said, "", edit.level, full, rule.help, group=edit.group))
+                self.done.add(id(node))
+            except _Stays as why:
+                whole = False
+                if is_type(node):
+                    self.work.add(self.work.keep(node, "local-type"))
+                elif id(node) not in self.planned and rule is not None and rule.renames:
+                    message = f"not portable: {full}: {why}"
+                    help_ = _HELP.get(rule.code, _OTHER)
+                    self.work.add(self.work.note(node, rule.code, message, api=full, help=help_))
+        return new, whole
 
     # --- strings ---------------------------------------------------------------------------------------------------
 
@@ -218,9 +280,9 @@ class _Forms:
         name = self._name(edit, "DEVICE_TYPE")
         match above, parent(above):
             case ast.Attribute(attr="format"), (
-                ast.Call(args=[ast.Name(id=given)], keywords=[]) as call
-            ) if rest == ":{}":
-                text = f"f{quote}{{{name}}}:{{{given}}}{quote}"
+                ast.Call(args=[given], keywords=[]) as call
+            ) if rest in (":{}", ":{0}") and _is_plain(given) and quote not in (said := self.work.text(given)):
+                text = f"f{quote}{{{name}}}:{{{said}}}{quote}"
                 return self._edit(edit, call, "NPU261", shown, text, text)
         braced = rest.replace("{", "{{").replace("}", "}}")
         text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
@@ -278,8 +340,10 @@ class _Forms:
             raise _Stays("it is not called here")
         if self.own_to:
             raise _Stays("a class of this file has a `to` of its own")
-        if isinstance(parent(call), ast.Lambda) or any(word.arg in (None, "async") for word in call.keywords):
-            raise _Stays("a storage, or an argument, that .to() does not take")
+        if isinstance(above := parent(call), ast.Lambda):
+            return self._mapped(edit, above, call)
+        if any(word.arg in (None, "async") for word in call.keywords):
+            raise _Stays("it has an argument that .to() does not take")
         if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
             raise _Stays("its arguments are not those of .to()")
         given = keyword_of(call, "device") or (call.args[0] if call.args else None)
@@ -288,6 +352,32 @@ class _Forms:
         new = moved_to(name) if given is None else moved_to(name, with_argument=True)
         shown = f".to({name})" if given is None else f".to({name}(...))"
         return self._edit(edit, call, "NPU210", ".cuda()", shown, new)
+
+    def _numbered(self, edit: Edit, node: ast.Constant, number: str) -> Edit:
+        """`x.to(0)` -> `x.to(device(0))`: below torch 2.3 a number is one of CUDA."""
+        text = f"{self._name(edit, 'device')}({number})"
+        above = parent(node)
+        whole = isinstance(above, ast.Call) and self.work.names.qualified(above.func) == "torch.device"
+        return self._edit(edit, above if whole else node, "NPU261", f"device {number}", text, text)
+
+    def _mapped(self, edit: Edit, node: ast.Lambda, call: ast.Call) -> Edit:
+        """`map_location=lambda storage, loc: storage.cuda(i)` -> `map_location=device(i)`: all that is loaded goes to
+        that card, and the `.to` of a storage takes no name of a device.
+        """
+        match node, parent(node), call:
+            case (
+                ast.Lambda(args=ast.arguments(args=[ast.arg(arg=first), ast.arg(arg=second)], defaults=[])),
+                ast.keyword(arg="map_location") | ast.Call() as above,
+                ast.Call(func=ast.Attribute(value=ast.Name(id=moved)), args=given, keywords=[]),
+            ) if moved == first and len(given) <= 1:
+                loads = parent(above) if isinstance(above, ast.keyword) else above
+                names = {each.id for value in given for each in ast.walk(value) if isinstance(each, ast.Name)}
+                second_of = isinstance(above, ast.keyword) or index_in(loads, "args", node) == 1
+                full = self.work.names.qualified(loads.func) if isinstance(loads, ast.Call) else None
+                if full in _LOADS and second_of and names.isdisjoint((first, second)):
+                    text = f"{self._name(edit, 'device')}({', '.join(map(self.work.text, given))})"
+                    return self._edit(edit, node, "NPU210", ".cuda()", text, text)
+        raise _Stays("what it is given may be a storage, whose .to() takes no device")
 
     def _is_on_it(self, edit: Edit, node: ast.Attribute) -> Edit:
         above = parent(node)
@@ -325,28 +415,26 @@ class _Forms:
             named = [with_named(at, name) for at, name in enumerate(_OF_AUTOCAST[: len(call.args)])]
         return one_after_the_other(*named, *first, with_first(self._name(edit, "DEVICE_TYPE")))
 
-    def _amp_imported(self, edit: Edit, node: ast.ImportFrom) -> Iterator[Edit]:
-        """`from torch.cuda.amp import autocast`: from torch.amp, and each call is told the device."""
-        brought = {alias.asname or alias.name: f"torch.cuda.amp.{alias.name}" for alias in node.names}
-        if not {*brought.values()} <= {_AUTOCAST[0], _SCALER[0]}:
-            raise _Stays("the import brings other names too")
-        if _SCALER[0] in brought.values() and version_key(self.oldest) < version_key(_SCALER_OF_TORCH):
-            raise _Stays(f"the project admits torch {self.oldest}, where torch.amp has no GradScaler")
-        calls = []
-        for local, full in brought.items():
-            if is_exported(self.work, local):
-                raise _Stays(f"other files may take {local} from here")
-            for name in self.work.scan.names.get(local, ()):
-                call = call_of(name)
-                if call is None:
-                    raise _Stays(f"{local} is not only called")
-                calls.append((call, full))
+    def _amp_imported(self, edit: Edit, node: ast.ImportFrom) -> list[Edit]:
+        """`from torch.cuda.amp import autocast`: from torch.amp, and each call is told the device; none where one of
+        the names is no such class of torch.amp, or is not only called.
+        """
+        every = taken_by(self.work, node)
+        scaler = version_key(self.oldest) >= version_key(_SCALER_OF_TORCH)
+        there = {_AUTOCAST[0], *(_SCALER[:1] if scaler else ())}
+        calls = [(call_of(name), full) for taken in every for name, full in taken.uses]
+        if not calls or len(every) < len(node.names) or not {taken.full for taken in every} <= there:
+            return []
         change = names_imported("torch.amp", [None] * len(node.names))
-        yield self._edit(edit, node, "NPU103", "from torch.cuda.amp import", "from torch.amp import", change)
+        found = [self._edit(edit, node, "NPU103", "from torch.cuda.amp import", "from torch.amp import", change)]
         for call, full in calls:
+            if call is None or any(isinstance(each, ast.Starred) for each in call.args):
+                return []
             told = Edit(call, "NPU103", f"{full}() is told the device", "", api=full, group=edit.group)
             told.new = self._told(told, call)
-            yield told
+            found.append(told)
+        self.done.update(id(name) for taken in every for name, _ in taken.uses)
+        return found
 
 
 def _guards_replicas(node: ast.expr | ast.stmt | ast.arg) -> bool:
@@ -363,7 +451,15 @@ def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:
     above = parent(display)
     if isinstance(above, ast.Compare):
         return isinstance(above.ops[-1], (ast.In, ast.NotIn)) and above.comparators[-1] is display
-    return isinstance(above, ast.keyword) and above.arg in ("choices", "type")
+    return isinstance(above, ast.keyword) and above.arg == "choices"
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """True for a name, an attribute of one, and an element of one at a place that is written out."""
+    match node:
+        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
+            return _is_plain(value)
+    return isinstance(node, ast.Name)
 
 
 def _in_annotation(node: ast.AST) -> bool:

@@ -24,6 +24,13 @@ def loads_itself(version: str) -> bool:
     return version_key(version) >= (2, 5)
 
 
+def oldest_held(version: str, admitted: str) -> str:
+    """The oldest torch that an edit has to hold for, by the target and by what a project admits, where it says so:
+    torch_npu begins with 2.1, and no pin is not the newest.
+    """
+    return max("2.1", min((version, admitted or "2.1"), key=version_key), key=version_key)
+
+
 def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
     """The torch versions (minors that transplt knows) a `versions` value names; None means all.
 

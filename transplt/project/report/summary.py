@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,6 +56,8 @@ _KINDS = {
     "NPU88": plural("{count} call of npu_port", "{count} calls of npu_port"),
 }
 _OTHER_KIND = plural("{count} other", "{count} others")
+#: In the portable style files take names from a module of the project.
+_OF_THE_MODULE = plural("{count} edit for {module}", "{count} edits for {module}")
 
 
 def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str]:
@@ -99,10 +102,14 @@ def _converted(result: RunResult) -> Iterator[str]:
     """What was edited, by kinds, and what became of the tokens."""
     edits, files = result.edits, len(result.changed)
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
-    kinds = Counter(_kind(finding.code) for finding in edits).most_common()
+    module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in result.helpers))
+    of_it = module and result.settings.style == "portable"
+    kinds = Counter(
+        _OF_THE_MODULE if of_it and finding.code == "NPU156" else _kind(finding.code) for finding in edits
+    ).most_common()
     if len(kinds) > _MOST_KINDS:
         kinds[_MOST_KINDS - 1 :] = [(_OTHER_KIND, sum(count for _, count in kinds[_MOST_KINDS - 1 :]))]
-    parts = [ngettext(*kind, count) for kind, count in kinds]
+    parts = [ngettext(*kind, count, module=module) for kind, count in kinds]
     if unsafe:
         parts.append(gettext("{count} unsafe", count=unsafe))
     line = ngettext("{count} edit", "{count} edits", len(edits))
