@@ -78,6 +78,8 @@ def helper(
     given = work.once(_given)
     if given.place is None:
         return _inline(work, given, name, Edit(AtTop(), code, message, "", level, group=group, asked=asked), at)
+    if not given.place.paths:
+        return Called("")
     if lacking := lacking_of(work, [name]):
         note = () if name in given.said else (_lacking_note(work, given.place, lacking, at),)
         given.said.add(name)
@@ -139,7 +141,7 @@ def load_at_entry(work: Work) -> None:
     """
     given = work.once(_given)
     oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
-    if given.place is None or given.taken or loads_itself(oldest) or not starts_something(work.scan.tree):
+    if given.place is None or not given.place.paths or given.taken or loads_itself(oldest) or not starts_something(work.scan.tree):
         return
     if lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):
         return

@@ -129,8 +129,10 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     keys = [_key(node) for node in own]
     (new,) = ast.parse(line).body
     assert isinstance(new, (ast.Import, ast.ImportFrom))
-    after = next((node for node, key in zip(own, keys, strict=True) if key > _key(new)), None)
-    if after is not None and keys == sorted(keys):
+    compared = None if keys == sorted(keys) else 1  # where they have no order, relative ones still come last
+    after = next((node for node, key in zip(own, keys, strict=True) if key[:compared] > _key(new)[:compared]), None)
+    ranked = [key[:compared] for key in keys]
+    if after is not None and ranked == sorted(ranked):
         return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
     last = heads[-1]
     offset = line_below(source, last)

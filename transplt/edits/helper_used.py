@@ -28,7 +28,7 @@ def used_of_helper(
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     place = module_place(project, path, settings, starts=starts_something(original))
-    if place is None or place.there is not None:
+    if place is None or place.there is not None or not place.paths:
         return None
     names = _called(tree, place)
     return HelperUse(place.paths, names, "" if place.package else program_of(project, path)) if names else None

@@ -162,7 +162,7 @@ class _Forms:
         said = f"{name}: the accelerator, chosen once"
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text:
-            raise _Stays("the project's module lacks it" if called.found else "it has no place for the choice")
+            raise _Stays("the project's module lacks it" if called.found else "the file would not find the module")
         for each in called.found:
             self.work.add(each)
         return called.text

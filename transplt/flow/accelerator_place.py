@@ -13,7 +13,17 @@ from dataclasses import replace
 from transplt.base.settings import Settings
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace, place_of
-from transplt.flow.import_layout import INIT, ImportLayout, in_folder, is_below, layout_of, reached_from, scripts_among
+from transplt.flow.import_layout import (
+    INIT,
+    ImportLayout,
+    in_folder,
+    is_below,
+    layout_of,
+    reached_from,
+    scripts_among,
+    search_path_of,
+    starts_leading_to,
+)
 from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
@@ -24,11 +34,18 @@ _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
 def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts: bool) -> HelperPlace | None:
-    """Where the module for a file lies, in either style; None where functions have to stand in the file itself."""
+    """Where the module for a file lies, in either style; None where functions have to stand in the file itself, and
+    without paths where neither may be, which the portable style alone says.
+    """
     place = place_of(project, path, starts=starts, entry=settings.entry)
-    if settings.style != "portable" or (place is not None and place.there is not None):
+    if settings.style != "portable":
         return place
     layout = project.once(layout_of)
+    if place is None and (beside := _neighbour(layout, path)):
+        return module_place(project, beside, settings, starts=False)
+    place = place and _of_the_program(project, layout, path, place, settings.entry)
+    if place is not None and (place.there is not None or not place.paths):
+        return place
     if (known := _of_the_package(project, layout, path)) is not None:
         return known
     if place is None or not settings.helper_file:
@@ -40,6 +57,47 @@ def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts
     paths = tuple(in_folder(folder, name) for folder in folders)
     there = [{*layout.ours[each]} for each in paths if each in layout.ours]
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
+
+
+def _neighbour(layout: ImportLayout, path: str) -> str:
+    """A file that is read as another one beside it is, of which nothing tells how: all that lie there and that nobody
+    imports find the project's modules from one folder. So a loader of configurations reads them.
+    """
+    folder = posixpath.dirname(path)
+    beside = [each for each in sorted(layout.edges) if posixpath.dirname(each) == folder and layout.edges[each]
+              and not layout.importers.get(each)]  # fmt: skip
+    bases = {edge.base for each in beside for edge in layout.edges[each]}
+    return beside[0] if folder and not layout.importers.get(path) and len(bases) == 1 and None not in bases else ""
+
+
+def _of_the_program(
+    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str
+) -> HelperPlace:
+    """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start.
+
+    A place without paths, where a file of a package finds it but by a start of its own, for a trial of itself.
+    """
+
+    def tries_itself(each: str) -> bool:
+        guarded, used = project.placing[each].guarded, layout.importers.get(each)
+        return each != entry and guarded and bool(used) and bool(outermost_package(each, project.placing))
+
+    if place.package and outermost_package(path, project.placing):
+        return place
+    scripts = scripts_among(project, layout, layout.parts.get(path, [path]), entry)
+    scripts = sorted((each for each in scripts if not tries_itself(each)), key=lambda each: (each.count("/"), each))
+    if not scripts or scripts[0] == path:
+        return place
+    main = place_of(project, scripts[0], starts=True, entry=entry)
+    if main is None or len(main.paths) > 1 or main.paths == place.paths:
+        return place
+    inner = f"/{main.package.replace('.', '/')}" if main.package else ""
+    base = f"/{posixpath.dirname(main.paths[0])}".removesuffix(inner)[1:]
+    lost = {each for each in starts_leading_to(project, layout, path)
+            if base not in search_path_of(project, layout, each)}  # fmt: skip
+    if not lost:
+        return main
+    return replace(main, paths=()) if lost == {path} and tries_itself(path) else place
 
 
 def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> HelperPlace | None:
@@ -63,8 +121,8 @@ def _in_the_package(
     edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
     names = {edge.name.partition(".")[0] for edge in edges}
     packages = [name for name in names if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
-    if len(packages) != 1:
-        return place
+    if len(packages) != 1 or (len(names) > 1 and in_folder(folder, "setup") not in project.placing):
+        return place  # with other modules beside it, the package is one folder of the program
     inner = f"{folder}/{packages[0]}" if folder else packages[0]
     starting = [reached_from(layout, each) for each in scripts_among(project, layout, together, entry)]
     if all(any(is_below(each, inner) for each in reached) for reached in starting) and all(

@@ -53,7 +53,7 @@ class HelperPlace:
     @property
     def module(self) -> str:
         """The name of the module."""
-        return posixpath.basename(self.paths[0])[: -len(".py")]
+        return posixpath.basename(self.paths[0])[: -len(".py")] if self.paths else ""
 
 
 def place_of(project: ProjectFacts, path: str, *, starts: bool, entry: str = "") -> HelperPlace | None:
