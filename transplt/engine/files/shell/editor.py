@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from transplt.edits.edit import Finds
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds, Kept, Note
 from transplt.engine.files.document import Document
 from transplt.engine.files.shell.arguments import Reads, argument_changes
 from transplt.engine.files.shell.embedded import embedded_changes
 from transplt.engine.files.shell.held_values import held_changes
-from transplt.engine.files.shell.script import errors, read_script
+from transplt.engine.files.shell.script import Script, errors, read_script
 from transplt.engine.files.shell.texts import text_changes
 from transplt.engine.files.shell.tools import tool_changes
 from transplt.engine.files.shell.variables import variable_changes
 
 
 def changes(document: Document) -> Finds:
-    """What becomes of a shell text on NPU; in the portable style it stays, with its findings."""
+    """What becomes of a shell text on NPU; in the portable style it stays, and what it keeps for itself is no work."""
     script = read_script(document)
     if script is None or script.lost == 0:
         return
     yield from text_changes(script)
-    if document.settings.style != "npu":
-        return
+    for found in _of_commands(script):
+        match found:
+            case Kept(reason=reason) if reason != "reported-beside":
+                yield found
+            case Note(level=Level.INFO):
+                yield found
+            case _ if document.settings.style == "npu":
+                yield found
+
+
+def _of_commands(script: Script) -> Finds:
     elsewhere: set[int] = set()
     for node, found in embedded_changes(script):
         elsewhere.add(node.id)
