@@ -44,6 +44,14 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
            "pkg/utils/__init__.py": "", "pkg/utils/misc.py": "import os\nx()\n"}  # fmt: skip
 
 
+SCORE = {"main.py": "from score.both import f\nx()\n", "score/both.py": "from .net import Net\nx()\n",
+         "score/net.py": "", "score/other.py": "from .net import Net\nx()\n"}  # fmt: skip
+BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": ""}
+GET = "def get_config():\n    return 1\nx\n"
+CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
+                  "configs/ve/one.py": f"from configs.base import get\n{GET}", "configs/ve/alone.py": GET}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("files", "path", "line", "place"),
     [
@@ -71,6 +79,23 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
         ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n",
           "pkg/utils/__init__.py": "device = None\n"}, "pkg/models/net.py",
          "from ..utils.accelerator import DEVICE_TYPE", "pkg/utils/accelerator.py"),
+        # One for a program: what lies in a folder without an __init__, or is named by nobody, finds it too.
+        (SCORE, "score/both.py", "from device import DEVICE_TYPE", "device.py"),
+        (SCORE, "score/other.py", "from device import DEVICE_TYPE", "device.py"),
+        (SCORE, "main.py", "from device import DEVICE_TYPE", "device.py"),
+        # Scripts of two folders that find nothing in common have one each.
+        ({"a/main.py": "import one\nx()\n", "a/one.py": "", "b/main.py": "import two\nx()\n", "b/two.py": ""},
+         "a/main.py", "from device import DEVICE_TYPE", "a/device.py"),
+        # A package beside other modules of the program is one folder of it, unless it is installed by itself.
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n"}, "train.py",
+         "from device import DEVICE_TYPE", "device.py"),
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "setup.py": ""}, "train.py",
+         "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        ({**BESIDE, "train.py": "from flow import net\nx()\n"}, "train.py",
+         "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        # Configurations that a loader reads by their paths, as their neighbours say.
+        (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
+        (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),
     ],
 )  # fmt: skip
 def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) -> None:
@@ -78,6 +103,28 @@ def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) 
     assert line in after.splitlines(), after
     assert where == place
     assert "use(DEVICE_TYPE)" in after
+
+
+NETWORK = {
+    "main.py": "import data\nfrom network.nets import net\nx()\n", "data.py": "", "network/__init__.py": "", "network/nets/__init__.py": "",
+    "network/nets/net.py": 'import torch\nif __name__ == "__main__":\n    torch.zeros(1, device="cuda")\n',
+}  # fmt: skip
+
+
+def test_a_module_that_is_started_from_its_own_folder_to_try_it_out_stays() -> None:
+    """The module of the program lies elsewhere: what ran before would not find it, and gets no copy for that."""
+    settings = Settings(style="portable", helper_file=True)
+    project = ProjectFacts.join([index_source(text.encode(), each, settings) for each, text in NETWORK.items()])
+    data = NETWORK["network/nets/net.py"].encode()
+    result = migrate_source(data, "network/nets/net.py", settings, project)
+    assert not result.changed and "would not find" in result.findings[0].message
+    assert taken(NETWORK, "main.py")[1] == "device.py"
+
+
+def test_an_absolute_import_stands_above_relative_ones() -> None:
+    source = "import torch\n\nfrom .net import Net\nfrom .inner import f\nx()\n"
+    after, _ = taken({**SCORE, "score/both.py": source, "score/inner.py": ""}, "score/both.py")
+    assert after.startswith("import torch\n\nfrom device import DEVICE_TYPE\nfrom .net import Net\nfrom .inner"), after
 
 
 def in_the_file(source: str, names: str) -> str:
@@ -161,6 +208,7 @@ torch.ones(1, device=parser.parse_args().device)
     ("oldest", "source", "loaded"),
     [
         ("2.1", PARSER, True),
+        ("", PARSER, True),  # no pin is not the newest
         ("2.5", PARSER, False),  # torch loads torch_npu by itself
         ("2.1", PARSER.replace("--device", "--cuda"), False),
         ("2.1", f"def main():\n{''.join(f'    {line}' for line in PARSER.splitlines(True) if line.strip())}", False),
