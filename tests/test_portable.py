@@ -328,9 +328,22 @@ def test_what_admits_cuda_admits_npus_too(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("device: Literal['cuda']", "device: Literal['cuda', 'npu']"),
+        ('device: Literal["cpu", "cuda", "mps"] = "cuda"', 'device: Literal["cpu", "cuda", "npu", "mps"] = DEVICE_TYPE'),
+        ('device: Optional[Literal["cuda"]] = None', 'device: Optional[Literal["cuda", "npu"]] = None'),
+    ],
+)
+def test_types_that_are_written_out(before: str, after: str) -> None:
+    head = "import torch\nfrom typing import Literal, Optional\n"
+    check(f"def f(x, {before}):\n    return x.to(device)", f"def f(x, {after}):\n    return x.to(device)", head)
+
+
+@pytest.mark.parametrize(
     ("source", "code"),
     [
-        ("def f(x, device: Literal['cuda']):\n    return x.to(device)", "NPU201"),
+        ("def f(x, device: Annotated[str, 'cuda']):\n    return x.to(device)", "NPU201"),
         ("text = f\"{x.to('cuda:0')}\"", "NPU201"),
     ],
 )
@@ -420,6 +433,11 @@ def test_mixed_precision_that_is_not_only_called(source: str) -> None:
             'os.environ["CUDA_VISIBLE_DEVICES"] = "0"\nf()',
             'os.environ["CUDA_VISIBLE_DEVICES"] = "0"\nos.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0"\nf()',
         ),
+        (
+            'os.environ["CUDA_VISIBLE_DEVICES"] = str(\n    gpu)\nf()',
+            'os.environ["CUDA_VISIBLE_DEVICES"] = str(\n    gpu)\n'
+            'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]\nf()',
+        ),
         ('seen = os.environ.get("CUDA_VISIBLE_DEVICES")', "seen = os.environ.get(VISIBLE_DEVICES)"),
         ('seen = os.environ["CUDA_VISIBLE_DEVICES"]', "seen = os.environ[VISIBLE_DEVICES]"),
     ],
@@ -434,6 +452,8 @@ def test_backends_and_variables(before: str, after: str) -> None:
         'os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")',
         'if x: os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
         'f(); os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
+        # One that is put back is not read under the other name.
+        'before = os.environ.get("CUDA_LAUNCH_BLOCKING")\nos.environ["CUDA_LAUNCH_BLOCKING"] = "1"',
         'os.environ["CUDA_VISIBLE_DEVICES"] = "0"; f()',
     ],
 )

@@ -19,7 +19,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.shared_lines import joint_before
 from transplt.edits.trees.calls import calling, moved_to, one_after_the_other, with_first, with_named
 from transplt.edits.trees.displays import with_twin
-from transplt.edits.trees.expressions import left_side
+from transplt.edits.trees.expressions import followed_by, left_side
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import New, OfText, Transform
 from transplt.edits.work import Work
@@ -214,7 +214,8 @@ class _Forms:
             new += used
             gone += [taken.alias] if whole else []
         if len(gone) < len(every):
-            self.work.add(self.work.keep(node, "reported-beside"))
+            types = all(is_type(use) for taken in every if taken.alias not in gone for use, _ in taken.uses)
+            self.work.add(self.work.keep(node, "local-type" if types else "reported-beside"))
         return [*new, *(without(self.work, node, gone, "NPU260", edit.group) if gone else ())]
 
     def _uses(self, edit: Edit, taken: Taken) -> tuple[list[Edit], bool]:
@@ -268,6 +269,8 @@ class _Forms:
                 return self._beside(edit, above, f"{value!r} alone", "'npu' beside it", new)
             case ast.Dict() if any(key is node for key in above.keys):
                 raise _Stays("it is a key, which others may ask for")
+            case _ if value == "cuda" and _of_a_literal(node):
+                return self._beside(edit, node, f"{value!r} alone", "'npu' beside it", followed_by(f"{quote}npu{quote}"))
             case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
                 raise _Stays("the text around it is not a device alone")
         if _in_annotation(node):
@@ -314,19 +317,31 @@ class _Forms:
                 if found[1].encode() in self.work.source.utf8:  # somebody has seen to it
                     self.work.add(self.work.keep(node, _BOTH))
                     return []
-                text = self.work.source.slice(*self.work.source.extent(whole))
+                text, place = self.work.text(whole), self.work.text(target)
+                if "\n" in text:
+                    text = f"{place} = {place}"  # what the lines come to is not worked out twice
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
-                if "\n" in text or text.count(value) != 1 or self._shares_line(whole):
+                if "\n" in line or self.work.text(whole).count(value) != 1 or self._shares_line(whole):
                     raise _Stays("the statement cannot be repeated as it is")
+                if value != "CUDA_VISIBLE_DEVICES" and self._reads(value):
+                    raise _Stays("the file reads it as well")
                 said = f"{found[1]} is set beside {value}"
                 self.work.add(self.work.keep(node, _BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
+            case ast.Subscript(ctx=ast.Load()), ast.Assign() if found[1] in self.work.text(whole):
+                self.work.add(self.work.keep(node, _BOTH))
+                return []
             case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value == "CUDA_VISIBLE_DEVICES":
                 if isinstance(above, ast.Call) and last_name(above.func) not in ("get", "getenv", "pop"):
                     raise _Stays("it is set by a call")
                 name = self._name(edit, "VISIBLE_DEVICES")
                 return [self._edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise _Stays("what reads it is not known")
+
+    def _reads(self, variable: str) -> bool:
+        """Whether the file names a variable somewhere but where it is set."""
+        strings = (each for each in self.work.scan.strings if isinstance(each, ast.Constant) and each.value == variable)
+        return any(not isinstance(getattr(parent(each), "ctx", None), ast.Store) for each in strings)
 
     def _shares_line(self, node: ast.stmt) -> bool:
         return any(joint_before(self.work.source, each) for each in (node, *following(node)[:1]))
@@ -460,6 +475,14 @@ def _is_plain(node: ast.expr) -> bool:
         case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
             return _is_plain(value)
     return isinstance(node, ast.Name)
+
+
+def _of_a_literal(node: ast.expr) -> bool:
+    """True for a value of `Literal["cpu", "cuda"]`."""
+    match parent(node), parent(parent(node)):
+        case (ast.Subscript(value=called), _) | (ast.Tuple(), ast.Subscript(value=called)):
+            return last_name(called) == "Literal"
+    return False
 
 
 def _in_annotation(node: ast.AST) -> bool:

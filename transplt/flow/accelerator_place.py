@@ -41,8 +41,9 @@ def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts
     if settings.style != "portable":
         return place
     layout = project.once(layout_of)
-    if place is None and (beside := _neighbour(layout, path)):
-        return module_place(project, beside, settings, starts=False)
+    if place is None and settings.helper_file and (other := _read_alike(layout, path)):
+        found = place_of(project, other, starts=False, entry=settings.entry)
+        place = found if found is not None and len(found.paths) == 1 and _base(found) in _bases(layout, other) else None
     place = place and _of_the_program(project, layout, path, place, settings.entry)
     if place is not None and (place.there is not None or not place.paths):
         return place
@@ -59,15 +60,27 @@ def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
 
 
-def _neighbour(layout: ImportLayout, path: str) -> str:
-    """A file that is read as another one beside it is, of which nothing tells how: all that lie there and that nobody
-    imports find the project's modules from one folder. So a loader of configurations reads them.
+def _read_alike(layout: ImportLayout, path: str) -> str:
+    """A file beside another one that is read as that is, of which nothing tells how: all that lie there and that nobody
+    imports find the project's modules from one folder. So a loader reads configurations.
     """
     folder = posixpath.dirname(path)
     beside = [each for each in sorted(layout.edges) if posixpath.dirname(each) == folder and layout.edges[each]
               and not layout.importers.get(each)]  # fmt: skip
-    bases = {edge.base for each in beside for edge in layout.edges[each]}
-    return beside[0] if folder and not layout.importers.get(path) and len(bases) == 1 and None not in bases else ""
+    found = {base for each in beside for base in _bases(layout, each)}
+    alone = folder and not layout.edges.get(path) and not layout.importers.get(path)
+    return beside[0] if alone and len(found) == 1 and None not in found else ""
+
+
+def _bases(layout: ImportLayout, path: str) -> set[str | None]:
+    """The folders from which a file finds what it imports of the project; None for relative imports."""
+    return {edge.base for edge in layout.edges.get(path, ())}
+
+
+def _base(place: HelperPlace) -> str:
+    """The folder from which a module is found by the name that it has."""
+    inner = f"/{place.package.replace('.', '/')}" if place.package else ""
+    return f"/{posixpath.dirname(place.paths[0])}".removesuffix(inner)[1:]
 
 
 def _of_the_program(
@@ -91,10 +104,8 @@ def _of_the_program(
     main = place_of(project, scripts[0], starts=True, entry=entry)
     if main is None or len(main.paths) > 1 or main.paths == place.paths:
         return place
-    inner = f"/{main.package.replace('.', '/')}" if main.package else ""
-    base = f"/{posixpath.dirname(main.paths[0])}".removesuffix(inner)[1:]
     lost = {each for each in starts_leading_to(project, layout, path)
-            if base not in search_path_of(project, layout, each)}  # fmt: skip
+            if _base(main) not in search_path_of(project, layout, each)}  # fmt: skip
     if not lost:
         return main
     return replace(main, paths=()) if lost == {path} and tries_itself(path) else place
