@@ -295,7 +295,6 @@ def test_where_checkpoints_are_loaded(given: str, after: str, loads: str) -> Non
         "map_location=lambda s, l: l.cuda(0)",  # not what is loaded
         "map_location=lambda s, l: s.cuda(l)",  # by its place
         "map_location=lambda s, l, n=0: s.cuda(n)",
-        "map_location=lambda s: s.cuda(0)",
         "map_location=lambda s, l: s.cuda(0, True)",
         "pickle_module=lambda s, l: s.cuda(0)",
     ],
@@ -360,6 +359,7 @@ def test_device_strings_that_have_to_be_written_out(source: str, code: str) -> N
         ("x = x.cuda(gpu, True)", "x = x.to(accelerator_device(gpu), non_blocking=True)"),
         ("x = x.cuda(non_blocking=True)", "x = x.to(DEVICE_TYPE, non_blocking=True)"),
         ("x = x.cuda(device=gpu)", "x = x.to(accelerator_device(gpu))"),
+        ("xs = each(lambda x: x.cuda(gpu), xs)", "xs = each(lambda x: x.to(accelerator_device(gpu)), xs)"),
         ("y = net(x.cuda()).cuda()", "y = net(x.to(DEVICE_TYPE)).to(DEVICE_TYPE)"),
         ("if x.is_cuda:\n    f()", "if x.device.type == DEVICE_TYPE:\n    f()"),
         ("assert x.is_cuda and y", "assert x.device.type == DEVICE_TYPE and y"),

@@ -19,6 +19,7 @@ from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.accelerator_place import module_place
 from transplt.flow.helper_place import NAME, HelperPlace
+from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
 from transplt.syntax.nodes import has_main_guard, last_name
 
@@ -137,13 +138,17 @@ def imported_in_place(work: Work) -> str:
 
 def load_at_entry(work: Work) -> None:
     """A program that gets its device as a string (`--device npu`) loads the module where it begins: below torch 2.5
-    nothing else loads torch_npu.
+    nothing else loads torch_npu. A module that it imports and that asks for an accelerator takes it from there as well.
     """
     given = work.once(_given)
     oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
-    if given.place is None or not given.place.paths or given.taken or loads_itself(oldest) or not starts_something(work.scan.tree):
+    if given.place is None or not given.place.paths or given.taken or loads_itself(oldest):
         return
-    if lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):
+    layout, path = work.project.once(layout_of), work.scan.path
+    reached = [each for each in reached_from(layout, path) if each != path]
+    if any(each in layout.ours or work.project.placing[each].asks for each in reached):
+        return
+    if not starts_something(work.scan.tree) or lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):
         return
     line = f"{from_line(work, given.place, [('DEVICE_TYPE', _free_name(work, 'DEVICE_TYPE'))])}  # noqa: F401"
     message = f"{line}: the accelerator has to be loaded before a device is named"

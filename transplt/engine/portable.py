@@ -355,7 +355,7 @@ class _Forms:
             raise _Stays("it is not called here")
         if self.own_to:
             raise _Stays("a class of this file has a `to` of its own")
-        if isinstance(above := parent(call), ast.Lambda):
+        if isinstance(above := parent(call), ast.Lambda) and len(above.args.args) != 1:
             return self._mapped(edit, above, call)
         if any(word.arg in (None, "async") for word in call.keywords):
             raise _Stays("it has an argument that .to() does not take")

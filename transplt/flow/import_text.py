@@ -17,7 +17,8 @@ class Placing(NamedTuple):
 
     `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
     `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
-    may get (accelerator_place.py) and the file, an `__init__`, has for something.
+    may get (accelerator_place.py) and the file, an `__init__`, has for something. `asks`: whether there is an
+    accelerator, by torch.cuda.
     """
 
     imported: tuple[str, ...] = ()
@@ -25,6 +26,7 @@ class Placing(NamedTuple):
     ours: tuple[str, ...] | None = None
     extends: bool = False
     speaks_of: tuple[str, ...] = ()
+    asks: bool = False
 
 
 _IMPORT = re.compile(
@@ -50,7 +52,10 @@ def placing_of(data: bytes, path: str) -> Placing:
         found.update((stem + name, None) for name in _names(taken))
     guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
     spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
-    return Placing(tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)))
+    return Placing(
+        tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)),
+        asks=b"torch.cuda.is_available()" in data,
+    )  # fmt: skip
 
 
 def _names(text: bytes) -> list[str]:
