@@ -56,12 +56,9 @@ CONTRADICTED = {
 #: Calls that are certain to meet a documented limit. `limit` is what the version's limit has to say for it to hold;
 #: `at` is the position of the parameter; `when`: given (and not None), is (one of `values`), not (none of `values`).
 #: What torch works out before it calls the kernel is none: interpolate makes sizes of scale_factor in
-#: aten/src/ATen/native/UpSample.h (compute_output_size), and the kernel is the same as with size.
+#: aten/src/ATen/native/UpSample.h (compute_output_size), and the kernel is the same as with size. Nor is what asks for
+#: less than it gets: `topk(sorted=False)` takes the values in any order, sorted ones too.
 SURE_LIMITS: dict[str, list[Entry]] = {
-    "torch.topk": [{"param": "sorted", "at": 4, "when": "is", "values": [False], "limit": "sorted=False unsupported"}],
-    "torch.Tensor.topk": [
-        {"param": "sorted", "at": 3, "when": "is", "values": [False], "limit": "sorted=False unsupported"}
-    ],
     "torch.sum": [{"param": "dtype", "at": 9, "when": "given", "limit": "dtype argument unsupported"}],
     "torch.nn.LSTM": [
         {"param": "proj_size", "at": 9, "when": "not", "values": [0], "limit": "proj_size argument unsupported"},
