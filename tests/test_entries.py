@@ -155,6 +155,33 @@ def test_what_nobody_imports_may_be_loaded_by_name() -> None:
     assert held.late("pk/a.py") == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "trains"),
+    [
+        ("loss.backward()\n", True),
+        ("def step():\n    scaler.scale(loss['a']).backward()\n", True),
+        ("torch.autograd.backward(losses)\n", True),
+        ("class Model:\n    def backward(self):\n        self.loss.backward()\n        self.optimizer.step()\n", True),
+        ("class Model:\n    def backward_net(self):\n        if x:\n            self.loss.backward()\n", True),
+        ("def backward(loss):\n    loss.backward()\n", True),
+        # a function that torch differentiates by, and what binds compiled code
+        ("class F(Function):\n    def backward(ctx, g):\n        return _backend.backward(g)\n", False),
+        ("class F(Function):\n    def backward(ctx, g):\n        with x:\n            y.backward(g)\n", False),
+        ("def pull(g):\n    return grid_cuda.backward(g) + _C.backward(g)\n", False),
+        ("class Net(Base):\n    def run(self, g):\n        super().backward(g)\n", False),
+    ],
+)
+def test_what_trains(text: str, trains: bool) -> None:
+    assert entry_of(text.encode(), "a.py").trains == trains
+
+
+def test_kernels_that_no_script_reaches_stand_aside() -> None:
+    bound = "try:\n    import _grid as _backend\nexcept ImportError:\n    from .backend import _backend\n"
+    bound += "class F(Function):\n    def backward(ctx, g):\n        return _backend.backward(g)\n"
+    files = {"train.py": TRAIN, "models.py": "", "grid/__init__.py": "from .f import F\n", "grid/f.py": bound}
+    assert of({**files, "grid/backend.py": ""}) == {"grid/__init__.py", "grid/f.py", "grid/backend.py"}
+
+
 def test_what_a_file_is() -> None:
     assert entry_of(b"loss.backward()\n", "a.py") == Entry(trains=True)
     assert entry_of(b"trainer = pl.Trainer()\ntrainer.fit(model)\n", "a.py").trains

@@ -53,7 +53,14 @@ _SETS = re.compile(
     rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
 )
 _STARTS = Texts(b"__main__", b"parse_args(")
-_TRAINS = Texts(b".backward(", b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
+_TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
+_GOES_BACK = Texts(b".backward(")
+_BACKWARD = re.compile(rb"(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
+_STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IGNORECASE)
+#: What hands a gradient on, a compiled module by its name: its `backward` is no pass through a loss.
+_HANDS_ON = re.compile(rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))")
+_INDENT = re.compile(rb"[ \t]*")
+_DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
 _LOADS = Texts(
     b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
@@ -101,14 +108,37 @@ def entry_of(data: bytes, path: str) -> Entry:
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
     at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
-    trains, loads, starts = (words.in_(data) for words in (_TRAINS, _LOADS, _STARTS))
+    loads, starts = _LOADS.in_(data), _STARTS.in_(data)
+    trains = _TRAINS.in_(data) or _runs_backward(data)
     options = () if named_aside(path) else options_in(data)
     sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
     keys = tuple(sorted({each.decode() for each in sets}))
     # TensorRT or CUDA's own interface at its top, and no training
-    stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and b".backward(" not in data else ()
+    stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys)
+
+
+def _runs_backward(data: bytes) -> bool:
+    """True for a file that goes back through a loss: not where a class differentiates, or binds compiled code, alone.
+
+    Beside a step of an optimizer a method `backward` is the pass itself.
+    """
+    if not _GOES_BACK.in_(data):
+        return False
+    passes = (match for match in _BACKWARD.finditer(data) if not _HANDS_ON.fullmatch(match["whose"]))
+    return any(not _differentiates(data, match.start()) or _STEPS.search(data) for match in passes)
+
+
+def _differentiates(data: bytes, at: int) -> bool:
+    """True for what stands in a method `backward`, `jvp` or `vjp`."""
+    at = data.rfind(b"\n", 0, at) + 1
+    depth = len(_INDENT.match(data, at)[0])  # type: ignore[index]  # it matches anywhere
+    while depth and (header := _above(data, at, depth)) is not None:
+        if header[2] in (b"def", b"async"):
+            return _DIFFERENTIATES.match(data, header.start()) is not None
+        at, depth = header.start(), len(header[1])
+    return False
 
 
 def _when(data: bytes, at: int, depth: int) -> int:
