@@ -165,19 +165,42 @@ def test_sources_build_and_import_of_an_extension_are_one_action() -> None:
     assert action.blocks == "import"
 
 
+TRIED = "try:\n    import corr_cuda\n    HAVE = True\nexcept ImportError:\n    corr_cuda, HAVE = None, False\n"
+
+
 @pytest.mark.parametrize(
     ("source", "blocks"),
     [
         ("import corr_cuda\n", "import"),
         ("try:\n    import corr_cuda\nexcept ImportError:\n    corr_cuda = None\n", "later"),
         ("try:\n    import corr_cuda\nexcept ImportError:\n    raise SystemExit\n", "import"),
+        # plain torch behind it
+        (TRIED + "def f(x):\n    if corr_cuda is None:\n        return x\n    return corr_cuda.run(x)\n", "slow"),
+        (TRIED + "y = corr_cuda.run(x) if HAVE else x\n", "slow"),
+        (TRIED + "class F:\n    def g(x):\n        corr_cuda.run(x)\ndef f(x):\n    if HAVE:\n        return F.g(x)\n",
+         "slow"),
+        ("try:\n    from corr_cuda import run\nexcept ImportError:\n    from corr_torch import run\n", "slow"),
+        ("try:\n    from corr_cuda import run\nexcept ImportError:\n    def run(x):\n        return x\nrun(x)\n", "slow"),
+        # what calls it does not ask
+        (TRIED + "def f(x):\n    return corr_cuda.run(x)\n", "later"),
+        (TRIED + "if HAVE:\n    corr_cuda.run(x)\ncorr_cuda.run(y)\n", "later"),
+        (TRIED + "def f(x):\n    if x.is_large:\n        return corr_cuda.run(x)\n", "later"),
+        (TRIED + "class F:\n    def g(x):\n        corr_cuda.run(x)\ndef f(x):\n    return F.g(x)\n", "later"),
     ],
-)
+)  # fmt: skip
 def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str, blocks: str) -> None:
     found = migrate_source(source).findings
     assert [(action.title, action.blocks) for action in actions_of(found)] == [
         ("Replace the CUDA extension corr_cuda", blocks),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("other", "blocks"), [("slow", "slow"), ("later", "first step"), ("", "import")])
+def test_kernels_that_a_program_does_without_make_it_slow(other: str, blocks: str) -> None:
+    found = [line_of("csrc/corr_cuda.cu", 2, "NPU806", "cuda.h"), at("setup.py", 3, "NPU550", "CUDAExtension"),
+             at("a.py", 2, "NPU553", "corr_cuda", blocks="slow"), at("b.py", 2, "NPU553", "corr_cuda", blocks=other),
+             built("setup.py", "corr_cuda", "csrc/corr_cuda.cu")]  # fmt: skip
+    assert [action.blocks for action in actions_of(found)] == [blocks]
 
 
 def test_a_place_names_the_kernels_of_its_file() -> None:

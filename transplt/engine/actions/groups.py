@@ -209,7 +209,7 @@ class Groups:
         else:
             title = Sentence("Replace the CUDA kernels of {name}, or rewrite them for the NPU", name=str(unit))
         binds = self._kernels.binds(unit)
-        blocks = "import" if stops else "first step"
+        blocks = "slow" if unit in self._kernels.spared else "import" if stops else "first step"
         how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 

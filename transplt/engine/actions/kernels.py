@@ -106,6 +106,10 @@ class Kernels:
         asked = (each for code in _ASKS_FOR for each in of[code])
         units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
         self._asked = units - {None}
+        needed = {(each.api and self.named(each.api, each.path)) or self.beside(each.path)
+                  for code in _ASKS_FOR for each in of[code] if each.blocks != "slow"}  # fmt: skip
+        #: What the program imports, and does without where that fails.
+        self.spared = units - needed - {None}
         said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
         self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 

@@ -16,7 +16,7 @@ from transplt.fixers.codemods.packages import GOES_ON
 from transplt.flow.callees import FOREIGN
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 from transplt.flow.gates.cuda_reach import CUDA_PART
-from transplt.flow.gates.optional_imports import can_fail
+from transplt.flow.gates.optional_imports import can_fail, has_another_way
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.modules import import_base
@@ -30,6 +30,8 @@ _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_ke
 _COMPILED = "{} seems to be an extension compiled for CUDA"
 #: What is said of a module that the project builds without CUDA too.
 STUB = "the project can also build it without CUDA: that build can be imported but raises when called"
+#: What is said where an import is caught, and not all that uses it asks whether it is there.
+CAUGHT = "the import may fail, and what calls it fails then"
 _WHEN_IMPORTED = "CUDA sources are compiled on import, which fails without nvcc"
 _EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
 _NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
@@ -131,7 +133,13 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
     if what.rpartition(" ")[2].rpartition(".")[2] in built:
         message, blocks = f"{message}; {STUB}", "first step"
-    return (f"{message}; {GOES_ON}", "later") if can_fail(node) else (message, blocks)
+    if not can_fail(node):
+        return message, blocks
+    return (f"{message}; {GOES_ON}", "slow") if _has_another_way(work, node) else (f"{message}; {CAUGHT}", "later")
+
+
+def _has_another_way(work: Work, node: ast.AST) -> bool:
+    return has_another_way(work.scan, node, work.project.aside.taken.get(work.scan.path, frozenset()))
 
 
 def _instead(name: str) -> str:
@@ -241,16 +249,15 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 def _build(work: Work, call: ast.Call) -> Finds:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    if builds_for_cuda(call, work.source.utf8) and work.take(call):
-        yield work.note(
-            call,
-            "NPU554",
-            _WHEN_IMPORTED if _at_import(work, call) else "CUDA sources are compiled at run time",
-            api=work.names.qualified(call.func) or "",
-            help=_REPLACE,
-            effort=Effort.HIGH,
-            blocks="import" if _at_import(work, call) else "",
-        )
+    if not builds_for_cuda(call, work.source.utf8) or not work.take(call):
+        return
+    message, blocks = "CUDA sources are compiled at run time", ""
+    if _at_import(work, call):
+        message, blocks = _WHEN_IMPORTED, "import"
+    elif can_fail(call) and _has_another_way(work, call):
+        message, blocks = f"{message}; {GOES_ON}", "slow"
+    api = work.names.qualified(call.func) or ""
+    yield work.note(call, "NPU554", message, api=api, help=_REPLACE, effort=Effort.HIGH, blocks=blocks)
 
 
 def _at_import(work: Work, call: ast.Call) -> bool:

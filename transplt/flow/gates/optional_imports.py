@@ -8,8 +8,9 @@ import ast
 import re
 
 from transplt.flow.gates.conditions import CAUGHT, goes_on_without
-from transplt.syntax.nodes import last_name
-from transplt.syntax.scan import parent
+from transplt.syntax.conditions import leaves
+from transplt.syntax.nodes import last_name, place_in_block
+from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
 
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 #: Questions for a card, which an NPU answers with yes or no; after a migration some that were for CUDA with yes.
@@ -31,6 +32,74 @@ def can_fail(node: ast.AST, caught: frozenset[str] = CAUGHT) -> bool:
                         return True
         node = above
     return False
+
+
+def has_another_way(scan: Scan, node: ast.AST, taken: frozenset[str]) -> bool:
+    """True for an import or a build that may fail, where what stands behind it does the same: a handler that binds its
+    names again, or uses that all ask first whether it is there. `taken` are the names that other files import.
+    """
+    match node if isinstance(node, ast.stmt) else parent(node):
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases) as statement:
+            names = {each.asname or each.name.partition(".")[0] for each in aliases}
+        case ast.Assign(targets=[ast.Name(id=name)]) as statement:
+            names = {name}
+        case _:
+            return False
+    tried = next((each for each in chain(statement) if isinstance(each, ast.Try) and goes_on_without(each)), None)
+    asked = set(names)
+    for each in ast.walk(tried) if tried is not None else ():
+        match each:
+            case ast.Name(id=name, ctx=ast.Store()):
+                asked.add(name)  # a flag
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if name in names:
+                return True
+            case ast.Import() | ast.ImportFrom() if each is not statement:
+                if names <= {alias.asname or alias.name.partition(".")[0] for alias in each.names}:
+                    return True
+    return all(_is_asked_first(scan, name, asked, taken, frozenset()) for name in names)
+
+
+def _is_asked_first(
+    scan: Scan, name: str, asked: set[str], taken: frozenset[str], around: frozenset[str]
+) -> bool:
+    """True for a name whose uses, some at least, ask before or stand in what nobody uses who has not asked."""
+    used = [each for each in scan.names.get(name, ()) if isinstance(each.ctx, ast.Load) and not _is_in_test(each)]
+    if not used or name in taken or name in around:
+        return False
+    for each in used:
+        if any(_asks_before(inner, above, asked) for inner, above in _way_up(each)):
+            continue
+        holder = next((above for above in reversed([*chain(each)]) if isinstance(above, (*FUNCTIONS, ast.ClassDef))), None)
+        if holder is None or not _is_asked_first(scan, holder.name, asked, taken, around | {name}):
+            return False
+    return True
+
+
+def _way_up(node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    way = [node, *chain(node)]
+    return [*zip(way, way[1:], strict=False)]
+
+
+def _is_in_test(node: ast.AST) -> bool:
+    """True for a name that is itself asked: `if x is not None`."""
+    return any(isinstance(above, (ast.If, ast.IfExp)) and above.test is inner for inner, above in _way_up(node))
+
+
+def _asks_before(node: ast.AST, above: ast.AST, asked: set[str]) -> bool:
+    """True where a node runs only if its holder, or what left before it, has asked for one of some names."""
+    if isinstance(above, ast.Try) and node in above.body and goes_on_without(above):
+        return True
+    if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test and _names_one(above.test, asked):
+        return True
+    if not isinstance(node, ast.stmt):
+        return False
+    block, index = place_in_block(node)
+    before = (each for each in block[:index] if isinstance(each, ast.If) and leaves(each.body))
+    return any(_names_one(each.test, asked) for each in before)
+
+
+def _names_one(test: ast.expr, asked: set[str]) -> bool:
+    return any(last_name(each) in asked for each in ast.walk(test))
 
 
 def _asks(test: ast.expr) -> bool:
