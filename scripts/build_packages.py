@@ -100,6 +100,8 @@ def package_rules(packages: list[Entry]) -> Entry:
             if fact.get("confidence") == "low":
                 message = f"no NPU support is known for the package {name}"
             rule = {"name": name, "where": "import", "code": code, "effort": effort, "message": message}
+            if fact.get("loads"):  # what is called of it fails
+                rule["blocks"] = "first step"
             text = what_to_do(fact)
             if text:
                 rule["help"] = text

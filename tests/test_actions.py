@@ -607,7 +607,8 @@ def test_what_is_one_thing_to_do_is_one_action(path: str, code: str, api: str, m
     [
         ("import torch._six\n", "NPU514", "import"),
         ("torch.symeig(x)\n", "NPU514", ""),
-        ("import bitsandbytes\n", "NPU510", ""),
+        ("import bitsandbytes\n", "NPU510", "first step"),  # its import does not fail
+        ("import cupy\n", "NPU510", ""),
         ("def f():\n    import bitsandbytes\n", "NPU510", "first step"),
         ("def f(x):\n    if x:\n        import bitsandbytes\n", "NPU510", "later"),
         ("import apex\napex.parallel.DistributedDataParallel(m)\n", "NPU510", ""),

@@ -46,6 +46,8 @@ def option(test: str, *, orelse: bool = False) -> str:
         ("args.path is not None", "--path"),
         ("args.path", "--path"),
         ("cfg.trt", "trt"),
+        ("cfg.train.trt", "trt"),
+        ("self.config.engine.trt", "trt"),
         ("args.use_adam8 and cfg.trt", "--use-adam8 and trt"),
         ("args.opt in ('apex', 'lamb')", "--opt apex"),
         ("args.opt.startswith('bnb')", "--opt bnb"),
@@ -215,3 +217,27 @@ def test_an_option_of_another_file(files: dict[str, str], expected: str) -> None
     project = engine.join_facts(facts, settings)
     found = engine.migrate_source(files["b.py"].encode(), "b.py", settings, project).findings
     assert [each.option for each in found if each.open] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("package", "use", "expected"),
+    [
+        ("bitsandbytes", "if args.use_adam8:\n    bitsandbytes.optim.Adam8bit()\n", "--use-adam8"),
+        ("bitsandbytes", "def f():\n    bitsandbytes.run()\nif args.use_adam8:\n    f()\n", ""),  # others may call it
+        ("bitsandbytes", "if args.use_adam8:\n    bitsandbytes.a()\nbitsandbytes.b()\n", ""),
+        ("cupy", "if args.use_adam8:\n    cupy.a()\n", ""),  # its import fails
+    ],
+)
+def test_a_package_that_loads_stands_behind_what_its_uses_do(package: str, use: str, expected: str) -> None:
+    (finding,) = [each for each in migrate_source(f"{HEAD}import {package}\n{use}").findings if each.open]
+    assert finding.option == expected
+
+
+def test_settings_of_another_file_read_through_an_object() -> None:
+    """A default of False is "only with" what turns it on, in argparse and in a dataclass alike."""
+    settings, config = Settings(), "from dataclasses import dataclass\n@dataclass\nclass T:\n    compile: bool = False\n"
+    source = b"from config import cfg\nif cfg.train.compile:\n    import cupy\n"
+    files = [(source, "train.py"), (config.encode(), "config.py")]
+    project = engine.join_facts([engine.index_source(*each, settings) for each in files], settings)
+    (finding,) = [each for each in engine.migrate_source(source, "train.py", settings, project).findings if each.open]
+    assert finding.option == "compile" and [each.blocks for each in actions_of([finding])] == ["later"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.files.shell_pairs import TARGET
+from transplt.base.finding import Level
 from transplt.base.settings import Settings
 from transplt.base.text.markers import holds_on_linux
 from transplt.base.text.requirement import Requirement
 from transplt.engine.actions.actions import actions_of
-from transplt.engine.engine import migrate_source
+from transplt.engine.engine import index_source, join_facts, migrate_source
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.other_file import migrate_other
@@ -194,6 +195,40 @@ def test_what_is_said_of_a_requirement(name: str, versions: str, code: str | Non
     advice = advice_on_requirement(name, versions)
     assert (advice and advice.code) == code
     assert message is None or (advice is not None and advice.message == message)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "versions", "level"),
+    [
+        # a model as torch has it, from whatever release
+        ("from transformers import PreTrainedModel, BertConfig\n", "transformers", "==4.15.0", Level.INFO),
+        ("import transformers\nx = transformers.BertModel()\n", "transformers", "<4.20", Level.INFO),
+        ("class Trainer: pass\nfrom transformers import BertModel\nTrainer()\n", "transformers", "==4.15", Level.INFO),
+        ("from timm.models.layers import DropPath\n", "timm", "==0.4.12", Level.INFO),
+        ("from diffusers import UNet2DModel\n", "diffusers", "==0.11.0", Level.INFO),
+        ("from peft import LoraConfig\n", "peft", "==0.3.0", Level.INFO),
+        # what places a model, and asks for the card itself
+        ("from transformers import (\n    BertModel,\n    Trainer,\n)\n", "transformers", "==4.15.0", Level.MANUAL),
+        ("def f():\n    from transformers.trainer import Trainer\n", "transformers", "==4.15.0", Level.MANUAL),
+        ("import transformers\nx = transformers.TrainingArguments()\n", "transformers", "<4.20", Level.MANUAL),
+        ("from timm.data import Mixup\n", "timm", "==0.4.12", Level.MANUAL),
+        ("from timm.models.layers import DropPath\n", "timm", "==0.3.2", Level.MANUAL),
+        ("import diffusers\npipe.enable_model_cpu_offload()\n", "diffusers", "==0.11.0", Level.MANUAL),
+        ("from accelerate import Accelerator\n", "accelerate", "==0.10.0", Level.MANUAL),
+    ],
+)
+def test_a_floor_holds_for_what_is_used_of_a_package(source: str, name: str, versions: str, level: Level) -> None:
+    project = join_facts([index_source(source.encode(), "a.py", Settings())], Settings())
+    advice = advice_on_requirement(name, versions, project.floors)
+    assert advice is not None and (advice.code, advice.level) == ("NPU291", level)
+    assert ("uses nothing of it" in advice.message) == (level is Level.INFO)
+    alone = advice_on_requirement(name, versions)
+    assert alone is not None and alone.level is Level.MANUAL
+
+
+def test_a_floor_that_is_named_is_that_of_what_is_used() -> None:
+    advice = advice_on_requirement("timm", "==0.3.2", {("timm", "0.4.5")})
+    assert advice is not None and "below 0.4.5" in advice.message
 
 
 def test_one_finding_a_package_and_file() -> None:

@@ -19,6 +19,7 @@ from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
 from transplt.flow.option_defaults import Constant, Option, constant, options_in
 from transplt.program.program import enclosing_function
+from transplt.rules.packages import fails_to_load, is_bound
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.nodes import (
@@ -89,13 +90,14 @@ class _Behind:
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
-        torch (`api`) stops nothing: it stands behind what its uses stand behind.
+        torch (`api`), or of a package that loads without CUDA, stops nothing: it stands behind what its uses stand
+        behind.
         """
         around = self.inside.around(self.scan.tree, at)
         if not around:
             return ""
         node = around[-1]
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and api.startswith("torch."):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api and (api.startswith("torch.") or _loads(api)):
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
             names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
             if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
@@ -305,8 +307,7 @@ class _Behind:
         if plain_name(node.value) in SELF and name in self.stored:
             return self._of_an_object(node)
         option = self.options.get(name)
-        holder = last_name(node.value)
-        if option is None and (holder in SETTINGS or _HOLDER.search(holder)):
+        if option is None and _holds_settings(node.value):
             option = self.project.options.get(name)
         if option is None or name in self.stored:
             return (), "", name
@@ -374,6 +375,19 @@ class _Behind:
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+
+
+
+def _loads(package: str) -> bool:
+    return is_bound(package) and not fails_to_load(package)
+
+
+def _holds_settings(node: ast.expr) -> bool:
+    """True for `cfg`, and for what it holds: `self.cfg.train`."""
+    while isinstance(node, ast.Attribute) and not (node.attr in SETTINGS or _HOLDER.search(node.attr)):
+        node = node.value
+    last = last_name(node)
+    return last in SETTINGS or _HOLDER.search(last) is not None
 
 
 def _is_asked_for(node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
 from transplt.flow.option_defaults import Option, options_in
-from transplt.rules.packages import holds_whole_files
+from transplt.rules.packages import floors_met, holds_whole_files
 from transplt.syntax.modules import absolute
 
 #: Folders and files that a training script does not run, whatever stands in them.
@@ -72,8 +72,8 @@ class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
     (`called`), in a branch or a try statement (`branched`), and where the program also runs without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py); the `options` that it defines, and the keys of its settings that it `sets` to a
-    device.
+    of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, and
+    the versions of packages that what it uses of them needs (`floors`).
     """
 
     imports: tuple[str, ...] = ()
@@ -86,6 +86,7 @@ class Entry(NamedTuple):
     bound: bool = False
     options: tuple[Option, ...] = ()
     sets: tuple[str, ...] = ()
+    floors: tuple[tuple[str, str], ...] = ()
 
 
 def named_aside(path: str) -> bool:
@@ -116,7 +117,8 @@ def entry_of(data: bytes, path: str) -> Entry:
     # TensorRT or CUDA's own interface at its top, and no training
     stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys)
+    floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors)
 
 
 def _runs_backward(data: bytes) -> bool:

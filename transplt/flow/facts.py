@@ -129,6 +129,7 @@ class ProjectFacts(Memoized):
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
     given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
     aside: Aside = field(default_factory=Aside)  # files that no training script reaches
+    floors: frozenset[tuple[str, str]] = frozenset()  # packages, and the versions that what it uses of them needs
     sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
@@ -297,6 +298,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     entries = {item.path: item.entry for item in every if item.entry is not None}
     joined.aside = aside_of(entries, joined.path_of)
     joined.bound = _bound(joined, every, entries)
+    joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
     joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
     joined.tabled = _tabled(every)

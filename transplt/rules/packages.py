@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from transplt.base.finding import Level
 from transplt.base.text.requirement import ceiling, normalised
 from transplt.rules.tables import read_table
 
@@ -39,6 +41,7 @@ class PackageAdvice:
     package: str = ""
     blocks: str = ""
     details: tuple[tuple[str, str], ...] = ()
+    level: Level = Level.MANUAL
 
 
 @cache
@@ -163,10 +166,44 @@ def what_to_do(row: dict[str, Any]) -> str:
     return "; ".join(part.strip(" ;.") for part in parts if part)
 
 
-def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
+@cache
+def _floors() -> tuple[tuple[str, str, str], ...]:
+    """The package, the version, and a name of it that needs that version."""
+    return tuple(
+        (row["import"][0], version, name)
+        for row in packages() for version, names in row.get("floors", {}).items() for name in names
+    )  # fmt: skip
+
+
+def floors_met(imported: Collection[str], data: bytes) -> tuple[tuple[str, str], ...]:
+    """The packages of which a file uses what asks for a version, and these; `imported` are full names."""
+    found = set()
+    packages = {name.partition(".")[0] for name in imported}
+    for package, version, name in _floors():
+        if package in packages and (
+            name == "*"
+            or (name.startswith(".") and f"{name}(".encode() in data)
+            or any(each.startswith(f"{package}.") and each.rpartition(".")[2] == name for each in imported)
+            or f"{package}.{name}".encode() in data
+        ):
+            found.add((package, version))
+    return tuple(sorted(found))
+
+
+def _needed(row: dict[str, Any], met: Collection[tuple[str, str]] | None) -> str:
+    """The first version that works, of what a project uses of a package; empty where any will do."""
+    if met is None or "floors" not in row:
+        return str(row.get("first", ""))
+    return max((version for package, version in met if package == row["import"][0]), key=_numbers, default="")
+
+
+def advice_on_requirement(
+    name: str, versions: str, met: Collection[tuple[str, str]] | None = None
+) -> PackageAdvice | None:
     """What to say about a requirement such as `flash-attn` with the versions `==2.5`; None where it may stay.
 
-    `versions` are clauses of pip, Poetry or conda, or nothing.
+    `versions` are clauses of pip, Poetry or conda, or nothing; `met` is what `floors_met` says of all files of the
+    project, None where that is not known.
     """
     row = package_installed_as(name)
     if row is None:
@@ -180,7 +217,14 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None
-    shown = "".join(versions.split())
+    shown, needed = "".join(versions.split()), _needed(row, met)
+    if not needed or not _below(versions, _numbers(needed)):
+        message = (
+            f"the requirement {name} {shown} limits it to versions below {first}, from which on it supports NPUs; "
+            "the project uses nothing of it that needs that"
+        )
+        return PackageAdvice(TOO_OLD, message, "", normalised(name), level=Level.INFO)
+    first = needed
     message = (
         f"the requirement {name} {shown} limits it to versions below {first}, the first version that works "
         "with torch_npu"

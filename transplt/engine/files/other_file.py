@@ -59,7 +59,8 @@ def migrate_other(
     if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
     if not for_cuda:
-        found = with_requirements(found, text, path, kind, off, known)
+        met = project.floors if project is not None and project.known else None
+        found = with_requirements(found, text, path, kind, off, known, met)
     if settings.analysis and kind is FileKind.NATIVE:
         from transplt.engine.analysis.native import findings_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Finding, Level, Span
@@ -30,14 +30,15 @@ def with_requirements(
     kind: FileKind,
     ignored_codes: tuple[str, ...],
     known: Known = lambda start, end: None,
+    met: Collection[tuple[str, str]] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings of a file and those of its requirements; where a line has one for its words, that one reports both.
 
-    Nothing is reported of a place of which something is `known`.
+    Nothing is reported of a place of which something is `known`. `met`: what the project uses that asks for a version.
     """
     found = [
         each
-        for each in requirement_findings(data, path, kind)
+        for each in requirement_findings(data, path, kind, met)
         if not each.code.startswith(ignored_codes) and known(each.span.start, each.span.start + 1) is None
     ]
     if not found:
@@ -63,7 +64,9 @@ def _joined(finding: Finding, requirement: Finding | None) -> Finding:
     return replace(finding, help="; ".join(part for part in (finding.help, requirement.help) if part))
 
 
-def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding]:
+def requirement_findings(
+    data: bytes, path: str, kind: FileKind, met: Collection[tuple[str, str]] | None = None
+) -> list[Finding]:
     """One finding for each package of a file that needs something else on Ascend; one for a whole lock file."""
     if len(data) > LARGEST or (kind not in INSTALLING and kind is not FileKind.REQUIREMENTS):
         return []
@@ -72,7 +75,7 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}
     for each in sorted(requirements_of(text, path, kind), key=lambda each: each.start):
-        advice = None if each.is_elsewhere else advice_on_requirement(each.name, each.versions)
+        advice = None if each.is_elsewhere else advice_on_requirement(each.name, each.versions, met)
         if advice is not None:
             found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))
     for each in cloned_packages(text) if kind in INSTALLING else ():
@@ -110,6 +113,7 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     api = advice.package or at.name
     extra = _EXTRA.search(at.section)  # which nobody gets who does not ask for it
     return Finding(
-        path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help,
+        path, span, advice.code, advice.level, advice.message, api,
+        effort=Effort.LOW if advice.level is Level.MANUAL else None, help=advice.help,
         option=f"the extra {extra[1]}" if extra is not None else "", blocks=advice.blocks, details=advice.details,
     )  # fmt: skip

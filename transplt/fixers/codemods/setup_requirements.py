@@ -36,12 +36,13 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     reported: set[tuple[str, str]] = set()
     yield from _without_torch_npu(work, call)
     yield from _of_no_python(work, call)
+    met = work.project.floors if work.project.known else None
     for node, asked in _requirements(work, call):
         if asked.is_elsewhere:
             if work.take(node):
                 yield work.keep(node, "elsewhere")
             continue
-        advice = advice_on_requirement(asked.name, asked.versions)
+        advice = advice_on_requirement(asked.name, asked.versions, met)
         if advice is None or (advice.code, asked.name.lower()) in reported:
             continue
         reported.add((advice.code, asked.name.lower()))
@@ -49,8 +50,8 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
             yield new
         elif work.take(node):
             yield work.note(
-                node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help,
-                details=advice.details,
+                node, advice.code, advice.message, level=advice.level, api=advice.package or asked.name,
+                help=advice.help, details=advice.details,
             )  # fmt: skip
 
 
