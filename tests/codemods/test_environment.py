@@ -285,3 +285,15 @@ def test_a_list_of_names_that_has_the_npus_stays() -> None:
     assert not result.changed and not [each for each in result.findings if each.open]
     alone = migrate('NAMES = ["RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "HOME"]\n')
     assert alone.changed or [each for each in alone.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "parser.add_argument('--gpus', help='Use CUDA_VISIBLE_DEVICES=0,1 to choose the cards')",
+        "flags.DEFINE_string('gpus', None, 'The cards to use. Set CUDA_VISIBLE_DEVICES=0,1 to choose them beforehand.')",
+        "NOTE = 'The cards are numbered from 0. Set CUDA_VISIBLE_DEVICES=0,1 to choose. The others are not seen.'",
+    ],
+)
+def test_text_for_people_sets_nothing(line: str) -> None:
+    check_noop(f"{line}\n", open_codes=[])

@@ -141,6 +141,14 @@ def test_version_of_cuda(line: str) -> None:
         'print("CUDA", torch.version.cuda)',
         'logger.info("CUDA %s", torch.version.cuda)',
         'print("cuDNN", torch.backends.cudnn.version())',
+        'info = {"cudnn": torch.backends.cudnn.version()}',
+        'info = {"toolkit": torch.version.cuda}',
+        'info["cudnn"] = torch.backends.cudnn.version()',
+        'rows.append(("cuDNN", torch.backends.cudnn.version()))',
+        'info = dict(cudnn=str(torch.backends.cudnn.version()))',
+        'text = f"cuDNN {torch.backends.cudnn.version()}"',
+        'version = torch.backends.cudnn.version()\nprint(version)\ninfo = {"cudnn": version}',
+        'version = torch.backends.cudnn.version() if more else None',
     ],
 )
 def test_version_of_cuda_that_is_only_shown(line: str) -> None:
@@ -353,7 +361,14 @@ def test_switches_through_an_alias() -> None:
 
 @pattern("P43", "T13")
 @pytest.mark.parametrize(
-    "line", ["if torch.backends.cuda.is_built(): pass", "new = torch.backends.cudnn.version() >= 8000"]
+    "line",
+    [
+        "if torch.backends.cuda.is_built(): pass",
+        "new = torch.backends.cudnn.version() >= 8000",
+        "version = torch.backends.cudnn.version()\nprint(version)\nnew = version >= 8000",
+        "major = int(torch.backends.cudnn.version())",
+        'wheel = f"cu{torch.version.cuda}"',
+    ],
 )
 def test_questions_to_backends(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU506"])

@@ -254,6 +254,8 @@ def _is_removed(node: ast.expr) -> bool:
 
 # --- names as keywords, and inside commands --------------------------------------------------------------------------
 
+#: Text for people: a sentence, and the beginning of the next one.
+_SENTENCES = re.compile(r"[a-z)`'\"][.!?:]\s+[A-Z][a-z]+ [a-z]")
 _SETS = re.compile(r"(?:CUDA|NCCL|NVIDIA|PYTORCH|TORCH)_\w+=")
 _ASSIGNMENT = re.compile(r"(?:^|[\s;&])([A-Z][A-Z0-9_]+)=")
 #: A name followed by `=`: asked before all keywords are looked at. One literal prefix each, which `re` finds fast.
@@ -303,7 +305,7 @@ def _command(work: Work, node: ast.Constant) -> Finds:
         return
     is_run = "\n" not in text and runs(work, outer)
     kinds = {place.kind for place in places(work.slots, outer)}
-    if not is_run and (kinds <= {"prose", "flag"} or "compare" in kinds):
+    if not is_run and (kinds <= {"prose", "flag", "help"} or "compare" in kinds or _SENTENCES.search(text)):
         return
     if not work.take(outer):
         return

@@ -16,7 +16,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.expressions import module_named
 from transplt.edits.work import Work
 from transplt.flow.only_shown import only_shown
-from transplt.syntax.nodes import call_of, last_name, string_of
+from transplt.syntax.modules import module_name
+from transplt.syntax.nodes import call_of, callee_of, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
@@ -55,6 +56,8 @@ _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
 _AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
 _GATE = re.compile(r"is_available|device_count|is_cuda|\.device\b")
 _AMD = re.compile(r"(?<![a-z])(?:hip|rocm|amd)(?![a-z])", re.IGNORECASE)
+#: What stores its arguments for people, or for later.
+_KEEPS = frozenset({"append", "dict", "str", "repr", "update", "setdefault", "add_text", "join"})
 #: Names of test helpers that return whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
 _TEST_WORDS = re.compile(r"cuda|multigpu|nccl|(?:^|_)gpus?(?:_|$)|SM\d\dOrLater", re.I)
@@ -187,11 +190,11 @@ def _version(work: Work, node: ast.expr) -> Finds:
         return
     if work.names.qualified(node) != "torch.version.cuda":
         return
-    if only_shown(node) and work.take(node):
+    if (only_shown(node) or _is_only_kept(work, node)) and work.take(node):
         yield work.note(
             node,
             "NPU240",
-            "torch.version.cuda is only shown: it is None on NPU",
+            f"torch.version.cuda is only {'shown' if only_shown(node) else 'kept or shown'}: it is None on NPU",
             level=Level.INFO,
             api="torch.version.cuda",
             help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter there",
@@ -226,13 +229,39 @@ def _asks_whether_there_is_one(node: ast.Attribute) -> bool:
 
 
 def _cudnn(work: Work, node: ast.expr) -> Finds:
-    """The version of cuDNN that is only printed."""
+    """The version of cuDNN that is only printed, or kept for people."""
     call = call_of(node)
-    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not only_shown(call):
+    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version":
         return
-    if work.take(node):
-        message = "the version of cuDNN is only shown: it is None on NPU"
+    if (only_shown(call) or _is_only_kept(work, call, in_text=True)) and work.take(node):
+        message = "the version of cuDNN is only kept or shown: it is None on NPU"
         yield work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
+
+
+def _is_only_kept(work: Work, node: ast.expr, *, in_text: bool = False) -> bool:
+    """True for a value that is stored with others, or in a variable that is shown or stored so: nothing is decided or
+    computed with it. `in_text`: in text, too, which may name a file or a package.
+    """
+    above = parent(node)
+    match above:
+        case ast.Dict(values=values) if node in values:
+            return True
+        case ast.keyword():
+            return last_name(callee_of(parent(above))) in _KEEPS
+        case ast.Call(func=func) if node is not func:
+            return last_name(func) in _KEEPS
+        case ast.Tuple() | ast.List() | ast.IfExp() if getattr(above, "test", None) is not node:
+            return only_shown(above) or _is_only_kept(work, above, in_text=in_text)
+        case ast.FormattedValue():
+            return in_text
+        case ast.Assign(targets=[ast.Subscript()]):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            if f"{module_name(work.scan.path)}.{name}" in work.project.used_names:
+                return False
+            reads = (each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load))
+            return all(only_shown(each) or _is_only_kept(work, each, in_text=in_text) for each in reads)
+    return False
 
 
 # --- properties and names of devices ---------------------------------------------------------------------------------
