@@ -624,3 +624,31 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
 )
 def test_pins_with_a_wheel_are_not(before: str) -> None:
     assert "NPU845" not in {each.code for each in migrate(before).findings}
+
+
+COG = """\
+build:
+  gpu: true
+  cuda: "11.1"
+  python_version: "3.10"
+  python_packages:
+    - "torch==1.8.0"
+    - numpy
+  run:
+    - pip install flash-attn
+predict: "predict.py:Predictor"
+"""
+
+
+def test_the_packages_of_cog_are_requirements_and_its_cuda_is_no_device() -> None:
+    after = COG.replace('"torch==1.8.0"\n', '"torch==2.12.0"\n    - torch-npu==2.12.0\n')
+    result = check(COG, after, "cog.yaml")
+    assert open_codes(result) == ["NPU290", "NPU850"]
+    on_cpu = COG.replace("gpu: true\n  cuda: \"11.1\"", "gpu: false").replace("  run:\n    - pip install flash-attn\n", "")
+    assert open_codes(migrate(on_cpu, "cog.yaml")) == []
+
+
+def test_an_item_of_yaml_in_quotes_is_a_line() -> None:
+    before = "dependencies:\n  - python=3.10\n  - pip:\n    - 'torch==1.8'\n    - tqdm\n"
+    after = before.replace("'torch==1.8'", "'torch==2.12.0'\n    - torch-npu==2.12.0")
+    check(before, after, "environment.yml")

@@ -17,7 +17,7 @@ from transplt.base.text.requirement import NAME, Requirement, requirement_in
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import ITEM, TomlValue, toml_values
 from transplt.engine.files.install_commands import install_commands
-from transplt.engine.files.kind import FileKind, is_environment
+from transplt.engine.files.kind import COG, FileKind, is_environment
 
 if TYPE_CHECKING:
     import ast
@@ -73,6 +73,8 @@ def requirements_of(text: str, path: str, kind: FileKind) -> list[Requirement]:
         reader = _toml
     elif name == "setup.cfg":
         reader = _setup_cfg
+    elif name in COG:
+        reader = _cog
     elif name.endswith((".yml", ".yaml")):
         reader = _conda
     else:
@@ -107,6 +109,17 @@ def _conda(text: str) -> Iterator[Requirement]:
         yield from _requirement(match[form], match.start(form), PIP if pip is not None else CONDA)
         if pip is None and match[form].rstrip() == "pip:":
             pip = indent
+
+
+def _cog(text: str) -> Iterator[Requirement]:
+    """cog.yaml: the items of `python_packages`."""
+    begin = re.search(r"^([ \t]*)python_packages:[^\n\[]*\n", text, re.M)
+    if begin is None:
+        return
+    end = re.compile(rf"^[ \t]{{0,{len(begin[1])}}}[A-Za-z]", re.M).search(text, begin.end())
+    for match in _ITEM.finditer(text, begin.end(), end.start() if end else len(text)):
+        form = "quoted" if match["quoted"] else "plain"
+        yield from _requirement(match[form], match.start(form))
 
 
 def _locked(text: str) -> Iterator[Requirement]:

@@ -31,9 +31,11 @@ _SUFFIXES = {
     **dict.fromkeys((".cmake", ".mk", ".ninja", ".bazel", ".bzl", ".pyx", ".pxd", ".ptx"), FileKind.NATIVE),
     **dict.fromkeys((".pyi", ".pyw", ".j2", ".jinja", ".jinja2"), FileKind.SCRIPT),
 }
+#: How Cog builds an image: a list of packages, and the version of CUDA.
+COG = ("cog.yaml", "cog.yml")
 _NAMES = {
     **dict.fromkeys(("makefile", "gnumakefile", "cmakelists.txt", "build", "workspace"), FileKind.NATIVE),
-    **dict.fromkeys(("setup.cfg", "pipfile", "pyproject.toml"), FileKind.REQUIREMENTS),
+    **dict.fromkeys(("setup.cfg", "pipfile", "pyproject.toml", *COG), FileKind.REQUIREMENTS),
     **dict.fromkeys((".env", ".envrc"), FileKind.CONFIG),
     **dict.fromkeys((".bashrc", ".bash_profile", ".zshrc"), FileKind.SHELL),
 }

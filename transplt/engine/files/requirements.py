@@ -11,7 +11,7 @@ from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.requirement import Requirement
 from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.engine.files.install_commands import cloned_packages
-from transplt.engine.files.kind import FileKind
+from transplt.engine.files.kind import COG, FileKind
 from transplt.engine.files.tokens import Known
 from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advice_on_requirement
 
@@ -74,7 +74,10 @@ def requirement_findings(
         return []
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}
-    for each in sorted(requirements_of(text, path, kind), key=lambda each: each.start):
+    listed = requirements_of(text, path, kind)
+    if path.rpartition("/")[2].lower() in COG:  # its commands install, too
+        listed += requirements_of(text, path, FileKind.CONFIG)
+    for each in sorted(listed, key=lambda each: each.start):
         advice = None if each.is_elsewhere else advice_on_requirement(each.name, each.versions, met)
         if advice is not None:
             found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))

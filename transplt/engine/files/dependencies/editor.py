@@ -14,7 +14,7 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.engine.files.dependencies import conda, exports, extras
+from transplt.engine.files.dependencies import cog, conda, exports, extras
 from transplt.engine.files.dependencies.adapted import taken_over
 from transplt.engine.files.dependencies.codes import (
     ADDED,
@@ -59,6 +59,7 @@ from transplt.engine.files.dependencies.versions import (
 )
 from transplt.engine.files.dependency_files import BUILD, CONDA, LOCK_FILES, PIP, requirements_of
 from transplt.engine.files.document import Document
+from transplt.engine.files.kind import COG
 from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.rules.releases import CPU_INDEX, fits
 
@@ -78,7 +79,10 @@ def changes(document: Document) -> Finds:
         if advice := advice_on_lock(requirements_of(text, document.path, document.kind)):
             everything = (0, len(document.utf8))
             yield Note(everything, advice.code, Level.MANUAL, advice.message, effort=Effort.LOW, help=advice.help)
-    elif releases is not None and not is_for_others(document.path):
+        return
+    if document.name in COG:
+        yield from in_bytes(text, cog.changes(document, text))
+    if releases is not None and not is_for_others(document.path):
         if _OF_TORCH.search(text):
             yield from in_bytes(text, _changes(document, text, releases))
             return

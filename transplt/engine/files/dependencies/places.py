@@ -16,6 +16,7 @@ Change = tuple[int, int, str]
 _TABLES = ("packages", "dev-packages", "dependencies", "pypi-dependencies")
 #: What may stand before a requirement that has its line for itself: the dash of YAML, a channel of conda.
 _BEFORE = re.compile(r"[ \t]*(?:-[ \t]+[\"']?(?:[\w./-]+::)?)?")
+_ITEM = re.compile(r"[ \t]*-[ \t]+[\"']")
 
 
 def newline_of(text: str) -> str:
@@ -36,8 +37,9 @@ def is_row(requirement: Requirement) -> bool:
 
 
 def is_element(text: str, requirement: Requirement) -> bool:
-    """True for an element of a list in TOML; false for a row `name = "version"`."""
-    return text[requirement.whole[0] - 1 : requirement.whole[0]] in ('"', "'")
+    """True for an element of a list in TOML; false for a row `name = "version"`, and for an item of YAML."""
+    at = requirement.whole[0]
+    return text[at - 1 : at] in ('"', "'") and _ITEM.fullmatch(text, line_of(text, at)[0], at) is None
 
 
 def beside_line(text: str, requirement: Requirement, new: str) -> list[Change]:
