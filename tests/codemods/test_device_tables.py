@@ -185,3 +185,15 @@ CHOOSES = "import torch\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\
 def test_options_by_the_name_of_what_takes_them(source: str, device: str, found: bool) -> None:
     left = [each.code for each in migrate(source, files={"device.py": device}).findings if each.open]
     assert ("NPU213" in left) is found
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "{'cuda': ['sm_80'], 'hip': ['gfx90a']}",  # what a compiler compiles for
+        "{'cuda': A, 'llvm': B, 'cpu': C}",
+        "{'cuda': version, 'python': other}",  # facts by their names
+    ],
+)
+def test_a_table_that_is_none_of_devices_stays(table: str) -> None:
+    check_noop(f"import torch\nT = {table}\n", open_codes=[])

@@ -438,3 +438,31 @@ def test_a_library_of_cuda_that_the_program_does_without() -> None:
 )
 def test_one_that_it_needs(body: str) -> None:
     check_noop(f"import ctypes\n\ndef load(find):\n    {body}\n", open_codes=["NPU208"])
+
+
+HIP = [
+    "if torch.version.hip:\n    arch = torch.cuda.get_device_properties(0).gcnArchName",
+    "if torch.version.hip is not None and x:\n    os.environ['TORCH_CUDA_ARCH_LIST'] = '8.0'\n    model.cuda()",
+    "if is_rocm():\n    major, minor = torch.cuda.get_device_capability()",
+    "if torch.version.hip is None:\n    pass\nelse:\n    name = torch.cuda.get_device_name(0)",
+    "arch = torch.cuda.get_device_properties('cuda').gcnArchName if IS_HIP else ''",
+]
+
+
+@pytest.mark.parametrize("line", HIP)
+def test_what_runs_on_cards_of_amd_alone_stays(line: str) -> None:
+    result = check_noop(torch_file(line), open_codes={each.code for each in migrate(torch_file(line)).findings})
+    assert not [each for each in result.findings if each.open]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if torch.version.hip:\n    pass\nelse:\n    model.cuda()", "    model.npu()"),
+        ("if torch.version.hip or x:\n    model.cuda()", "    model.npu()"),
+        ("if torch.version.hip is None:\n    model.cuda()", "    model.npu()"),
+        ("if chip:\n    model.cuda()", "    model.npu()"),
+    ],
+)
+def test_what_others_run_too_is_edited(before: str, after: str) -> None:
+    assert migrate(torch_file(before)).data.decode().rstrip().endswith(after)

@@ -32,6 +32,8 @@ fixer = Fixer(__name__, code="NPU201", rank=550)
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
 #: What a list of devices or backends has beside "cuda".
+#: What compilers compile for, beside which "cuda" is such a target and no device of torch.
+_TARGETS = frozenset({"hip", "rocm", "llvm", "opencl", "metal", "nvptx", "spirv", "amdgcn", "webgpu", "hexagon"})
 _DEVICE_WORD = re.compile(r"(?:cpu|[a-z]?gpu|[mtxhn]p[su]|hip|rocm|xla|mlu|musa|meta|nccl|gloo|cuda)(?::\d+)?", re.I)
 _BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
 
@@ -304,12 +306,20 @@ def _holds_options(display: ast.Dict) -> bool:
     return isinstance(call, ast.Call) and any(string_of(each.value) in keys for each in call.keywords)
 
 
-def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
-    if isinstance(display, ast.Dict) and has_key(display, "npu"):
+def _row(work: Work, node: ast.expr, value: str, holder: ast.AST | None) -> Finds:
+    display = holder if isinstance(holder, ast.Dict) else None
+    if display is not None and has_key(display, "npu"):
         yield work.keep(node, "row-there")
         return
-    if work.project.portable and isinstance(display, ast.Dict) and _holds_options(display):
+    if work.project.portable and display is not None and _holds_options(display):
         yield work.keep(node, "own-string")
+        return
+    keys = {string_of(key) for key in display.keys if key is not None} - {value, None} if display is not None else set()
+    if keys & _TARGETS:
+        yield work.keep(node, "own-string")
+        return
+    if keys and not any(_DEVICE_WORD.fullmatch(key) or key == "default" for key in keys if key):
+        yield work.keep(node, _REASONS["key"])
         return
     yield work.note(
         node,
