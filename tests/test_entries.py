@@ -183,7 +183,7 @@ def test_kernels_that_no_script_reaches_stand_aside() -> None:
 
 
 def test_what_a_file_is() -> None:
-    assert entry_of(b"loss.backward()\n", "a.py") == Entry(trains=True)
+    assert entry_of(b"loss.backward()\n", "a.py") == Entry(trains=True, acts=True)
     assert entry_of(b"trainer = pl.Trainer()\ntrainer.fit(model)\n", "a.py").trains
     assert entry_of(b"m = importlib.import_module(name)\n", "a.py").loads
     assert entry_of(b"args = parser.parse_args()\n", "a.py").starts
@@ -215,6 +215,11 @@ def test_what_a_file_is() -> None:
         # what a reached file loads by name lies beside it, or below
         ({"lib/net/rpn.py": "import importlib\n", "lib/net/msg.py": "", "lib/net/sub/a.py": "", "t/train.py":
           "import lib.net.rpn\nloss.backward()\n"}, set()),
+        # a file at the top that only defines, and that nothing imports
+        ({"train.py": "# import ops\nloss.backward()\n", "ops.py": "import cupy\ndef f():\n    pass\nx = 1\n",
+          "hubconf.py": "def net():\n    pass\n"}, {"ops.py"}),
+        ({"train.py": TRAIN, "models.py": "import ops\n", "ops.py": "import cupy\n", "run.py": "for x in y:\n    f(x)\n",
+          "demo.py": "from a import main\nmain()\n", "app.py": "x = App()\n"}, set()),
         # nothing trains: only names tell
         ({"a/infer.py": GUARD, "b/export.py": GUARD, "docs/conf.py": ""}, {"docs/conf.py"}),
         # a module of the same name beside each script

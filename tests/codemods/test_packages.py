@@ -275,3 +275,9 @@ def test_parts_and_packages(line: str, found: list[Level]) -> None:
 def test_a_part_of_a_package_by_attribute(source: str, said: list[str]) -> None:
     found = migrate(f"import torch\nuse_cuda = True\n{source}").findings
     assert sorted(each.code for each in found if each.code in ("NPU510", "NPU511")) == said
+
+
+def test_a_module_beside_the_file_is_the_projects_own() -> None:
+    source = "import torch\nfrom lightning import Trainer\nTrainer(gpus=1)\n"
+    assert {each.code for each in migrate(source, path="lab/train.py").findings} == {"NPU145"}
+    assert not migrate(source, path="lab/train.py", files={"lab/lightning.py": "class Trainer: pass\n"}).findings

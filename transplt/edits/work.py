@@ -58,6 +58,7 @@ class Work(Memoized):
     known_slots: Slots | None = None  # worked out before the project was known
     edits_alone: bool = False  # nobody reads the findings
     _slots: Slots | None = None
+    _own: dict[str, bool] = field(default_factory=dict)
 
     @property
     def slots(self) -> Slots:
@@ -112,7 +113,7 @@ class Work(Memoized):
 
     def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> list[Note]:
         """What a rule says about a node; nothing for a package that the project itself defines."""
-        if rule.imports_only and not rule.user and self.defines_package(rule.old):
+        if rule.imports_only and not rule.user and rule.old.partition(".")[0] in self.project.packages:
             return []
         if rule.imports_only and isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)):
             self.packages.append((node, rule, api))
@@ -224,5 +225,12 @@ class Work(Memoized):
         return self.source.slice(*self.source.extent(node))
 
     def defines_package(self, name: str) -> bool:
-        """True when the project has a package or a top-level module of that name, also below a folder such as src."""
-        return name.partition(".")[0] in self.project.packages
+        """True when the project has a package or a top-level module of that name, also below a folder such as src, or
+        beside the file.
+        """
+        root = name.partition(".")[0]
+        if root not in self._own:
+            project = self.project
+            beside = project.known and project.has_beside(root, self.scan.path, self.source.utf8)
+            self._own[root] = root in project.packages or beside
+        return self._own[root]

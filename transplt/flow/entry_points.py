@@ -21,6 +21,10 @@ _AFTER = re.compile(
 )
 
 
+#: Files at the top that torch.hub and Cog load.
+_LOADED_BY_NAME = ("hubconf.py", "predict.py", "setup.py")
+
+
 @dataclass(frozen=True, slots=True)
 class Aside:
     """The files of a project that no training script reaches: Python files by path, others by their folder."""
@@ -156,7 +160,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     foreign = _foreign(trains, tree)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
-    starts = leading | {path for path in own if every[path].loads or "/" not in path}
+    starts = leading | {path for path in own if every[path].loads or _is_a_script(path, every[path])}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
@@ -165,6 +169,13 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     python = frozenset(path for path in every if path not in reached)
     late = _late(reached, starts, meant, tree, leading)
     return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
+
+
+def _is_a_script(path: str, entry: Entry) -> bool:
+    """True for a file at the top that does something, or that others load by its name; one that only defines is dead
+    where nothing imports it.
+    """
+    return "/" not in path and (entry.starts or entry.acts or path in _LOADED_BY_NAME)
 
 
 def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:

@@ -52,6 +52,8 @@ _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|
 _SETS = re.compile(
     rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
 )
+#: What a file does as it is loaded: a call, a loop; not what it defines.
+_ACTS = re.compile(rb"^(?:for|while|with)\b|^[A-Za-z_][\w.]*\(|^(?:[A-Za-z_]\w*[ \t]*=[^=\n]*\(\)|if[ \t]+(?!TYPE_CHECKING))", re.M)
 _STARTS = Texts(b"__main__", b"parse_args(")
 _TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 _GOES_BACK = Texts(b".backward(")
@@ -72,8 +74,8 @@ class Entry(NamedTuple):
     """What a Python file says of what runs: full names that it imports as it is loaded, when a function of it runs
     (`called`), in a branch or a try statement (`branched`), and where the program also runs without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
-    of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, and
-    the versions of packages that what it uses of them needs (`floors`).
+    of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
+    versions of packages that what it uses of them needs (`floors`), and whether it does something as it is loaded.
     """
 
     imports: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class Entry(NamedTuple):
     options: tuple[Option, ...] = ()
     sets: tuple[str, ...] = ()
     floors: tuple[tuple[str, str], ...] = ()
+    acts: bool = False
 
 
 def named_aside(path: str) -> bool:
@@ -118,7 +121,8 @@ def entry_of(data: bytes, path: str) -> Entry:
     stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors)
+    acts = "/" not in path and _ACTS.search(data) is not None
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts)
 
 
 def _runs_backward(data: bytes) -> bool:

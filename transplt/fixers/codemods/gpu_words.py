@@ -37,7 +37,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:SBATCH|PBS|BSUB)\b", re.MULTILINE)
 @fixer.on(ast.Module)
 def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
     """Report the words of the table where they stand in their places."""
-    imported = imported_packages(work)
+    imported = {name for name in imported_packages(work) if not work.defines_package(name)}
     yield from arguments(work, imported)
     yield from defaults(work)
     for place, word in gpu_words().names:
