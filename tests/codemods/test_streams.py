@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.engine.actions.actions import actions_of
 
 
 def rewritten(before: str, after: str, **more: object) -> None:
@@ -167,6 +168,18 @@ def test_memory_statistics(before: str, after: str) -> None:
 )
 def test_private_functions_are_for_a_person(line: str) -> None:
     check_noop(f"import torch\n{line}\n", open_codes=["NPU129"])
+
+
+def test_private_functions_of_a_file_are_one_decision_and_the_help_names_what_there_is() -> None:
+    names = ("_cuda_beginAllocateToPool", "_cuda_releasePool", "_cuda_getCurrentRawStream", "_nccl_version")
+    source = "import torch\nclass Pool:\n" + "".join(f"    {n}_ = torch._C.{n}\n" for n in names)
+    found = [each for each in migrate(source).findings if each.open]
+    (action,) = actions_of(found)
+    assert (action.title, action.count) == ("Replace the private functions of CUDA builds of torch in train.py", 4)
+    helps = [(each.help or "").split(" ")[0] for each in found]
+    assert helps[:3] == ["torch_npu._C._npu_beginAllocateToPool", "torch_npu._C._npu_releasePool",
+                         "torch.npu.current_stream().npu_stream"]  # fmt: skip
+    assert "hasattr(torch._C, '_nccl_version')" in (found[3].help or "")
 
 
 @pattern("T22", "T23")

@@ -30,6 +30,21 @@ _PRIVATE = frozenset(
     "_cuda_setDevice _cuda_getDevice _cuda_maybeExchangeDevice _cuda_memoryStats _cuda_getAllocatorBackend "
     "_cuda_getCheckpointState _cuda_setCheckpointPoolState _cuda_releasePool _cuda_beginAllocateToPool".split()
 )
+#: Public functions of torch.npu that do what other private ones do.
+_PUBLIC = {
+    "_cuda_getCurrentStream": "torch.npu.current_stream",
+    "_cuda_getCurrentRawStream": "torch.npu.current_stream().npu_stream",
+    "_cuda_isDriverSufficient": "torch.npu.is_available",
+    "_cuda_getRNGState": "torch.npu.get_rng_state",
+    "_cuda_setRNGState": "torch.npu.set_rng_state",
+    "_cuda_resetPeakMemoryStats": "torch.npu.reset_peak_memory_stats",
+    "_cuda_resetAccumulatedMemoryStats": "torch.npu.reset_accumulated_memory_stats",
+    "_cuda_memorySnapshot": "torch.npu.memory_snapshot",
+    "_cuda_isCurrentStreamCapturing": "torch.npu.is_current_stream_capturing",
+    "_cuda_ipc_collect": "torch.npu.ipc_collect",
+    "_cuda_canDeviceAccessPeer": "torch.npu.can_device_access_peer",
+    "_cuda_setMemoryFraction": "torch.npu.set_per_process_memory_fraction",
+}
 
 
 @fixer.on(ast.Attribute, last=tuple(_HANDLES))
@@ -114,13 +129,14 @@ def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:
     if isinstance(node, ast.Attribute) and _asked_before(node, name):
         yield work.keep(node, "asked-before")
         return
-    known = f"torch_npu._C.{name.replace('_cuda_', '_npu_')} does the same" if name in _PRIVATE else ""
+    known = _PUBLIC.get(name, "") or (f"torch_npu._C.{name.replace('_cuda_', '_npu_')}" if name in _PRIVATE else "")
+    nothing = f"nothing of torch_npu does this: leave the call out on NPU, behind hasattr(torch._C, {name!r})"
     yield work.note(
         node,
         "NPU129",
         f"torch._C.{name} is a private function of CUDA builds of torch",
         api=f"torch._C.{name}",
-        help=known or "use the public function of torch.npu that does this",
+        help=f"{known} does the same" if known else nothing,
         effort=Effort.LOW if known else Effort.MEDIUM,
     )
 
