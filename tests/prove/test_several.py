@@ -28,8 +28,8 @@ SKIPPED: Step = {"loss": 1.0}
 
 
 def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False, width: int = 1) -> Training:
-    """One process with its batches of `width` samples; that of a `rank` has samples of its own, and `half` is in mixed
-    precision."""
+    """One process with its batches of `width` samples (0: no loader gives them); that of a `rank` has samples of its
+    own, and `half` is in mixed precision."""
     training = Told()
     if rank is not None:
         training.tell("group", rank=rank, world=2)
@@ -37,10 +37,12 @@ def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False, 
         training.tell("autocast", dtype="float16", enabled=True)
     training.made()
     sampler = "RandomSampler" if rank is None else "DistributedSampler"
-    training.tell("loader", 3, loader=0, epoch=0, sampler=sampler, shuffle=True, made=None)
+    if width:
+        training.tell("loader", 3, loader=0, epoch=0, sampler=sampler, shuffle=True, made=None)
     for number, step in enumerate(steps):
         begin = width * (2 * number + (rank or 0))
-        training.tell("batch", loader=0, epoch=0, indices=[*range(begin, begin + width)])
+        if width:
+            training.tell("batch", loader=0, epoch=0, indices=[*range(begin, begin + width)])
         take = training.skipped if step is SKIPPED else training.step
         take(**step)
     return training.training()
@@ -88,6 +90,18 @@ def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> 
     part = against_one(told([{}, {}]), ranks, told(shaken))
     assert part.verdict.word is word
     assert ("one process's own differ as much" in part.verdict.sentence) == (word is Word.EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("shaken", "word"),
+    [([{}, {"value": 0.9001}], Word.EQUAL), ([{}, {}], Word.RUNS), ([{"grad": 0.6}, {}], Word.RUNS)],
+)
+def test_ranks_without_a_loader_may_be_off_by_roundings(shaken: list[Step], word: Word) -> None:
+    """They may all have the samples of one process: what is more than roundings says nothing, for they need not."""
+    ranks = [told([{}, {"value": 0.9002}], rank=rank, width=0) for rank in range(2)]
+    part = against_one(told([{}, {}], width=0), ranks, told(shaken, width=0))
+    assert part.verdict.word is word
+    assert ("come from no loader with a sampler" in part.verdict.sentence) == (word is Word.RUNS)
 
 
 def against_ranks(
