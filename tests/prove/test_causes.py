@@ -109,6 +109,20 @@ def test_the_rounding_is_that_of_the_weights() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dtype", "enabled", "share"),
+    [
+        ("float32", True, PLAIN.share),
+        ("float16", False, PLAIN.share),
+        ("float16", True, ROUNDING["float16"]),
+        ("bfloat16", True, ROUNDING["bfloat16"]),
+    ],
+)
+def test_the_rounding_is_that_of_autocast(dtype: str, enabled: bool, share: float) -> None:
+    told = Told().tell("autocast", dtype=dtype, enabled=enabled).made().step().training()
+    assert rounding_between(told, told, PLAIN).share == share
+
+
+@pytest.mark.parametrize(
     ("source", "before", "line"),
     [
         ("for group in groups:\n    group['lr'] = 0.2\n", 0.1, 2),

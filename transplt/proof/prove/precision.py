@@ -36,7 +36,8 @@ def _rounding_of(training: Training) -> float:
 
 def is_mixed(training: Training) -> bool:
     """Whether anything of the training asks for half precision."""
-    if any(event.fields.get("enabled", True) for event in training.of("autocast", "scale")):
+    asked = (event.fields for event in training.of("autocast", "scale") if event.fields.get("enabled", True))
+    if any(fields.get("dtype") != "float32" for fields in asked):
         return True
     dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
     return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
