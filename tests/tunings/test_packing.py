@@ -225,6 +225,14 @@ def test_orders_that_they_do_not_take(body: str, name: str, why: str) -> None:
     assert all(finding.help for finding in result.findings if finding.code == "NPU750" and finding.open)
 
 
+def test_another_function_that_goes_back_takes_nothing_from_what_was_seen() -> None:
+    body, _, why = NOT_TAKEN["an output is left out before D is zeroed"]
+    other = "def other():\n    G(z).mean().backward()\n\n\n"
+    result = migrate(program(body, MADE + other), path="train.py", tune=TUNE)
+    assert b"d_optimizer = torch.optim.Adam(" in result.data and b"g_optimizer = torch_npu" in result.data
+    assert any(why.partition(" at ")[0] in finding.message for finding in result.findings)
+
+
 def test_what_sgd_does_not_move_may_be_left_out_of_a_step() -> None:
     """Without momentum and decay, a parameter whose gradient is zero stays where it is."""
     body, _, _ = NOT_TAKEN["an output is left out of every other step"]

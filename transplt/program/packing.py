@@ -47,11 +47,6 @@ class _Packing:
         """What the value of a forward pass before the packing goes back through."""
         return ("packed", self.of.file.path, str(id(self.of.call)))
 
-    def start(self) -> None:
-        """Nothing has run yet."""
-        self.gradients = self.held = self.packed = frozenset()
-        self.at = None
-
     def words(self, parts: Origins) -> str:
         """What a person calls some of its parts."""
         return " and ".join(words for part, words in self.parts.items() if part in parts)
@@ -61,32 +56,33 @@ def harms_of_packing(program: Program, optimizers: list[Optimizer], *, scaled: b
     """Those that cannot be fused ones: why, and what to do. `scaled`: they get a scaler that leaves steps out."""
     walker = _PackingWalker(program, optimizers, scaled=scaled)
     walker.follow(times=2)
-    found = ((each.of, _harm(program, each)) for each in walker.packings)
-    return {one: harm for one, harm in found if harm is not None}
+    walker.start()
+    return walker.harms
 
 
 class _PackingWalker(PassWalker):
     def __init__(self, program: Program, optimizers: list[Optimizer], *, scaled: bool) -> None:
         models = find_models(program, program.once(find_training), ())
         self.scaled = scaled
+        self.harms: dict[Optimizer, Harm] = {}
         self.outputs: dict[Variable, dict[int, Variable]] = {
             origin: {at: ("output", str(number), str(at)) for at in heads_of(program, origin)}
             for number, origin in enumerate(models.origins)
         }
-        self.packings = [_Packing(one, self.parts_of(one)) for one in optimizers]
+        self.packings = [_Packing(one, {}) for one in optimizers]
+        for each in self.packings:
+            for origin in each.of.given.origins:
+                each.parts[origin] = f"the parameters of {spelled(origin)}"
+                for at, part in self.outputs.get(origin, {}).items():
+                    each.parts[part] = f"the layers of output {at + 1} of {spelled(origin)}"
         super().__init__(models)
 
     def start(self) -> None:
         super().start()
         for each in self.packings:
-            each.start()
-
-    def parts_of(self, one: Optimizer) -> dict[Variable, str]:
-        parts = {origin: f"the parameters of {spelled(origin)}" for origin in one.given.origins}
-        for origin in one.given.origins:
-            for at, part in self.outputs.get(origin, {}).items():
-                parts[part] = f"the layers of output {at + 1} of {spelled(origin)}"
-        return parts
+            if (harm := _harm(each)) is not None:
+                self.harms.setdefault(each.of, harm)
+        self.packings = [_Packing(each.of, each.parts) for each in self.packings]
 
     def through(self, origin: Variable) -> Origins:
         return frozenset({origin, *self.outputs.get(origin, {}).values()})
@@ -96,7 +92,7 @@ class _PackingWalker(PassWalker):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as call) if self.grad:
                 origin = self.models.origin(file, call.func)
-                outputs = self.outputs[origin] if origin is not None else {}
+                outputs = self.outputs.get(origin, {}) if origin is not None else {}
                 for at, target in enumerate(targets if outputs else ()):
                     others = {part for position, part in outputs.items() if position != at}
                     self.store(file, target, self.value_again(file, call) - others)
@@ -158,7 +154,7 @@ class _PackingWalker(PassWalker):
         super().backward(file, call, reach)
 
 
-def _harm(program: Program, one: _Packing) -> Harm | None:
+def _harm(one: _Packing) -> Harm | None:
     if not one.steps:
         return None  # the order in which the program runs is not in sight
     if one.split is not None:
