@@ -106,7 +106,8 @@ def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) 
 
 
 NETWORK = {
-    "main.py": "import data\nfrom network.nets import net\nx()\n", "data.py": "", "network/__init__.py": "", "network/nets/__init__.py": "",
+    "main.py": "import data\nfrom network.nets import net\nx()\n", "data.py": "",
+    "network/__init__.py": "", "network/nets/__init__.py": "",
     "network/nets/net.py": 'import torch\nif __name__ == "__main__":\n    torch.zeros(1, device="cuda")\n',
 }  # fmt: skip
 

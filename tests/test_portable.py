@@ -330,7 +330,7 @@ def test_what_admits_cuda_admits_npus_too(before: str, after: str) -> None:
     ("before", "after"),
     [
         ("device: Literal['cuda']", "device: Literal['cuda', 'npu']"),
-        ('device: Literal["cpu", "cuda", "mps"] = "cuda"', 'device: Literal["cpu", "cuda", "npu", "mps"] = DEVICE_TYPE'),
+        ('device: Literal["cuda", "cpu"] = "cuda"', 'device: Literal["cuda", "npu", "cpu"] = DEVICE_TYPE'),
         ('device: Optional[Literal["cuda"]] = None', 'device: Optional[Literal["cuda", "npu"]] = None'),
     ],
 )

@@ -148,7 +148,9 @@ def load_at_entry(work: Work) -> None:
     reached = [each for each in reached_from(layout, path) if each != path]
     if any(each in layout.ours or work.project.placing[each].asks for each in reached):
         return
-    if not starts_something(work.scan.tree) or lacking_of(work, ["DEVICE_TYPE"]) or not any(map(_is_device_option, work.scan.calls)):
+    if not any(map(_is_device_option, work.scan.calls)) or not starts_something(work.scan.tree):
+        return
+    if lacking_of(work, ["DEVICE_TYPE"]):
         return
     line = f"{from_line(work, given.place, [('DEVICE_TYPE', _free_name(work, 'DEVICE_TYPE'))])}  # noqa: F401"
     message = f"{line}: the accelerator has to be loaded before a device is named"

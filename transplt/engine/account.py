@@ -87,7 +87,8 @@ def settle(
     if work.settings.style == "portable":
         beside = [*_beside(work, said)]
         ranges_of[TokenVerdict.CONVERTED] += beside
-        converted |= {each.start for each in live for start, end, _ in beside if start <= each.start and each.end <= end}
+        inside = Cover(beside)
+        converted |= {each.start for each in live if inside.cause(each) is not None}
     covers = {verdict: Cover(ranges_of[verdict]) for verdict in TokenVerdict}
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)

@@ -101,8 +101,8 @@ def adapt(work: Work) -> None:
 
 
 class _Forms:
-    """The portable form of each edit of a file; `done` are nodes whose form an earlier edit has written, `planned` those
-    that have an edit of their own.
+    """The portable form of each edit of a file. `done` are nodes whose form an earlier edit has written, `planned`
+    those that have an edit of their own.
     """
 
     def __init__(self, work: Work, planned: set[int]) -> None:
@@ -270,7 +270,8 @@ class _Forms:
             case ast.Dict() if any(key is node for key in above.keys):
                 raise _Stays("it is a key, which others may ask for")
             case _ if value == "cuda" and _of_a_literal(node):
-                return self._beside(edit, node, f"{value!r} alone", "'npu' beside it", followed_by(f"{quote}npu{quote}"))
+                twin = followed_by(f"{quote}npu{quote}")
+                return self._beside(edit, node, f"{value!r} alone", "'npu' beside it", twin)
             case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
                 raise _Stays("the text around it is not a device alone")
         if _in_annotation(node):
