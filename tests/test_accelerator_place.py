@@ -46,7 +46,7 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
 
 SCORE = {"main.py": "from score.both import f\nx()\n", "score/both.py": "from .net import Net\nx()\n",
          "score/net.py": "", "score/other.py": "from .net import Net\nx()\n"}  # fmt: skip
-BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": ""}
+BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": "from .inner import f\nx()\n", "flow/inner.py": ""}
 GET = "def get_config():\n    return 1\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
                   "configs/ve/one.py": f"from configs.base import get\n{GET}", "configs/ve/alone.py": GET}  # fmt: skip
@@ -91,6 +91,10 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from device import DEVICE_TYPE", "device.py"),
         ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "setup.py": ""}, "train.py",
          "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n"}, "flow/net.py",
+         "from device import DEVICE_TYPE", "device.py"),
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": ""}, "flow/net.py",
+         "from .device import DEVICE_TYPE", "flow/device.py"),
         ({**BESIDE, "train.py": "from flow import net\nx()\n"}, "train.py",
          "from flow.device import DEVICE_TYPE", "flow/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.

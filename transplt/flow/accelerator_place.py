@@ -77,6 +77,11 @@ def _bases(layout: ImportLayout, path: str) -> set[str | None]:
     return {edge.base for edge in layout.edges.get(path, ())}
 
 
+def _is_installed(project: ProjectFacts, folder: str) -> bool:
+    """Whether the packages of a folder may be installed without what lies beside them."""
+    return any(in_folder(folder, each, "") in project.placing for each in ("setup.py", "setup.cfg", "pyproject.toml"))
+
+
 def _base(place: HelperPlace) -> str:
     """The folder from which a module is found by the name that it has."""
     inner = f"/{place.package.replace('.', '/')}" if place.package else ""
@@ -95,8 +100,9 @@ def _of_the_program(
         guarded, used = project.placing[each].guarded, layout.importers.get(each)
         return each != entry and guarded and bool(used) and bool(outermost_package(each, project.placing))
 
-    if place.package and outermost_package(path, project.placing):
-        return place
+    if place.package and (top := outermost_package(path, project.placing)):
+        if _is_installed(project, posixpath.dirname(top)):
+            return place
     scripts = scripts_among(project, layout, layout.parts.get(path, [path]), entry)
     scripts = sorted((each for each in scripts if not tries_itself(each)), key=lambda each: (each.count("/"), each))
     if not scripts or scripts[0] == path:
@@ -132,7 +138,7 @@ def _in_the_package(
     edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
     names = {edge.name.partition(".")[0] for edge in edges}
     packages = [name for name in names if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
-    if len(packages) != 1 or (len(names) > 1 and in_folder(folder, "setup") not in project.placing):
+    if len(packages) != 1 or (len(names) > 1 and not _is_installed(project, folder)):
         return place  # with other modules beside it, the package is one folder of the program
     inner = f"{folder}/{packages[0]}" if folder else packages[0]
     starting = [reached_from(layout, each) for each in scripts_among(project, layout, together, entry)]
