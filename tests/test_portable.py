@@ -461,6 +461,23 @@ def test_a_variable_whose_statement_cannot_be_repeated(source: str) -> None:
     check_stays(source, "NPU220", "import os\nimport torch\n")
 
 
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [
+        ('if x.device.type == "cuda":\n    f()', (1, 0, 0)),
+        ('p.add_argument("--device", choices=["cpu", "cuda"])\nx.to(p.parse_args().device)', (1, 0, 0)),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "0"\nf()', (1, 0, 0)),
+        # What handles both already is no edit of ours, and what is reported is left to a person.
+        ('if x.device.type in ("cuda", "npu"):\n    f()', (0, 0, 1)),
+        ('if x: os.environ["CUDA_VISIBLE_DEVICES"] = "0"', (0, 1, 0)),
+    ],
+)
+def test_what_an_npu_is_put_beside_is_converted(source: str, counted: tuple[int, int, int]) -> None:
+    head = "import argparse, os\nimport torch\np = argparse.ArgumentParser()\nx = torch.ones(1)\n"
+    tokens = ported(f"{head}{source}\n").tokens
+    assert (tokens.converted, tokens.manual, tokens.ignored) == counted
+
+
 def test_each_kind_that_stays_has_a_help_of_its_own() -> None:
     assert len({*_HELP.values()}) == len(_HELP) >= 11
     found = ported("import torch\ntorch.cuda.memory._set_allocator_settings('')\ngraph = torch.cuda.CUDAGraph()\n")

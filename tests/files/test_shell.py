@@ -400,6 +400,21 @@ def test_the_portable_style_edits_nothing() -> None:
     assert set(codes(result)) == {"NPU801"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "USE_CUDA=${USE_CUDA:-0}\nif $USE_CUDA; then a; fi\n",
+        "CUDA=1; x $CUDA\n",
+        "export MY_CUDA_IDS=0,1\n",
+        "echo $NCCL_IB_DISABLE\n",
+    ],
+)
+def test_what_is_the_scripts_own_is_no_work_in_either_style(text: str) -> None:
+    for style in ("npu", "portable"):
+        result = held(text, text, style=style)
+        assert codes(result) == [] and result.tokens.ignored == result.tokens.found > 0
+
+
 def test_a_scheduler_is_said_once() -> None:
     text = "#!/bin/bash\n#SBATCH --gres=gpu:8\nCUDA_VISIBLE_DEVICES=0 a\n"
     assert codes(held(text, text.replace("CUDA_V", "ASCEND_RT_V"))) == ["NPU280"]

@@ -100,9 +100,9 @@ def _of_the_program(
         guarded, used = project.placing[each].guarded, layout.importers.get(each)
         return each != entry and guarded and bool(used) and bool(outermost_package(each, project.placing))
 
-    if place.package and (top := outermost_package(path, project.placing)):
-        if _is_installed(project, posixpath.dirname(top)):
-            return place
+    top = outermost_package(path, project.placing)
+    if place.package and top and _is_installed(project, posixpath.dirname(top)):
+        return place
     scripts = scripts_among(project, layout, layout.parts.get(path, [path]), entry)
     scripts = sorted((each for each in scripts if not tries_itself(each)), key=lambda each: (each.count("/"), each))
     if not scripts or scripts[0] == path:

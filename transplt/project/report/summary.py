@@ -228,8 +228,9 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         yield gettext("more in {files}; -v prints it", files=gettext(", ").join(files))
     if result.written == "all" and result.source.is_dir():
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
-        what = "to see whether it runs and computes the same: transplt prove {before} {after}"
-        yield gettext(what, before=before, after=after)
+        yield gettext(
+            "to see whether it runs and computes the same: transplt prove {before} {after}", before=before, after=after
+        )
 
 
 def bring_command(result: RunResult) -> str:
