@@ -126,6 +126,14 @@ def test_a_module_that_is_started_from_its_own_folder_to_try_it_out_stays() -> N
     assert taken(NETWORK, "main.py")[1] == "device.py"
 
 
+@pytest.mark.parametrize("more", ["def f(x):\n    return x.cuda()\n", "where = 'cuda'\n"])
+def test_what_others_import_is_edited_wherever_it_is_started_from(more: str) -> None:
+    """Then both ways of starting it find one: beside it, and beside the program."""
+    files = {**NETWORK, "network/nets/net.py": f"{more}x()\n{NETWORK['network/nets/net.py']}x()\n"}
+    after, where = taken(files, "network/nets/net.py")
+    assert "from device import DEVICE_TYPE" in after and where == "device.py network/nets/device.py"
+
+
 def test_an_absolute_import_stands_above_relative_ones() -> None:
     source = "import torch\n\nfrom .net import Net\nfrom .inner import f\nx()\n"
     after, _ = taken({**SCORE, "score/both.py": source, "score/inner.py": ""}, "score/both.py")

@@ -467,6 +467,7 @@ def test_a_variable_whose_statement_cannot_be_repeated(source: str) -> None:
         ('if x.device.type == "cuda":\n    f()', (1, 0, 0)),
         ('p.add_argument("--device", choices=["cpu", "cuda"])\nx.to(p.parse_args().device)', (1, 0, 0)),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "0"\nf()', (1, 0, 0)),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = str(\n    0)\nf()', (1, 0, 0)),
         # What handles both already is no edit of ours, and what is reported is left to a person.
         ('if x.device.type in ("cuda", "npu"):\n    f()', (0, 0, 1)),
         ('if x: os.environ["CUDA_VISIBLE_DEVICES"] = "0"', (0, 1, 0)),

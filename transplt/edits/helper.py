@@ -21,7 +21,7 @@ from transplt.flow.accelerator_place import module_place
 from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
-from transplt.syntax.nodes import has_main_guard, last_name
+from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
 CODE, LACKS = "NPU156", "NPU157"
@@ -179,10 +179,21 @@ def _given(work: Work) -> _Given:
     portable, path = work.settings.style == "portable", work.scan.path
     if (work.settings.helper_file or portable) and path in work.project.placing and path.endswith(".py"):
         starts = starts_something(work.scan.tree)
-        place = module_place(work.project, work.scan.path, work.settings, starts=starts)
+        tried = portable and only_tries_itself(work.scan.tree, work.source.utf8)
+        place = module_place(work.project, work.scan.path, work.settings, starts=starts, tried=tried)
     if place is None or portable:
         return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))
     return _Given(place, imported_as(work, place), Inline(work))
+
+
+def only_tries_itself(tree: ast.Module, data: bytes) -> bool:
+    """True for a file in which nothing speaks of CUDA but what stands behind its main guard, or in a `main`."""
+    lines = data.lower().splitlines()
+    for node in tree.body:
+        tries = is_main_guard(node) or (isinstance(node, ast.FunctionDef) and node.name == "main")
+        if not tries and any(b"cuda" in line for line in lines[node.lineno - 1 : node.end_lineno]):
+            return False
+    return has_main_guard(tree)
 
 
 def starts_something(tree: ast.Module) -> bool:

@@ -6,7 +6,7 @@ import ast
 
 from transplt.base.finding import HelperUse
 from transplt.base.settings import Settings
-from transplt.edits.helper import starts_something
+from transplt.edits.helper import only_tries_itself, starts_something
 from transplt.edits.helper_source import public_names
 from transplt.flow.accelerator_place import module_place
 from transplt.flow.facts import ProjectFacts
@@ -27,7 +27,8 @@ def used_of_helper(
         tree, original = ast.parse(data), ast.parse(before)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    place = module_place(project, path, settings, starts=starts_something(original))
+    tried = settings.style == "portable" and only_tries_itself(original, before)
+    place = module_place(project, path, settings, starts=starts_something(original), tried=tried)
     if place is None or place.there is not None or not place.paths:
         return None
     names = _called(tree, place)

@@ -327,7 +327,7 @@ class _Forms:
                 if value != "CUDA_VISIBLE_DEVICES" and self._reads(value):
                     raise _Stays("the file reads it as well")
                 said = f"{found[1]} is set beside {value}"
-                self.work.add(self.work.keep(node, _BOTH))
+                self.work.add(self.work.keep(whole, _BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
             case ast.Subscript(ctx=ast.Load()), ast.Assign() if found[1] in self.work.text(whole):
                 self.work.add(self.work.keep(node, _BOTH))

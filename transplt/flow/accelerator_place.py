@@ -33,9 +33,12 @@ _HELPERS = ("utils", "util", "common")
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
-def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts: bool) -> HelperPlace | None:
+def module_place(
+    project: ProjectFacts, path: str, settings: Settings, *, starts: bool, tried: bool = False
+) -> HelperPlace | None:
     """Where the module for a file lies, in either style; None where functions have to stand in the file itself, and
-    without paths where neither may be, which the portable style alone says.
+    without paths where neither may be: in the portable style for a file of which all that would be edited is there to
+    try it out (`tried`), if it would not find the module then.
     """
     place = place_of(project, path, starts=starts, entry=settings.entry)
     if settings.style != "portable":
@@ -44,7 +47,7 @@ def module_place(project: ProjectFacts, path: str, settings: Settings, *, starts
     if place is None and settings.helper_file and (other := _read_alike(layout, path)):
         found = place_of(project, other, starts=False, entry=settings.entry)
         place = found if found is not None and len(found.paths) == 1 and _base(found) in _bases(layout, other) else None
-    place = place and _of_the_program(project, layout, path, place, settings.entry)
+    place = place and _of_the_program(project, layout, path, place, settings.entry, tried)
     if place is not None and (place.there is not None or not place.paths):
         return place
     if (known := _of_the_package(project, layout, path)) is not None:
@@ -89,16 +92,15 @@ def _base(place: HelperPlace) -> str:
 
 
 def _of_the_program(
-    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str
+    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str, tried: bool
 ) -> HelperPlace:
-    """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start.
-
-    A place without paths, where a file of a package finds it but by a start of its own, for a trial of itself.
+    """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start;
+    without paths for one that does but by its own, and is `tried` by that.
     """
 
     def tries_itself(each: str) -> bool:
-        guarded, used = project.placing[each].guarded, layout.importers.get(each)
-        return each != entry and guarded and bool(used) and bool(outermost_package(each, project.placing))
+        bases = layout.bases.get(each, set())
+        return each != entry and project.placing[each].guarded and bool(bases) and posixpath.dirname(each) not in bases
 
     top = outermost_package(path, project.placing)
     if place.package and top and _is_installed(project, posixpath.dirname(top)):
@@ -114,7 +116,7 @@ def _of_the_program(
             if _base(main) not in search_path_of(project, layout, each)}  # fmt: skip
     if not lost:
         return main
-    return replace(main, paths=()) if lost == {path} and tries_itself(path) else place
+    return replace(main, paths=()) if tried and lost == {path} and tries_itself(path) else place
 
 
 def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> HelperPlace | None:
