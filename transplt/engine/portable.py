@@ -128,8 +128,9 @@ class _Forms:
             raise _Stays("a comment, or the settings, say so")
         if id(node) in self.done:
             return []
-        if edit.api in _OF_REPLICAS and _guards_replicas(node):
-            raise _Stays("DataParallel behind it is for CUDA")
+        if edit.api in _OF_REPLICAS and isinstance(node, ast.expr) and _guards_replicas(node):
+            self.work.add(self.work.keep(node, "cuda-side"))  # DataParallel behind it is for CUDA
+            return []
         match edit.code, node:
             case _, ast.Import() | ast.ImportFrom():
                 return self._imported(edit, node)
@@ -145,7 +146,7 @@ class _Forms:
                 return [self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self._moved(edit, node)]
-            case "NPU247", ast.Constant(value=number):
+            case "NPU247", ast.Constant(value=int(number)):
                 return [self._numbered(edit, node, f"{number}")]
             case "NPU211", ast.Attribute(attr="is_cuda"):
                 return [self._is_on_it(edit, node)]
@@ -372,9 +373,10 @@ class _Forms:
     def _numbered(self, edit: Edit, node: ast.Constant, number: str) -> Edit:
         """`x.to(0)` -> `x.to(device(0))`: below torch 2.3 a number is one of CUDA."""
         text = f"{self._name(edit, 'device')}({number})"
-        above = parent(node)
-        whole = isinstance(above, ast.Call) and self.work.names.qualified(above.func) == "torch.device"
-        return self._edit(edit, above if whole else node, "NPU261", f"device {number}", text, text)
+        match parent(node):
+            case ast.Call(func=func) as call if self.work.names.qualified(func) == "torch.device":
+                return self._edit(edit, call, "NPU261", f"device {number}", text, text)
+        return self._edit(edit, node, "NPU261", f"device {number}", text, text)
 
     def _mapped(self, edit: Edit, node: ast.Lambda, call: ast.Call) -> Edit:
         """`map_location=lambda storage, loc: storage.cuda(i)` -> `map_location=device(i)`: all that is loaded goes to
@@ -405,7 +407,7 @@ class _Forms:
 
     # --- mixed precision -------------------------------------------------------------------------------------------
 
-    def _amp(self, edit: Edit, node: ast.Attribute) -> Edit:
+    def _amp(self, edit: Edit, node: ast.Attribute | ast.Name) -> Edit:
         call = call_of(node)
         if call is None:
             raise _Stays("it is not called here")
