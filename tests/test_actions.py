@@ -180,7 +180,7 @@ TRIED = "try:\n    import corr_cuda\n    HAVE = True\nexcept ImportError:\n    c
         (TRIED + "class F:\n    def g(x):\n        corr_cuda.run(x)\ndef f(x):\n    if HAVE:\n        return F.g(x)\n",
          "slow"),
         ("try:\n    from corr_cuda import run\nexcept ImportError:\n    from corr_torch import run\n", "slow"),
-        ("try:\n    from corr_cuda import run\nexcept ImportError:\n    def run(x):\n        return x\nrun(x)\n", "slow"),
+        ("try:\n    from corr_cuda import run\nexcept ImportError:\n    def run(x): return x\nrun(x)\n", "slow"),
         # what calls it does not ask
         (TRIED + "def f(x):\n    return corr_cuda.run(x)\n", "later"),
         (TRIED + "if HAVE:\n    corr_cuda.run(x)\ncorr_cuda.run(y)\n", "later"),
@@ -745,3 +745,14 @@ def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: 
         at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq does not support NPUs", late=late),
     ]
     assert first in actions_of(found)[0].codes
+
+
+def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
+    names = ("aside.py", "third_party/x/a.py", "main.py")
+    found = [at(path, 2, "NPU554", api=path, late="" if path == "main.py" else "unnamed") for path in names]
+    found += [at("run.slurm", 2, "NPU280"), at("aside.py", 1, "NPU520", "torch.nn.RNN", late="unnamed")]
+    found += [at("main.py", 9, "NPU520", "torch.nn.GRU")]
+    ranked = [(action.places[0].path, action.blocks) for action in actions_of(found)]
+    first = [path for path, blocks in ranked if blocks == "first step"]
+    assert first == ["main.py", "main.py", "aside.py", "aside.py", "run.slurm"]
+    assert ranked[-1] == ("third_party/x/a.py", "later")

@@ -25,7 +25,8 @@ def found(folder: Path, files: dict[str, str]) -> list[tuple[str, str]]:
     ("files", "expected"),
     [
         ({}, [("train.py", "info")]),
-        ({"requirements.txt": "numpy\n"}, [("train.py", "manual")]),
+        ({"requirements.txt": "numpy\n"}, [("requirements.txt", "manual")]),
+        ({"setup.py": "from setuptools import setup\nsetup(install_requires=['numpy'])\n"}, [("setup.py", "manual")]),
         ({"docs/requirements.txt": "torch\n"}, [("train.py", "manual")]),
         ({"uv.lock": '[[package]]\nname = "torch-npu"\n'}, [("train.py", "info")]),
         ({"requirements.txt": "torch\n"}, []),

@@ -235,7 +235,8 @@ def test_a_package_that_loads_stands_behind_what_its_uses_do(package: str, use: 
 
 def test_settings_of_another_file_read_through_an_object() -> None:
     """A default of False is "only with" what turns it on, in argparse and in a dataclass alike."""
-    settings, config = Settings(), "from dataclasses import dataclass\n@dataclass\nclass T:\n    compile: bool = False\n"
+    settings = Settings()
+    config = "from dataclasses import dataclass\n@dataclass\nclass T:\n    compile: bool = False\n"
     source = b"from config import cfg\nif cfg.train.compile:\n    import cupy\n"
     files = [(source, "train.py"), (config.encode(), "config.py")]
     project = engine.join_facts([engine.index_source(*each, settings) for each in files], settings)

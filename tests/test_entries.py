@@ -7,17 +7,20 @@ import pytest
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine.engine import index_source, join_facts
+from transplt.engine.files.python_in import other_facts
 from transplt.flow.entry_points import Aside
-from transplt.flow.entry_text import Entry, entry_of
+from transplt.flow.entry_text import Entry, entry_of, scripts_started
 
 TRAIN = "import models\nloss.backward()\n"
 GUARD = "if __name__ == '__main__':\n    main()\n"
 
 
-def aside(files: dict[str, str]) -> Aside:
-    """What stands aside of a project of these files."""
+def aside(files: dict[str, str], *other: str) -> Aside:
+    """What stands aside of a project of these files; `other` are the path and the text of one that is not Python."""
     settings = Settings()
-    return join_facts([index_source(text.encode(), path, settings) for path, text in files.items()], settings).aside
+    facts = [index_source(text.encode(), path, settings) for path, text in files.items()]
+    more = other_facts(other[1].encode(), other[0], settings) if other else None
+    return join_facts([*facts, more] if more is not None else facts, settings).aside
 
 
 def of(files: dict[str, str]) -> set[str]:
@@ -218,7 +221,7 @@ def test_what_a_file_is() -> None:
         # a file at the top that only defines, and that nothing imports
         ({"train.py": "# import ops\nloss.backward()\n", "ops.py": "import cupy\ndef f():\n    pass\nx = 1\n",
           "hubconf.py": "def net():\n    pass\n"}, {"ops.py"}),
-        ({"train.py": TRAIN, "models.py": "import ops\n", "ops.py": "import cupy\n", "run.py": "for x in y:\n    f(x)\n",
+        ({"train.py": TRAIN, "models.py": "import ops\n", "ops.py": "import cupy\n", "run.py": "for x in y: f(x)\n",
           "demo.py": "from a import main\nmain()\n", "app.py": "x = App()\n"}, set()),
         # nothing trains: only names tell
         ({"a/infer.py": GUARD, "b/export.py": GUARD, "docs/conf.py": ""}, {"docs/conf.py"}),
@@ -290,3 +293,37 @@ def test_what_scripts_load_that_do_not_train(files: dict[str, str], others: set[
 def test_an_evaluation_that_training_runs_too() -> None:
     files = {"train.py": "import evaluate\nloss.backward()\n", "evaluate.py": GUARD}
     assert aside(files).others == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "started"),
+    [
+        ("README.md", "```\npython train.py --data x\n```\n", ("train.py",)),
+        ("scripts/run.sh", "torchrun --nproc_per_node 8 \\\n    ../tools/train.py\npython -m pk.fit\n",
+         ("../tools/train.py", "pk/fit.py")),
+        ("run.slurm", "srun python ./main.py\n", ("main.py",)),
+        (".github/workflows/a.yml", "  - run: python bench.py\n", ("bench.py",)),
+        ("Dockerfile", 'CMD ["python", "serve.py"]\n', ("serve.py",)),
+        # what starts nothing of the project, and what is somebody else's
+        ("README.md", "python -m pip install x\nsee train.py\n", ()),
+        ("third_party/x/README.md", "python train.py\n", ()),
+        ("docs/a.md", "python train.py\n", ()),
+    ],
+)
+def test_what_commands_start(path: str, text: str, started: tuple[str, ...]) -> None:
+    assert scripts_started(text.encode(), path) == started
+
+
+def test_what_nothing_starts_by_its_name_comes_behind() -> None:
+    """A program that is started is the project's own, whatever imports parts of it."""
+    files = {**_FLOW, "other.py": "import more\nloss.backward()\n" + GUARD, "more.py": ""}
+    held = aside(files, "README.md", "python models/flow/main.py\n")
+    assert held.foreign == frozenset() and not held.holds("models/flow/Dockerfile")
+    unnamed = {path for path in files if held.late(path) == "unnamed"}
+    assert unnamed == {"train.py", "models/make.py", "other.py", "more.py"}
+    assert not aside(files).unnamed
+
+
+def test_a_main_script_that_others_import_is_the_projects_own() -> None:
+    files = {**_FLOW, "sweep.py": "from models.flow.main import fit\nloss.backward()\n" + GUARD}
+    assert aside(files).foreign == frozenset()

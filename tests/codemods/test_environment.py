@@ -291,7 +291,7 @@ def test_a_list_of_names_that_has_the_npus_stays() -> None:
     "line",
     [
         "parser.add_argument('--gpus', help='Use CUDA_VISIBLE_DEVICES=0,1 to choose the cards')",
-        "flags.DEFINE_string('gpus', None, 'The cards to use. Set CUDA_VISIBLE_DEVICES=0,1 to choose them beforehand.')",
+        "flags.DEFINE_string('gpus', None, 'The cards to use. Set CUDA_VISIBLE_DEVICES=0,1 to choose them before.')",
         "NOTE = 'The cards are numbered from 0. Set CUDA_VISIBLE_DEVICES=0,1 to choose. The others are not seen.'",
     ],
 )

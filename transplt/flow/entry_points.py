@@ -35,15 +35,18 @@ class Aside:
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    unnamed: frozenset[str] = frozenset()  # what training reaches that nothing starts by its name, where others are
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
-        or behind a `guard`, where an NPU never loads it; else empty.
+        or behind a `guard`, where an NPU never loads it; `unnamed` where only programs load it that no README, launch
+        script, container or workflow starts; else empty.
         """
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
+            ("unnamed", self.unnamed),
         )  # fmt: skip
         return next((kind for kind, held in kinds if path in held), "")
 
@@ -145,8 +148,11 @@ def _covers(path: str, name: str) -> int:
     return next((count for count in range(len(parts), 0, -1) if module[-count:] == parts[:count]), 0)
 
 
-def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Aside:
-    """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name.
+def aside_of(
+    entries: Mapping[str, Entry], path_of: Callable[[str], str], started: Collection[str] = frozenset()
+) -> Aside:
+    """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name,
+    and `started` are the files that commands of the project start.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell.
@@ -157,7 +163,7 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
     tree = _Tree(every, path_of)
     if not trains:
         return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
-    foreign = _foreign(trains, tree)
+    foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
     starts = leading | {path for path in own if every[path].loads or _is_a_script(path, every[path])}
@@ -168,7 +174,9 @@ def aside_of(entries: Mapping[str, Entry], path_of: Callable[[str], str]) -> Asi
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
     late = _late(reached, starts, meant, tree, leading)
-    return Aside(python, _folders(every, python), *late, foreign, tree.names_taken())
+    named = _loaded({path for path in started if path in leading}, tree.leads, every)
+    unnamed = frozenset(reached - named) if named else frozenset[str]()
+    return Aside(python, _folders(every, python), *late, unnamed, foreign, tree.names_taken())
 
 
 def _is_a_script(path: str, entry: Entry) -> bool:
@@ -178,10 +186,11 @@ def _is_a_script(path: str, entry: Entry) -> bool:
     return "/" not in path and (entry.starts or entry.acts or path in _LOADED_BY_NAME)
 
 
-def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
+def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
     """The folders of programs that were written to be started there, and of which the project imports parts.
 
-    Their scripts import by names that hold in their folder alone, and nothing of what is around it.
+    Their scripts import by names that hold in their folder alone, and nothing of what is around it. A program that the
+    project starts, or of which it imports a script that trains, is its own.
     """
     found = set()
     imported = {target for targets in tree.leads.values() for target in targets}
@@ -190,7 +199,11 @@ def _foreign(trains: Collection[str], tree: _Tree) -> frozenset[str]:
         begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
         apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
         around = any(not path.startswith(inside) for path in trains)
-        if not (begin and apart and around):
+        own = any(path.startswith(inside) for path in started) or any(
+            path.startswith(inside) and path in trains and tree.entries[path].starts and path in imported
+            for path in tree.entries
+        )
+        if own or not (begin and apart and around):
             continue
         taken = any(
             target.startswith(inside)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
 from transplt.flow.option_defaults import Option, options_in
 from transplt.rules.packages import floors_met, holds_whole_files
+from transplt.rules.tables import read_table
 from transplt.syntax.modules import absolute
 
 #: Folders and files that a training script does not run, whatever stands in them.
@@ -53,14 +55,18 @@ _SETS = re.compile(
     rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
 )
 #: What a file does as it is loaded: a call, a loop; not what it defines.
-_ACTS = re.compile(rb"^(?:for|while|with)\b|^[A-Za-z_][\w.]*\(|^(?:[A-Za-z_]\w*[ \t]*=[^=\n]*\(\)|if[ \t]+(?!TYPE_CHECKING))", re.M)
+_ACTS = re.compile(
+    rb"^(?:(?:for|while|with)\b|[A-Za-z_][\w.]*\(|[A-Za-z_]\w*[ \t]*=[^=\n]*\(\)|if[ \t]+(?!TYPE_CHECKING))", re.M
+)
 _STARTS = Texts(b"__main__", b"parse_args(")
 _TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 _GOES_BACK = Texts(b".backward(")
 _BACKWARD = re.compile(rb"(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
 _STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IGNORECASE)
 #: What hands a gradient on, a compiled module by its name: its `backward` is no pass through a loss.
-_HANDS_ON = re.compile(rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))")
+_HANDS_ON = re.compile(
+    rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))"
+)
 _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
@@ -68,6 +74,19 @@ _LOADS = Texts(
     b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
 )  # fmt: skip
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+#: A program that a command starts: by its file, or as a module.
+_STARTED = re.compile(
+    rb"(?:python[\d.]*|pypy3?|torchrun|deepspeed|accelerate[ \t]+launch|torch\.distributed\.(?:launch|run)|srun"
+    rb"|\$\{?PY\w*\}?)\b(?:[^\n;&|]|\\\r?\n){0,300}?(?:[ \t\"'/=]|\\\r?\n)(?:(?P<file>(?:[\w.-]+/)*\w[\w.-]*\.py)\b"
+    rb"|-m[ \t]+(?P<module>(?!torch\b|pip\b|venv\b|pytest\b|accelerate\b|deepspeed\b)\w[\w.]*))"
+)
+#: Files whose commands are what people and services start: by their names in small letters.
+_STARTING = re.compile(
+    r"(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
+    r"|(?:docker-)?compose[^/]*\.ya?ml)$|^\.github/workflows/[^/]+$"
+)
 
 
 class Entry(NamedTuple):
@@ -90,6 +109,29 @@ class Entry(NamedTuple):
     sets: tuple[str, ...] = ()
     floors: tuple[tuple[str, str], ...] = ()
     acts: bool = False
+
+
+@cache
+def _vendored() -> re.Pattern[str]:
+    return re.compile(read_table("support/substitutions.json")["third_party"])
+
+
+def third_party(path: str) -> str | None:
+    """The folder of the third-party project that a path lies in, None for the project's own code."""
+    match = _vendored().match(path)
+    return match[0] if match is not None else None
+
+
+def scripts_started(data: bytes, path: str) -> tuple[str, ...]:
+    """The Python files that commands of a README, a launch script, a container or a workflow start, as they say it."""
+    of_a_service = path.startswith(".github/workflows/")
+    if not _STARTING.search(path.lower()) or third_party(path) or (named_aside(path) and not of_a_service):
+        return ()
+    found = dict.fromkeys(
+        (match["file"] or match["module"].replace(b".", b"/") + b".py").decode("ascii", "replace").removeprefix("./")
+        for match in _STARTED.finditer(data)
+    )
+    return tuple(found)
 
 
 def named_aside(path: str) -> bool:

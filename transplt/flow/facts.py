@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -82,6 +83,7 @@ class ModuleFacts:
     kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
     entry: Entry | None = None  # what it says of what runs (entries.py)
+    started: tuple[str, ...] = ()  # of a README, a launch script, a container: the Python files that it starts
 
 
 @dataclass(slots=True)
@@ -286,6 +288,17 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(found - whole)
 
 
+def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
+    """The paths of the Python files that commands start: as they stand from the top, or from the file that has them."""
+    found = set()
+    for item in every:
+        folder = item.path.rpartition("/")[0]
+        for name in item.started:
+            ways = (name, posixpath.normpath(posixpath.join(folder, name)), name.removesuffix(".py") + "/__main__.py")
+            found.update([path for path in ways if path in entries][:1])
+    return frozenset(found)
+
+
 def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What each file says of itself, by its path or for all of them."""
     joined.sources = {item.path: item.text for item in every if item.text}
@@ -296,7 +309,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.guarded = frozenset(item.path for item in every if item.guarded)
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    joined.aside = aside_of(entries, joined.path_of)
+    joined.aside = aside_of(entries, joined.path_of, _started(every, entries))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)

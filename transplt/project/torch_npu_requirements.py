@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.base.finding import Effort, Finding, Level
+from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.settings import TorchTarget
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.engine.files.kind import FileKind
+from transplt.flow.entry_text import named_aside
 
 _TORCH_NPU = "torch-npu"
+#: The name of the list that everybody gets who installs a project.
+_LIST = re.compile(rb"\binstall_requires\b|^(?:dependencies\b|\[tool\.poetry\.dependencies\])", re.M)
 
 
 def unasked(
     first: Callable[[], Finding | None], kinds: Mapping[str, str], root: Path, target: TorchTarget
 ) -> Finding | None:
-    """The finding at the place of the first import of torch_npu, None where a file of the tree asks for it, and where
-    there is no import. `first` looks for that; `kinds` are the files of the tree, in the order of their paths.
+    """The finding in the list of packages that torch-npu goes into, or, where there is none, at the first import of
+    torch_npu. None where a file of the tree asks for it, and where there is no import. `first` looks for that; `kinds`
+    are the files of the tree, in the order of their paths.
     """
     asked = {path: _packages_in(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
     if any(_TORCH_NPU in names for names in asked.values()) or (place := first()) is None:
         return None
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
     dependencies = [path for path, names in asked.items() if names and path in lists]
-    with_torch = [path for path in dependencies if "torch" in asked[path]]
-    beside = f"beside torch in {with_torch[0]}" if with_torch else "to what installs the project"
+    dependencies.sort(key=lambda path: (named_aside(path), "torch" not in asked[path], path.count("/"), path))
+    beside = "to what installs the project"
+    if dependencies:
+        main = dependencies[0]
+        beside = f"beside torch in {main}" if "torch" in asked[main] else f"to the packages of {main}"
+        if not named_aside(main):
+            place = replace(place, path=main, span=_list_in(root / main), aside=False, late="")
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
     return replace(
         place,
@@ -42,6 +52,15 @@ def unasked(
         edit=None,
         applied=False,
     )
+
+
+def _list_in(path: Path) -> Span:
+    """Where the packages of a file begin."""
+    data = read_regular(path, REQUIREMENTS)
+    match = _LIST.search(data) if path.suffix in (".py", ".toml", ".cfg", ".yml", ".yaml") else None
+    start, end = match.span() if match is not None else (0, 0)
+    line, before = data.count(b"\n", 0, start) + 1, data.rfind(b"\n", 0, start) + 1
+    return Span(line, start - before + 1, line, end - before + 1, start, end)
 
 
 def _is_setup(path: str) -> bool:

@@ -14,6 +14,7 @@ from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
+from transplt.flow.entry_text import third_party
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
@@ -72,9 +73,10 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, int, float, int, str]:
     """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
-    there at all, then what they load as they start, then what they load later.
+    there at all, then what they load as they start, what they load later, and what nothing starts by its name or is
+    the code of somebody else.
     """
     efforts = tuple(Effort)
     early = action.blocks in ("import", "first step")
@@ -84,6 +86,7 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, int, float
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
+        not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,

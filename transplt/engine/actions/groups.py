@@ -12,7 +12,7 @@ from typing import Any
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.flow.entry_text import named_aside
+from transplt.flow.entry_text import named_aside, third_party
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -109,7 +109,10 @@ class Groups:
         if (folder := third_party(finding.path)) is not None:
             title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
             how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
-            return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
+            blocks = _blocks(finding, _page(finding.code))
+            if finding.late == "unnamed" and blocks in ("import", "first step"):
+                blocks = "later"  # a program of somebody else that nothing of the project starts
+            return Group(title, "third-party", folder, blocks, how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
@@ -287,7 +290,7 @@ def _whole_package(finding: Finding) -> str:
 def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks, by where its file is loaded: what functions load does not stop the start."""
     blocks = finding.blocks or page.blocks
-    if blocks == "import" and finding.late:
+    if blocks == "import" and finding.late not in ("", "unnamed"):
         blocks = "first step" if finding.late == "called" else "later"
     if blocks == "first step" and (finding.late == "other" or (finding.late == "branch" and finding.blocks)):
         blocks = "later"  # no step of the training comes to it, or not every one
@@ -341,16 +344,10 @@ def _entries() -> tuple[_Entry, ...]:
 
 
 @cache
-def _paths(name: str) -> re.Pattern[str]:
-    return re.compile(read_table("support/substitutions.json")[name])
+def _locks() -> re.Pattern[str]:
+    return re.compile(read_table("support/substitutions.json")["locks"])
 
 
 def lock_file(path: str) -> bool:
     """True for a file that a package manager writes."""
-    return _paths("locks").search(path) is not None
-
-
-def third_party(path: str) -> str | None:
-    """The folder of the third-party project that a path lies in, None for the project's own code."""
-    match = _paths("third_party").match(path)
-    return match[0] if match is not None else None
+    return _locks().search(path) is not None

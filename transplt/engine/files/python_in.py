@@ -16,6 +16,7 @@ from transplt.engine.files.document import text_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
 from transplt.flow.cuda_builds import is_without_cuda
+from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
@@ -61,7 +62,8 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
     if text is None:
         before = not loads_itself(settings.torch_version)
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
-        return ModuleFacts(path, "", gives=names) if names else None
+        started = scripts_started(data, path) if kind is not FileKind.BINARY else ()
+        return ModuleFacts(path, "", gives=names, started=started) if names or started else None
     facts = index_source(text, path, settings.without_themes(), files)
     return replace(facts, uses_cuda=False, handles_npu=False)
 

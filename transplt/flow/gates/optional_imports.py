@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 from transplt.flow.gates.conditions import CAUGHT, goes_on_without
 from transplt.syntax.conditions import leaves
@@ -69,15 +71,15 @@ def _is_asked_first(
     for each in used:
         if any(_asks_before(inner, above, asked) for inner, above in _way_up(each)):
             continue
-        holder = next((above for above in reversed([*chain(each)]) if isinstance(above, (*FUNCTIONS, ast.ClassDef))), None)
+        holders = (above for above in reversed([*chain(each)]) if isinstance(above, (*FUNCTIONS, ast.ClassDef)))
+        holder = next(holders, None)
         if holder is None or not _is_asked_first(scan, holder.name, asked, taken, around | {name}):
             return False
     return True
 
 
-def _way_up(node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
-    way = [node, *chain(node)]
-    return [*zip(way, way[1:], strict=False)]
+def _way_up(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    return pairwise((node, *chain(node)))
 
 
 def _is_in_test(node: ast.AST) -> bool:
