@@ -324,6 +324,17 @@ def test_what_nothing_starts_by_its_name_comes_behind() -> None:
     assert not aside(files).unnamed
 
 
+def test_a_script_is_named_from_a_folder_above_its_launcher() -> None:
+    files = {"lab/run.py": "loss.backward()\n", "run.py": "f()\n", "other/fit.py": "loss.backward()\n"}
+    held = aside(files, "lab/scripts/a/etth1.sh", "for x in 1 2\ndo\n  python -u run.py \\\n    --x $x\ndone\n")
+    assert {path for path in files if held.late(path) == "unnamed"} == {"run.py", "other/fit.py"}
+
+
+def test_what_installs_a_project_is_loaded_by_no_script() -> None:
+    files = {"pk/fit.py": "loss.backward()\n", "setup.py": "setup(name=x)\n", "demo.py": GUARD}
+    assert [aside(files).late(path) for path in ("setup.py", "demo.py")] == ["", "other"]
+
+
 def test_a_main_script_that_others_import_is_the_projects_own() -> None:
     files = {**_FLOW, "sweep.py": "from models.flow.main import fit\nloss.backward()\n" + GUARD}
     assert aside(files).foreign == frozenset()

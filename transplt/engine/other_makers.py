@@ -34,6 +34,10 @@ def leave_other_cards(work: Work) -> None:
         if cards and isinstance(parent(node), ast.Module):
             work.notes = [_remark(note, f"the file is written for {cards}") for note in work.notes]
             break
+    _leave_branches_for_amd(work)
+
+
+def _leave_branches_for_amd(work: Work) -> None:
     lowered = work.source.utf8.lower()
     areas = [*_for_amd(work)] if any(word in lowered for word in _AMD_WORDS) else []
     if not areas:

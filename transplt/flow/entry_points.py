@@ -44,6 +44,8 @@ class Aside:
         or behind a `guard`, where an NPU never loads it; `unnamed` where only programs load it that no README, launch
         script, container or workflow starts; else empty.
         """
+        if path.rpartition("/")[2] == "setup.py":
+            return ""  # no script loads what installs the project
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -195,21 +197,13 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
     found = set()
     imported = {target for targets in tree.leads.values() for target in targets}
     for folder, scripts in tree.alone.items():
-        inside = f"{folder}/"
+        below = {path for path in tree.leads if path.startswith(f"{folder}/")}
         begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
-        apart = all(target.startswith(inside) for path in begin for target in tree.leads[path])
-        around = any(not path.startswith(inside) for path in trains)
-        own = any(path.startswith(inside) for path in started) or any(
-            path.startswith(inside) and path in trains and tree.entries[path].starts and path in imported
-            for path in tree.entries
-        )
-        if own or not (begin and apart and around):
-            continue
-        taken = any(
-            target.startswith(inside)
-            for path, targets in tree.leads.items() for target in targets if not path.startswith(inside)
-        )  # fmt: skip
-        if taken:
+        apart = {target for path in begin for target in tree.leads[path]} <= below
+        around = not below.issuperset(trains)
+        taken = below.intersection(target for path in tree.leads.keys() - below for target in tree.leads[path])
+        own = below.intersection(started) or any(tree.entries[path].starts for path in taken.intersection(trains))
+        if begin and apart and around and taken and not own:
             found.add(folder)
     return frozenset(found)
 

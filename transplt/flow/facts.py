@@ -289,13 +289,15 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
 
 
 def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
-    """The paths of the Python files that commands start: as they stand from the top, or from the file that has them."""
-    found = set()
+    """The paths of the Python files that commands start: from the folder of the file that has them, or one above."""
+    found: set[str] = set()
     for item in every:
-        folder = item.path.rpartition("/")[0]
+        parts = item.path.split("/")[:-1]
+        folders = ["/".join(parts[:end]) for end in range(len(parts), -1, -1)]
         for name in item.started:
-            ways = (name, posixpath.normpath(posixpath.join(folder, name)), name.removesuffix(".py") + "/__main__.py")
-            found.update([path for path in ways if path in entries][:1])
+            named = (name, f"{name.removesuffix('.py')}/__main__.py")
+            ways = (posixpath.normpath(posixpath.join(folder, each)) for folder in folders for each in named)
+            found.update(path for path in [next((path for path in ways if path in entries), "")] if path)
     return frozenset(found)
 
 

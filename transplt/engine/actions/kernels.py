@@ -103,15 +103,17 @@ class Kernels:
         self.listed = {each.path: kernels for each in self._held if (kernels := each.detail("kernels"))}
         self._find_builds(of, paths, native)
         self._find_units(native)
-        asked = (each for code in _ASKS_FOR for each in of[code])
-        units = {(each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked}
-        self._asked = units - {None}
-        needed = {(each.api and self.named(each.api, each.path)) or self.beside(each.path)
-                  for code in _ASKS_FOR for each in of[code] if each.blocks != "slow"}  # fmt: skip
+        asked = [each for code in _ASKS_FOR for each in of[code]]
+        self._asked = self._units_of(asked)
         #: What the program imports, and does without where that fails.
-        self.spared = units - needed - {None}
+        self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
         said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
         self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
+
+    def _units_of(self, asked: Iterable[Finding]) -> set[Unit]:
+        """The units that findings of imports ask for."""
+        found = ((each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked)
+        return {each for each in found if each}
 
     def _find_builds(self, of: dict[str, list[Finding]], paths: Collection[str], native: Collection[str]) -> None:
         """Find the folders of builds, the extensions that they declare, and the names that are imported."""

@@ -17,7 +17,7 @@ from transplt.edits.trees.expressions import module_named
 from transplt.edits.work import Work
 from transplt.flow.only_shown import only_shown
 from transplt.syntax.modules import module_name
-from transplt.syntax.nodes import call_of, callee_of, last_name, string_of
+from transplt.syntax.nodes import call_of, called_name, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
@@ -247,7 +247,7 @@ def _is_only_kept(work: Work, node: ast.expr, *, in_text: bool = False) -> bool:
         case ast.Dict(values=values) if node in values:
             return True
         case ast.keyword():
-            return last_name(callee_of(parent(above))) in _KEEPS
+            return called_name(parent(above)) in _KEEPS
         case ast.Call(func=func) if node is not func:
             return last_name(func) in _KEEPS
         case ast.Tuple() | ast.List() | ast.IfExp() if getattr(above, "test", None) is not node:
