@@ -86,6 +86,7 @@ class _Tree:
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
+    imported: set[str] = field(default_factory=set)  # what some file imports
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
@@ -99,14 +100,14 @@ class _Tree:
                 for end in range(4)
             ]
             self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
-        imported = {target for targets in self.leads.values() for target in targets}
+        self.imported = set().union(*self.leads.values())
         guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
         if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
             cuda = {path: [*filter(fails_to_load, entry.imports)] for path, entry in self.entries.items()}
             bound = {path for path, names in cuda.items() if not all(self._imported(name, path) for name in names)}
             self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
         for path, entry in self.entries.items():
-            package = outermost_package(path, self.entries) if path in imported or not entry.starts else ""
+            package = outermost_package(path, self.entries) if path in self.imported or not entry.starts else ""
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
@@ -195,10 +196,9 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
     project starts, or of which it imports a script that trains, is its own.
     """
     found = set()
-    imported = {target for targets in tree.leads.values() for target in targets}
     for folder, scripts in tree.alone.items():
         below = {path for path in tree.leads if path.startswith(f"{folder}/")}
-        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in imported]
+        begin = [path for path in scripts if path in trains and tree.entries[path].starts and path not in tree.imported]
         apart = {target for path in begin for target in tree.leads[path]} <= below
         around = not below.issuperset(trains)
         taken = below.intersection(target for path in tree.leads.keys() - below for target in tree.leads[path])
