@@ -168,7 +168,7 @@ def run_ranks(
     """
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as records:
-        port = _free_port()
+        port = free_port()
         started: list[_Start] = []
         for rank in range(world):
             place = Path(records) / str(rank)
@@ -337,7 +337,8 @@ def _process(events: list[dict[str, Any]], rank: int, code: int | None, output: 
     return Process(rank, code, output, steps, skipped, groups, alive, frozenset(written), stack)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody has taken."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from transplt.proof.launch.edits import EditedFile, Migration
+from transplt.proof.launch.ranks import with_endings
 from transplt.proof.launch.report import as_text, build
 from transplt.proof.launch.runner import ScriptRun
 
@@ -111,6 +112,65 @@ def test_the_error_that_came_first_is_the_reason() -> None:
         process(rank="1", exception=first),
     ]
     assert judge(*records, code=1).verdict.sentence == "rank 1: /t.py:3: ValueError: no"
+
+
+def at(line: int, what: str = "", waits: bool = False, rank: str = "0") -> dict[str, Any]:
+    told = {"rank": rank, "world": 2, "what": what, "waits": waits, "time": 1.0}
+    return {**told, "path": "/t.py", "line": line}
+
+
+CUT: dict[str, Any] = {"status": "running", "torch": None, "operators": {}}
+WAITS = process(rank="0", pid=2, place=at(9, "HcclAllReduce of 3 float32 (sum)", waits=True), **CUT)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "rank", "sentence"),
+    [
+        (
+            raised("ChildFailedError", "=====", of=3, ended="by signal SIGKILL"), {"place": at(5), **CUT},
+            "rank 1 ended by signal SIGKILL (memory ran out, if nobody sent it), last seen at /t.py:5; rank 0 waits in "
+            "HcclAllReduce of 3 float32 (sum) at /t.py:9",
+        ),
+        (
+            raised("ChildFailedError", "=====", of=3, ended="with exit code 3"),
+            {"leaving": {"reason": "os._exit(3)", "time": 1.0, "path": "/t.py", "line": 4}, "place": at(4)},
+            "rank 1: /t.py:4: os._exit(3): it ended with exit code 3; rank 0 waits in HcclAllReduce of 3 float32 (sum) "
+            "at /t.py:9",
+        ),
+        (
+            raised("ChildFailedError", "=====", of=3, ended="with exit code 1"),
+            {"exception": raised("ValueError", "no", path="/t.py", line=3)},
+            "rank 1: /t.py:3: ValueError: no",
+        ),
+        (  # of torch.multiprocessing, with the traceback
+            raised("ProcessRaisedException", "no", of=3, path="/t.py", line=3), {"place": None},
+            "rank 1: /t.py:3: ProcessRaisedException: no",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_rank_ended_as_its_launcher_saw_it(
+    launcher: dict[str, Any], rank: dict[str, Any], sentence: str
+) -> None:
+    records = [process(pid=1, exception=launcher), WAITS, process(rank="1", pid=3, **rank)]
+    report = judge(*with_endings(records), code=1)
+    assert report.verdict.sentence == sentence
+    assert "=====" not in as_text(report)
+
+
+LOST = raised("AclError", "HcclAllReduce: another rank has left: Broken pipe", path="/t.py", line=9)
+
+
+def test_ranks_that_fail_where_their_launcher_ends_well() -> None:
+    failed = process(rank="0", exception=raised("ValueError", "no", path="/t.py", line=3))
+    unsaid = "; what started the ranks ended with exit code 0"
+    assert judge(failed, process(rank="1")).verdict.sentence == f"rank 0: /t.py:3: ValueError: no{unsaid}"
+    killed = process(rank="1", place=at(5), **CUT)
+    sentence = judge(process(rank="0", exception=LOST), killed).verdict.sentence
+    assert sentence == f"rank 1 was killed, last seen at /t.py:5{unsaid}"
+    again = judge(failed, process(rank="1"), process(rank="0"))  # started again by torchrun, and well this time
+    assert (again.verdict.word, again.reasons) == ("runs", [])
+    child = process(exception=raised("ValueError", "no", path="/t.py", line=3))  # of no rank: the script may expect it
+    assert judge(child, process()).verdict.word == "runs"
 
 
 STACK = """\

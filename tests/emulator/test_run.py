@@ -154,7 +154,8 @@ def test_a_time_out_says_where_each_rank_stood(transplt_run: Any, tmp_path: Path
     code, report, err = transplt_run(HANGING, str(tmp_path / "store"), "hang", options=["--timeout", "40"])
     assert (code, report["verdict"], report["reasons"]) == (1, "stops", ["timed-out"])
     assert report["sentence"] == (
-        "it did not finish within 40 s; rank 0 stood at train.py:12, in work, rank 1 stood at train.py:10, in work"
+        "it did not finish within 40 s; rank 0 stood at train.py:12, in work, and waited in HcclAllReduce of 1 float32 "
+        "(sum), rank 1 stood at train.py:10, in work"
     )
     assert "computed nothing" not in err
 
@@ -164,7 +165,7 @@ def test_an_error_of_a_spawned_process_has_its_own_place(transplt_run: Any, tmp_
     code, report, _ = transplt_run(HANGING, str(tmp_path / "store"))
     assert (code, report["verdict"]) == (1, "stops")
     # The other one, whose communication ended, may be first.
-    places = ("train.py:11: ValueError: no such thing", "train.py:12: RuntimeError: LaunchWaitTask")
+    places = ("rank 1: train.py:11: ValueError: no such thing", "rank 0: train.py:12: RuntimeError: LaunchWaitTask")
     assert report["sentence"].startswith(places)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.base.render.verdict import Verdict, Word
+from transplt.proof.launch.ranks import in_words
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,34 @@ class Facts:
         return sum(process["status"] == "running" for process in self.processes)
 
     @property
+    def ranks(self) -> list[dict[str, Any]]:
+        """Its processes that are ranks, in their order."""
+        ranks = [each for each in self.processes if each["role"] == "script" and each["rank"] is not None]
+        return sorted(ranks, key=lambda each: (len(each["rank"]), each["rank"]))
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed: by its exit status, or since a rank did (and was not started again with success)."""
+        ended = [each for each in self.ranks if each["status"] == "ended"]
+        well = {each["rank"] for each in ended if not each["exception"] and not each["leaving"]}
+        return bool(self.code) or any(each["exception"] and each["rank"] not in well for each in self.ranks)
+
+    @property
+    def gone(self) -> list[dict[str, Any]]:
+        """Ranks that ended without an error of their own: whoever started them saw it, or others waited in vain."""
+        silent = [each for each in self.ranks if not each["exception"]]
+        told = [each for each in silent if each["ended"]]
+        if told or not any(_by_another(each) or _waits(each) for each in self.ranks):
+            return told
+        cut = [each for each in silent if each["status"] == "running" and not each["leaving"] and not each["stood"]]
+        return [each for each in cut if not _waits(each)]
+
+    @property
     def idle(self) -> list[str]:
         """Ranks that ended and never used the npu, where others did."""
-        if self.code or not self.calls:
+        if self.failed or not self.calls:
             return []
-        ranked = [each for each in self.processes if each["role"] == "script" and each["rank"] is not None]
-        return sorted(each["rank"] for each in ranked if not each["operator_calls"])
+        return [each["rank"] for each in self.ranks if not each["operator_calls"]]
 
 
 def reasons(facts: Facts) -> list[str]:
@@ -58,7 +81,7 @@ def reasons(facts: Facts) -> list[str]:
         found.append("host-too-small")
     elif facts.timed_out:
         found.append("timed-out")
-    elif facts.code:
+    elif facts.failed:
         found.append("cuda-leftover" if _guarded(facts) else "script-failed")
     if facts.errors or facts.warnings:
         found.append("findings")
@@ -77,8 +100,9 @@ def judge(facts: Facts) -> Verdict:
         return Verdict(Word.STOPS, f"it did not finish within {facts.limit or 0:g} s; {_standing(facts)}")
     if facts.code and not facts.processes:
         return Verdict(Word.NOT_RUN, f"it started no Python process; it ended {_ending(facts.code)}")
-    if facts.code:
-        return Verdict(Word.STOPS, _stop(facts))
+    if facts.failed:
+        unsaid = "" if facts.code else "; what started the ranks ended with exit code 0"
+        return Verdict(Word.STOPS, f"{_stop(facts)}{unsaid}")
     if facts.errors:
         what = _first_and_count(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a card would stop there, and the emulator was told to go on")
@@ -133,13 +157,22 @@ def _stop(facts: Facts) -> str:
     raised = [each for each in facts.processes if each["exception"]]
     own = [each for each in raised if each["role"] != "launcher"]
     left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
+    left = [each for each in left if not _by_another(each)]
+    stood = [each for each in facts.processes if each["stood"]]
     if _guarded(facts) and facts.errors:
         return f"leftover use of CUDA at {_first_and_count(facts.errors)}"
+    if causes := [each for each in own if not _by_another(each)]:
+        return _at(first := _first(causes, "exception"), first["exception"])
+    if gone := facts.gone:
+        return "; ".join([*map(_end, gone), *_waiting(facts, gone)])
     if own:
-        return _at(first := _first(own, "exception"), first["exception"])
-    stood = [each for each in facts.processes if each["stood"]]
+        first = _first(own, "exception")
+        over = [each for each in facts.ranks if each["status"] == "ended" and each["place"]]
+        said = [f"rank {each['rank']} had ended{_last_seen(each)}" for each in over]
+        return "; ".join([_at(first, first["exception"]), *said, *_waiting(facts, [first])])
     if left and not stood:
-        return f"{_at(first := _first(left, 'leaving'), first['leaving'])}: it ended {_ending(facts.code)}"
+        first = _first(left, "leaving")
+        return "; ".join([f"{_at(first, first['leaving'])}: it ended {_ending(facts.code)}", *_waiting(facts, [first])])
     if stood:
         return f"it ended {_ending(facts.code)}; {_standing(facts)}"
     if raised:
@@ -157,6 +190,38 @@ def _at(process: dict[str, Any], what: dict[str, Any]) -> str:
     return f"{rank}{place}{what['reason']}"
 
 
+def _by_another(process: dict[str, Any]) -> bool:
+    """Whether a rank failed only since another one had left, in the words of npu_card.communicators."""
+    return any("another rank has left" in what["reason"] for what in (process["exception"], process["leaving"]) if what)
+
+
+def _waits(process: dict[str, Any]) -> bool:
+    return process["place"] is not None and bool(process["place"]["waits"])
+
+
+def _end(process: dict[str, Any]) -> str:
+    """How a rank ended that has no error to show."""
+    how = f"ended {process['ended']}" if process["ended"] else "was killed"
+    how += " (memory ran out, if nobody sent it)" if "SIGKILL" in how else ""
+    if process["leaving"]:
+        return f"{_at(process, process['leaving'])}: it {how}"
+    if process["stood"]:
+        return f"rank {process['rank']} {how}: {_place(process)}"
+    return f"rank {process['rank']} {how}{_last_seen(process)}"
+
+
+def _last_seen(process: dict[str, Any]) -> str:
+    place = process["place"]
+    if not place or not place.get("path"):
+        return ""
+    return f", last seen at {place['path']}:{place['line']}" + (f" ({place['what']})" if place["what"] else "")
+
+
+def _waiting(facts: Facts, others: list[dict[str, Any]]) -> list[str]:
+    """What the ranks beside `others` wait for."""
+    return in_words([each["place"] for each in facts.ranks if each not in others and _waits(each)], str)
+
+
 def _ending(code: int) -> str:
     if code >= 0:
         return f"with exit code {code}"
@@ -167,10 +232,9 @@ def _ending(code: int) -> str:
 def _standing(facts: Facts) -> str:
     """Where each rank (each process, where there are no ranks) stood when it was stopped or crashed."""
     scripts = [each for each in facts.processes if each["role"] == "script"]
-    ranked = [each for each in scripts if each["rank"] is not None]
     # Beside ranks there may be the process that spawned them, which waits for them.
-    places = [_place(each) for each in sorted(ranked, key=lambda each: (len(each["rank"]), each["rank"]))]
-    if not ranked:
+    places = [_place(each) for each in facts.ranks]
+    if not facts.ranks:
         known = [each for each in scripts if each["stood"]] or [each for each in facts.processes if each["stood"]]
         places = [_place(each) for each in known or scripts]
     return ", ".join(dict.fromkeys(places)) or "the place is unknown"
@@ -181,7 +245,8 @@ def _place(process: dict[str, Any]) -> str:
     where = process["stood"]
     if where:
         inside = "" if where["function"].startswith("<") else f", in {where['function']}"
-        return f"{who} stood at {where['path']}:{where['line']}{inside}"
+        waits = f", and waited in {process['place']['what']}" if _waits(process) else ""
+        return f"{who} stood at {where['path']}:{where['line']}{inside}{waits}"
     if process["exception"]:
         return f"{who} had failed: {_at({'rank': None}, process['exception'])}"
     if process["status"] != "running":

@@ -129,7 +129,8 @@ def build(
     reporting = [
         each
         for each in outcome.processes  # not those of multiprocessing's own
-        if any(each[fact] for fact in ("torch", "findings", "exception", "leaving")) or stood(each["stack"]) is not None
+        if any(each.get(fact) for fact in ("torch", "findings", "exception", "leaving", "ended", "place"))
+        or stood(each["stack"]) is not None
     ]
     processes = [_process(each, root) for each in reporting or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
@@ -148,7 +149,7 @@ def build(
         operators,
         _lines(migration, ran),
         processes,
-        counted + _limits(facts),
+        counted + _limits(facts) + [f"told while it ran: {told}" for told in outcome.waits],
         shapes,
         reference,
         outcome.code,
@@ -175,9 +176,9 @@ def relative(path: str, root: Path) -> str:
 
 
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
-    exception, leaving, place = (
+    exception, leaving, where, last = (
         {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
-        for what in (process["exception"], process["leaving"], stood(process["stack"]))
+        for what in (process["exception"], process["leaving"], stood(process["stack"]), process.get("place"))
     )
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
@@ -186,7 +187,9 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
         "status": process["status"],
         "exception": exception,
         "leaving": leaving,
-        "stood": place,
+        "ended": process.get("ended", ""),
+        "stood": where,
+        "place": last,
         "torch": process["torch"],
         "operator_calls": sum(process["operators"].values()),
         "seconds": process["seconds"],

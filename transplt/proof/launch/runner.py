@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +25,7 @@ from transplt.proof.launch.card_list import put_card_list
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.hangs import Watch
 from transplt.proof.launch.options import RunOptions, Trace, UsageError
+from transplt.proof.launch.ranks import Waits, lives, place, with_endings
 from transplt.proof.launch.warm import Forked, Warm
 from transplt.rules.own_card import own_errors
 
@@ -53,7 +54,8 @@ _running: set[_Process] = set()
 class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
     output where that was captured, `errors` the end of standard error where nobody else saw it, `processes` the records
-    of all its processes, `traces` the events of each; `hung`: its ranks waited for one another, and it was stopped."""
+    of all its processes, `traces` the events of each; `hung`: its ranks waited for one another, and it was stopped;
+    `waits` are sentences on ranks that waited for long."""
 
     code: int
     processes: tuple[dict[str, Any], ...]
@@ -63,6 +65,7 @@ class ScriptRun:
     traces: tuple[list[dict[str, Any]], ...] = ()
     hung: bool = False
     errors: str = ""
+    waits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,12 @@ def start(
             environment["PATH"] = f"{found}{os.pathsep}{environment['PATH']}"
         begun = time.monotonic()
         errors = None if echo else Path(folder) / "errors"
-        ended = _execute(command_line(options), environment, options, records, capture, errors, warm)
+        waits = Waits(records, _ask_for_stacks)
+        ended = _execute(command_line(options), environment, options, waits, capture, errors, warm)
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
-        processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
+        processes = with_endings(_record(path, waits.heard) for path in sorted(complete.glob("*.json")))
         traces = tuple(
             # The last line of a process that was killed may be cut.
             [json.loads(line) for line in path.read_text("utf-8", "replace").splitlines() if line.endswith("}")]
@@ -135,7 +139,9 @@ def start(
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
         told = _end_of(errors) if errors is not None else ""
-        return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung, told)
+        return ScriptRun(
+            ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung, told, tuple(waits.told)
+        )
 
 
 def _end_of(path: Path) -> str:
@@ -144,12 +150,18 @@ def _end_of(path: Path) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def _record(path: Path) -> dict[str, Any]:
-    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself."""
+def _record(path: Path, heard: dict[str, int]) -> dict[str, Any]:
+    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself, and
+    without what was `heard` while it ran; `place` is where it was seen last, None of one that was no rank."""
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    stack = path.with_suffix(".stack")
-    cut = record["status"] == "running" and stack.is_file()
-    return {**record, "stack": stack.read_text(encoding="utf-8", errors="replace") if cut else ""}
+    stack, last = path.with_suffix(".stack"), place(path.with_suffix(".place"))
+    text = ""
+    if record["status"] == "running" and stack.is_file():
+        text = stack.read_text(encoding="utf-8", errors="replace")
+        text = text.partition("\n")[0] + "\n" + text[heard[path.stem] :] if path.stem in heard else text
+    if last is not None and record["rank"] is None and last["world"] > 1:
+        record["rank"] = last["rank"]
+    return {**record, "stack": text, "place": last}
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
@@ -239,7 +251,7 @@ def _execute(
     command: list[str],
     environment: dict[str, str],
     options: RunOptions,
-    records: Path,
+    waits: Waits,
     capture: bool,
     errors: Path | None,
     warm: Warm | None,
@@ -259,13 +271,11 @@ def _execute(
     timed_out = hung = False
     _running.add(process)
     try:
-        if options.trace is not None:
-            hung = _wait_watching(process, options.timeout, Watch(records))
-        else:
-            process.wait(options.timeout)
+        look = _counting(Watch(waits.records)) if options.trace is not None else _telling(waits, errors is None)
+        hung = _wait_watching(process, options.timeout, look)
     except subprocess.TimeoutExpired:
         timed_out = True
-        _ask_for_stacks(records)
+        _ask_for_stacks([*waits.records.glob("*.stack")])
     except KeyboardInterrupt:
         _stop(process)
         raise
@@ -273,8 +283,8 @@ def _execute(
         _running.discard(process)
     if timed_out or hung:
         _stop(process)
-        for path in records.glob("*.stack"):
-            if _locked(path):  # a rank that outlived its launcher: those of torchrun have sessions of their own
+        for path in waits.records.glob("*.stack"):
+            if lives(path):  # a rank that outlived its launcher: those of torchrun have sessions of their own
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(path.stem), signal.SIGKILL)
     if reader is not None:
@@ -323,10 +333,38 @@ def _fork(
     return process, os.fdopen(read, "rb")
 
 
-def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bool:
-    """Wait for the end of a traced script, or for its ranks to hang: True. TimeoutExpired when the time is over."""
+def _telling(waits: Waits, echo: bool) -> Callable[[], bool]:
+    """Says which ranks wait for long; they may be right to, so that nothing hangs for that."""
+
+    def look() -> bool:
+        told = waits.look()
+        if told and echo:
+            print(f"transplt run: {told}", file=sys.stderr, flush=True)
+        return False
+
+    return look
+
+
+def _counting(watch: Watch) -> Callable[[], bool]:
+    """Says how far a traced run is, again and again, and whether it hangs."""
     begun = time.monotonic()
     tells = begun + _TELLS
+
+    def look() -> bool:
+        nonlocal tells
+        hung = watch.hung()
+        if (now := time.monotonic()) >= tells:
+            tells += _TELLS
+            told = f"  {now - begun:.0f} s, {many(watch.steps, 'step')} of an optimizer so far"
+            print(told, file=sys.stderr, flush=True)
+        return hung
+
+    return look
+
+
+def _wait_watching(process: _Process, timeout: float | None, hangs: Callable[[], bool]) -> bool:
+    """Wait for the end of a script, or until it hangs: True. TimeoutExpired when the time is over."""
+    begun = time.monotonic()
     while True:
         left = timeout - (time.monotonic() - begun) if timeout is not None else _LOOK
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -334,12 +372,8 @@ def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bo
             return False
         if left <= 0:
             raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
-        if watch.hung():
+        if hangs():
             return True
-        if time.monotonic() >= tells:
-            tells += _TELLS
-            told = f"{time.monotonic() - begun:.0f} s, {many(watch.steps, 'step')} of an optimizer so far"
-            print(f"  {told}", file=sys.stderr, flush=True)
 
 
 def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
@@ -351,11 +385,12 @@ def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
                 sys.stdout.flush()
 
 
-def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
-    """Let the processes that still live write where they stand (see npu_emulator.stacks), which takes them no time."""
+def _ask_for_stacks(files: list[Path], patience: float = 2.0) -> None:
+    """Let the processes of these that still live write where they stand (see npu_emulator.stacks), which takes them no
+    time."""
     asked: dict[Path, int] = {}
-    for path in records.glob("*.stack"):
-        if _locked(path):  # else it has ended, and the number may be another's by now
+    for path in files:
+        if lives(path):  # else it has ended, and the number may be another's by now
             asked[path] = path.stat().st_size
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(int(path.stem), STACK_SIGNAL)
@@ -363,15 +398,6 @@ def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
     while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
         time.sleep(0.05)
     time.sleep(0.05)  # the last one may still be at it
-
-
-def _locked(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def stop_all() -> None:

@@ -217,6 +217,11 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         return Stop(f"its ranks waited for each other: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
     failed.sort(key=lambda process: any(word in process["exception"]["message"] for word in _LOST))
+    killed = [process for process in outcome.processes if process.get("ended", "").startswith("by signal")]
+    if killed and all(any(word in process["exception"]["message"] for word in _LOST) for process in failed):
+        process, last = killed[0], killed[0]["place"] or {}
+        place = Place(below(last["path"], root), last["line"]) if last.get("path") else None
+        return Stop(f"ended {process['ended']}", place, int(process["rank"]) if process["rank"] is not None else None)
     for process in failed:
         error = process["exception"]
         first = error["message"].splitlines()[0] if error["message"] else ""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from npu_emulator import places
 from npu_emulator.config import config
 from npu_emulator.gloo_threads import wait_until_idle
 from npu_emulator.record import record, write
@@ -27,7 +28,7 @@ from npu_emulator.user_code import nearest
 from torch import distributed
 
 from . import libraries, waiting
-from .calls import below_the_program
+from .calls import below_the_program, hooks
 
 #: Seconds that HCCL waits for a connection and for an exchange; ERROR of the runtime for one that is never over, as
 #: the documentation of torch_npu on HCCL's time-outs shows it.
@@ -40,8 +41,8 @@ _OPERATIONS = {
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int16: torch.int32}
 #: Seconds that a rank lets pass when another has left.
 _GRACE = 1.0
-#: Bytes that tell an exchange from another.
-_WIDTH = 96
+#: Bytes that tell an exchange from another, and that say where it is called.
+_WIDTH, _AT = 96, 64
 #: How torch.distributed names what a traced run records.
 _KINDS = {
     "HcclAllReduce": "all_reduce", "HcclBroadcast": "broadcast", "HcclReduce": "reduce", "HcclScatter": "scatter",
@@ -66,6 +67,8 @@ def begin(host: str, port: int, rank: int, size: int, store: Any = None) -> Any:
     patience = _seconds("HCCL_CONNECT_TIMEOUT", _CONNECT)
     over, made = threading.Event(), []
     _at_the_end()
+    if store is None:
+        places.begin(record.rank or str(rank), _world())
 
     def connect() -> None:
         try:
@@ -83,6 +86,7 @@ def begin(host: str, port: int, rank: int, size: int, store: Any = None) -> Any:
     standing = waiting.wait(over, f"the beginning of a communicator of {size}", _world(), f"{host}:{port}")
     if not standing:
         _stuck.remove(over)
+        places.keep("the beginning of a communicator")
     if standing or isinstance(made[0], str):
         why = f"the ranks wait for one another: {standing}" if standing else made[0]
         raise TimeoutError(f"EI0006: Getting socket times out: not all {size} ranks came to a communicator: {why}")
@@ -136,6 +140,8 @@ class _Job:
     exchanges: list[Exchange]
     #: How many came before in the communicator.
     number: int
+    #: The line of the program that called.
+    at: str
     over: threading.Event = field(default_factory=threading.Event)
     error: str = ""
     #: What records their end in a traced run.
@@ -177,7 +183,8 @@ class Communicator:
         """Let exchanges begin behind those that were submitted before."""
         if self._broken:
             raise RuntimeError(self._broken)
-        job = _Job(exchanges, self._submitted)
+        places.keep(str(exchanges[0]))
+        job = _Job(exchanges, self._submitted, places.line_in_words() if self.size > 1 else "")
         self._submitted += 1
         with _lock:
             ticket = libraries.runtime.card_begin(stream, any(exchange.writes for exchange in exchanges))
@@ -199,7 +206,7 @@ class Communicator:
                 if exchange.alike is None:
                     messages += exchange.run()
                 else:
-                    self._agree(exchange)
+                    self._agree(exchange, job.at)
                     exchange.run()
         except Exception as error:
             self._end(ticket, job, error)
@@ -232,16 +239,18 @@ class Communicator:
             end(job.error)
         job.over.set()
 
-    def _agree(self, exchange: Exchange) -> None:
+    def _agree(self, exchange: Exchange, at: str) -> None:
         """RuntimeError where the ranks come with different exchanges: what they would get is nobody's result."""
         if self.size == 1:
             return
-        mine = str(exchange).encode()[:_WIDTH].ljust(_WIDTH)
-        into = torch.empty(self.size * _WIDTH, dtype=torch.uint8, device="cpu")
+        mine = str(exchange).encode()[:_WIDTH].ljust(_WIDTH) + at.encode()[-_AT:].ljust(_AT)
+        into = torch.empty(self.size * len(mine), dtype=torch.uint8, device="cpu")
         self.gather(torch.frombuffer(bytearray(mine), dtype=torch.uint8), into)
-        every = [bytes(part.tolist()).decode(errors="replace").strip() for part in into.split(_WIDTH)]
-        if len({*every}) > 1:
-            found = "; ".join(f"rank {rank}: {each}" for rank, each in enumerate(every))
+        every = [bytes(part.tolist()) for part in into.split(len(mine))]
+        if len({part[:_WIDTH] for part in every}) > 1:
+            halves = [(part[:_WIDTH], part[_WIDTH:]) for part in every]
+            words = [[half.decode(errors="replace").strip() for half in pair] for pair in halves]
+            found = "; ".join(f"rank {rank}: {' at '.join(filter(None, pair))}" for rank, pair in enumerate(words))
             raise RuntimeError(f"the ranks of the communicator come with different calls: {found}")
 
     def reduced(self, given: Any, operation: str) -> Any:
@@ -335,6 +344,8 @@ def wait(ticket: int) -> int:
             job.error = f"{_NO_NOTIFY}: the ranks wait for one another: {standing}"
         elif not job.over.is_set():
             return 0
+        elif not job.error:
+            places.keep(str(first))
     if not job.error:
         return 0
     if _GONE.search(job.error):
@@ -369,6 +380,7 @@ def _at_the_end() -> None:
     if _process != os.getpid():
         _process = os.getpid()
         atexit.register(_leave)
+        hooks.append(places.keep_line)
 
 
 def _leave() -> None:

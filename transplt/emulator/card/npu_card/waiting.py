@@ -8,6 +8,7 @@ whose ranks are watched from outside (`Config.trace`) needs none of this.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -16,9 +17,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from npu_emulator import places
 from npu_emulator.config import config
 from npu_emulator.record import record
-from npu_emulator.user_code import nearest
 
 #: Seconds between two looks; after which a wait is told; for which all that is told has to be true.
 _PAUSE, _QUIET, _PATIENCE = 0.2, 3.0, 3.0
@@ -29,6 +30,7 @@ _IDLE = 0.1
 def wait(over: threading.Event, what: str, world: int, key: str = "", given_up: Callable[[], bool] = bool) -> str:
     """Wait until something is over or `given_up()`. The answer is "", or says why it will never be over: what the
     `world` ranks of the program wait for. Those that have the same `key` are on the way to one another."""
+    places.keep(what, waits=True)
     begun = told = time.monotonic()
     spent = time.process_time()
     path = os.path.join(config.records, f"{os.getpid()}-{threading.get_ident()}.waits") if config.records else ""
@@ -54,9 +56,7 @@ def wait(over: threading.Event, what: str, world: int, key: str = "", given_up: 
 
 
 def _write(path: str, what: str, key: str) -> None:
-    frame = nearest(2)
-    at = f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
-    rank = os.environ.get("RANK", record.rank) or ""
+    at, rank = places.line_in_words(), os.environ.get("RANK", record.rank) or ""
     text = json.dumps({"rank": rank, "what": what + (f" at {at}" if at else ""), "key": key})
     with contextlib.suppress(OSError):
         with open(path + ".part", "w", encoding="utf-8") as file:
@@ -82,7 +82,7 @@ def _all_stand(world: int) -> str:
         with contextlib.suppress(OSError, ValueError):
             with open(path, encoding="utf-8") as file:
                 process = json.load(file)
-            if _has_left(process) and process["rank"] not in found:
+            if process["rank"] not in found and _has_left(process):
                 found[process["rank"]] = "has ended"
     if len(found) < world:
         return ""
@@ -90,5 +90,13 @@ def _all_stand(world: int) -> str:
 
 
 def _has_left(process: dict[str, Any]) -> bool:
-    """Whether a process was a rank, started as this one was, and is over."""
-    return process["rank"] is not None and process["parent"] == os.getppid() and process["status"] != "running"
+    """Whether a process was a rank, started as this one was, and is over: ended, or killed."""
+    if process["rank"] is None or process["parent"] != os.getppid():
+        return False
+    if process["status"] != "running":
+        return True
+    path = os.path.join(config.records, f"{process['pid']}.stack")
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # held as long as it lives (npu_emulator.stacks)
+        return True
+    return False

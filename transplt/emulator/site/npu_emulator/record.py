@@ -11,13 +11,14 @@ import json
 import multiprocessing.util
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from types import CodeType, TracebackType
 from typing import Any, Protocol
 
-from . import host_memory, stacks
+from . import host_memory, places, stacks
 from .config import config
 from .opened import is_to_write
 from .user_code import is_user, nearest
@@ -151,7 +152,9 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
     full = message.partition(host_memory.MARK)[2]
     message = full or message
     said = _first_line(record.said)
-    reason = said if said and said in message else _of_a_rank(error) or f"{kind.__name__}: {_first_line(message)}"
+    ended = _of_another(error)
+    told = f"{kind.__name__}: {_first_line(message)}"
+    reason = said if said and said in message else f"another process ended {ended[1]}" if ended else told
     carried = _carried(message)
     record.exception = {
         "type": "HostTooSmall" if full else kind.__name__,
@@ -161,17 +164,25 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         **place,
         **carried,
         **({"writes": True} if is_to_write(error) else {}),
+        **({"of": ended[0]} if ended else {}),
+        **({"ended": ended[1]} if ended and not carried else {}),
     }
     record.status = "failed"
 
 
-def _of_a_rank(error: BaseException) -> str:
-    """Which rank ended first and how, of what torchrun raises (ChildFailedError); "" for other errors."""
-    if not hasattr(error, "get_first_failure"):
-        return ""
-    rank, failure = error.get_first_failure()
-    ended = f"by signal {failure.signal_name()}" if failure.exitcode < 0 else f"with exit code {failure.exitcode}"
-    return f"rank {rank} ended {ended}"
+def _of_another(error: BaseException) -> tuple[int, str] | None:
+    """Which process ended, and how, of what torchrun raises (ChildFailedError) and torch.multiprocessing
+    (ProcessException); None for other errors."""
+    if hasattr(error, "get_first_failure"):
+        _, failure = error.get_first_failure()
+        code, pid = failure.exitcode, failure.pid
+    elif hasattr(error, "error_pid"):
+        code, pid = getattr(error, "exit_code", 1), error.error_pid
+    else:
+        return None
+    if code >= 0:
+        return pid, f"with exit code {code}"
+    return pid, f"by signal {signal.Signals(-code).name if -code in {*signal.Signals} else -code}"
 
 
 def _without_triton(error: BaseException) -> str:
@@ -219,13 +230,14 @@ def _carried(message: str) -> dict[str, Any]:
     return {**({"reason": last} if last else {}), **place}
 
 
-def _note_exit(status: Any) -> None:
-    """Where the script asked to end as failed: no exception is left of that."""
+def _note_exit(status: Any, how: str = "sys.exit") -> None:
+    """Where the script asked to end, as failed or not: no exception is left of that."""
+    reason = _first_line(status) if isinstance(status, str) else f"{how}({status})"
+    places.keep(reason)
     if status is None or status == 0:
         return
     frame = nearest(3)
     place = {"path": os.path.abspath(frame.f_code.co_filename), "line": frame.f_lineno} if frame is not None else {}
-    reason = _first_line(status) if isinstance(status, str) else f"sys.exit({status})"
     record.leaving = {"reason": reason, "time": time.time(), **place}
 
 
@@ -273,6 +285,8 @@ def install() -> None:
     leave = os._exit
 
     def flush_and_leave(status: int) -> Any:
+        if is_user(sys._getframe(1).f_code.co_filename):  # else a child of multiprocessing that has said why
+            _note_exit(status, "os._exit")
         write()
         leave(status)
 

@@ -23,7 +23,8 @@ _EMULATOR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fi
 _TRANSPARENT = tuple(
     os.path.realpath(p) + os.sep for p in (_PATHS["stdlib"], _PATHS["platstdlib"], _EMULATOR, *_vendor())
 )
-_LIBRARIES = tuple(os.path.realpath(p) + os.sep for p in (_PATHS["purelib"], _PATHS["platlib"]))
+#: `scripts` has the commands of packages, torchrun among them.
+_LIBRARIES = tuple(os.path.realpath(_PATHS[name]) + os.sep for name in ("purelib", "platlib", "scripts"))
 _PACKAGE_DIRS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 #: Parts of a path that mark what is no user's code, for those who have only the path.
@@ -82,7 +83,11 @@ def caller(depth: int = 2) -> FrameType | None:
 
 def nearest(depth: int = 2) -> FrameType | None:
     """The innermost user frame, whatever lies between: the place a reader would look at."""
-    frame: FrameType | None = sys._getframe(depth)
+    return nearest_from(sys._getframe(depth))
+
+
+def nearest_from(frame: FrameType | None) -> FrameType | None:
+    """The same, of the callers of a frame and itself."""
     while frame is not None and not is_user(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
