@@ -253,6 +253,31 @@ def check_sdpa() -> None:
         )  # fmt: skip
 
 
+def check_parts_of_the_keys() -> None:
+    """What attention gives for two parts of the keys, put together, is what it gives for all of them."""
+    attend, update = torch_npu.npu_fusion_attention, torch_npu.npu_ring_attention_update
+    q, k, v = (_TO["SBH"](each).npu() for each in inputs(HEADS))
+    whole, one, other = (
+        attend(q, k[cut], v[cut], HEADS, "SBH", scale=SCALE)[:3] for cut in (slice(None), slice(3), slice(3, None))
+    )
+    for found, expected in zip(update(*one, *other), whole, strict=True):
+        same(found, expected, 1e-5)
+    rows, columns = [2, 5, 9], [4, 8, 12]
+    q, k, v = (each.npu() for each in drawn((9, HEADS, SIZE), (12, HEADS, SIZE), (12, HEADS, SIZE)))
+    halves = [torch.tensor([2 * half + part + 4 * at for at in range(3) for part in (0, 1)]) for half in (0, 1)]
+    for order in ("", "TND"):
+        more = {"actual_seq_qlen": rows, "scale": SCALE, "softmax_layout": order}
+        whole = attend(q, k, v, HEADS, "TND", actual_seq_kvlen=columns, **more)[:3]
+        one, other = (
+            attend(q, k[half.npu()], v[half.npu()], HEADS, "TND", actual_seq_kvlen=[2, 4, 6], **more)[:3]
+            for half in halves
+        )
+        ends = torch.tensor([0, *rows]).npu()
+        found = update(*one, *other, actual_seq_qlen=ends, input_layout="TND", input_softmax_layout=order)
+        for each, expected in zip(found, whole, strict=True):
+            same(each, expected, 1e-5)
+
+
 def check_refusals() -> None:
     on = [each.npu() for each in inputs(HEADS)]
     attend = torch_npu.npu_fusion_attention

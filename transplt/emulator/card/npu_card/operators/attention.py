@@ -319,3 +319,29 @@ for _name, _words in _FORWARDS.items():
     _register(_name, f"{_words} maximum_out:t> total_out:t> softmax_out:t> output_out:t>", _forward)
 for _name, _words in _BACKWARDS.items():
     _register(_name, _words, _backward)
+
+
+@operator("RingAttentionUpdateV2")
+def _of_two_parts(
+    one: Any, one_top: Any, one_total: Any, other: Any, other_top: Any, other_total: Any, ends: Any, layout: str | None,
+    statistics_layout: str | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Attention over keys that came in two parts, from what it gave for each: by their shares in the sum of a row.
+
+    The formula is that of torch_npu's documentation of npu_ring_attention_update; `ends` begin with 0.
+    """
+    top = torch.maximum(one_top, other_top)
+    totals = [one_total * torch.exp(one_top - top), other_total * torch.exp(other_top - top)]
+    total = totals[0] + totals[1]
+    found: Any = 0
+    for output, share in zip((one, other), (each / total for each in totals), strict=True):
+        if layout != "TND":
+            found = found + TO_BNSD["SBH"](output.float(), share.shape[1]) * share[..., :1]
+        elif statistics_layout == "TND":
+            found = found + output.float() * share[..., :1]
+        else:  # sequence after sequence, in each head after head
+            heads, flat = output.shape[1], share.reshape(-1, 8)[:, :1]
+            cuts = flat.split([int(count) * heads for count in ends.diff()])
+            rows = torch.cat([cut.reshape(heads, -1, 1).transpose(0, 1) for cut in cuts])
+            found = found + output.float() * rows
+    return (found if layout == "TND" else FROM_BNSD["SBH"](found)), top, total
