@@ -79,8 +79,8 @@ def versions_of(python: str, way: str = "") -> Versions:
     if why := unfit(found):
         how = f"pip install 'torch{_SPECIFIERS[why]}'"
         raise UsageError(
-            f"programs run on {why}, this interpreter has {found.torch}: {way or how}, or name another interpreter with "
-            "--python."
+            f"programs run on {why}, this interpreter has {found.torch}: {way or how}, or name another interpreter "
+            "with --python."
         )
     return found
 
