@@ -130,8 +130,8 @@ def test_where_ours_has_none_either_it_is_one_sentence(project: Path, monkeypatc
     whole_of = interpreter.whole_of
     empty = interpreter.Versions("", "", "3.11.7")
     monkeypatch.setattr(interpreter, "whole_of", lambda each: empty if each == sys.executable else whole_of(each))
-    with pytest.raises(UsageError, match=r"^the project's .venv has torch 2.15.0; programs run on PyTorch 2.10 or "
-                                         rf"newer: `transplt run --setup {project}` makes an environment .* for it, or name "):
+    said = r"^the project's .venv has torch 2.15.0; programs run on PyTorch 2.10 or newer: "
+    with pytest.raises(UsageError, match=rf"{said}`transplt run --setup {project}` makes .* for it, or name "):
         choose("", project)
 
 
