@@ -221,6 +221,8 @@ def _used(made: Made, use: OptimizerUse) -> None:
     elif use.lost:
         made.refuse(use.lost)
     elif isinstance(above, ast.Attribute):
+        if _is_step_as_tensor(above):
+            made.refuse("its count of steps is read as a tensor", "that of the fused ones is a number: write int(...)")
         _method(made, use.file, above)
     elif isinstance(call, ast.Call):
         made.refuse(
@@ -248,8 +250,6 @@ def _method(made: Made, file: File, node: ast.Attribute) -> None:
             made.zeroing.append((file, call))
     elif node.attr in ("state", "param_groups") and _is_rewritten(node):
         made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of what is in there")
-    elif node.attr == "state" and _is_step_as_tensor(node):
-        made.refuse("its count of steps is read as a tensor", "that of the fused ones is a number: write int(...)")
     elif node.attr == "load_state_dict" and loops_around(node):
         made.refuse(
             "its state is loaded in a loop", "fused optimizers read a loaded state once, before their first step"
@@ -271,7 +271,7 @@ def _is_rewritten(node: ast.Attribute) -> bool:
 
 def _is_step_as_tensor(node: ast.Attribute) -> bool:
     """True for `optimizer.state[p]["step"].item()`."""
-    match parent(of := parent(node)):
-        case ast.Subscript(slice=ast.Constant(value="step")) as step if isinstance(of, ast.Subscript):
+    match step := parent(parent(node)):
+        case ast.Subscript(slice=ast.Constant(value="step")) if node.attr == "state":
             return isinstance(parent(step), ast.Attribute)
     return False

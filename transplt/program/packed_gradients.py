@@ -10,7 +10,7 @@ from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
 from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
-from transplt.program.program import SAME_MODULE, File, Program, Variable
+from transplt.program.program import File, Program, Variable
 from transplt.program.steps import goes_back
 from transplt.syntax.nodes import arguments_of, by_place, is_false, string_of
 from transplt.syntax.scan import parent
@@ -109,10 +109,7 @@ def _of_method(call: ast.Call, models: set[str], *, of_an_optimizer: bool) -> Ha
     """What a method takes out of the packed tensors."""
     match call.func:
         case ast.Attribute(value=receiver, attr=name):
-            module = receiver
-            while isinstance(module, ast.Call) and last_of(module.func) in SAME_MODULE:  # `model.eval().cpu()`
-                module = getattr(module.func, "value", receiver)
-            text, of_model = ast.unparse(call.func), last_of(module) in models
+            text, of_model = ast.unparse(call.func), last_of(receiver) in models
         case _:
             return None
     if name == "share_memory" or (name == "share_memory_" and (over_parameters(call) or of_model)):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from transplt.program.program import File, Program
+from transplt.program.program import SAME_MODULE, File, Program
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.nodes import arguments_of, by_place, call_of, inner_nodes, is_false, last_name, string_of
 from transplt.syntax.scan import parent
@@ -60,10 +60,15 @@ def is_part(node: ast.expr, models: set[str]) -> bool:
 
 
 def last_of(node: ast.expr) -> str:
-    """`model` of `model`, `self.model` and `self.model.module`."""
-    while isinstance(node, ast.Attribute) and node.attr == "module":
-        node = node.value
-    return last_name(node)
+    """`model` of `model`, `self.model`, `self.model.module` and `model.eval()`."""
+    while True:
+        match node:
+            case ast.Attribute(value=inside, attr="module"):
+                node = inside
+            case ast.Call(func=ast.Attribute(value=inside, attr=name)) if name in SAME_MODULE:
+                node = inside
+            case _:
+                return last_name(node)
 
 
 def over_parameters(node: ast.AST) -> bool:

@@ -36,8 +36,8 @@ def _rounding_of(training: Training) -> float:
 
 def is_mixed(training: Training) -> bool:
     """Whether anything of the training asks for half precision."""
-    asked = (event.fields for event in training.of("autocast", "scale") if event.fields.get("enabled", True))
-    if any(fields.get("dtype") != "float32" for fields in asked):
+    asked = {each.fields.get("dtype") for each in training.of("autocast", "scale") if each.fields.get("enabled", True)}
+    if asked - {"float32"}:
         return True
     dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
     return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
@@ -143,9 +143,7 @@ def _skips(training: Training) -> Iterator[Difference]:
         steps = [step for step in training.steps if step.optimizer == which]
         left_out = [step for step in steps if step.skipped]
         if len(left_out) > max(AT_THE_START, SKIPPED * len(steps)):
-            what = (
-                f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are skipped by the scaler"
-            )
+            what = f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are skipped by the scaler"
             makes = training.of("scaler")
             again = makes[-1].place if len(makes) > len(steps) // 2 else None
             why = f"a scaler is created {len(makes)} times, and starts with its initial scale again" if again else ""
