@@ -83,12 +83,9 @@ def settle(
     for finding in said:
         cause = cause_of(finding)
         ranges_of[cause.verdict].append((finding.span.start, finding.span.end, cause))
-    converted = taken_away(source.utf8, live, applied)
-    if work.settings.style == "portable":
-        beside = [*_beside(work, said)]
-        ranges_of[TokenVerdict.CONVERTED] += beside
-        inside = Cover(beside)
-        converted |= {each.start for each in live if inside.cause(each) is not None}
+    beside = [*_beside(work, said)]
+    ranges_of[TokenVerdict.CONVERTED] += beside
+    converted = taken_away(source.utf8, live, applied) | _held(beside, live)
     covers = {verdict: Cover(ranges_of[verdict]) for verdict in TokenVerdict}
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)
@@ -121,7 +118,10 @@ def settle(
 
 
 def _beside(work: Work, said: Iterable[Finding]) -> Iterator[Range]:
-    """What stays as it is since an edit puts what an NPU needs beside it: in the place, or in the next line."""
+    """What stays as it is since an edit for both puts what an NPU needs beside it: in the place, or in the next line.
+    """
+    if work.settings.style != "portable":
+        return
     added = [each for each in said if each.applied and each.edit is not None and _OF_AN_NPU.search(each.edit.after)]
     for kept in work.kept if added else ():
         start, end = kept.extent
@@ -129,6 +129,12 @@ def _beside(work: Work, said: Iterable[Finding]) -> Iterator[Range]:
         for each in added if kept.reason == "both" else ():
             if start <= each.span.start <= (end if behind < 0 else behind + 1):
                 yield start, end, cause_of(each)
+
+
+def _held(ranges: Iterable[Range], live: Iterable[Token]) -> set[int]:
+    """Starts of the tokens in some ranges."""
+    inside = Cover(ranges)
+    return {token.start for token in live if inside.cause(token) is not None}
 
 
 def cause_of(finding: Finding) -> Cause:

@@ -128,7 +128,7 @@ class _Forms:
             raise _Stays("a comment, or the settings, say so")
         if id(node) in self.done:
             return []
-        if edit.api in _OF_REPLICAS and isinstance(node, ast.expr) and _guards_replicas(node):
+        if edit.api in _OF_REPLICAS and _guards_replicas(node):
             self.work.add(self.work.keep(node, "cuda-side"))  # DataParallel behind it is for CUDA
             return []
         match edit.code, node:
@@ -141,9 +141,7 @@ class _Forms:
             case "NPU201", ast.Constant(value=str(value)):
                 return [self._device_string(edit, node, value)]
             case "NPU201", ast.JoinedStr():
-                name = self._name(edit, "DEVICE_TYPE")
-                text = OfText(lambda text: re.sub(r"^(\w*[\"']{1,3})cuda", rf"\1{{{name}}}", text))
-                return [self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)]
+                return [self._formatted(edit, node)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self._moved(edit, node)]
             case "NPU247", ast.Constant(value=int(number)):
@@ -252,6 +250,11 @@ class _Forms:
         if text[:1] not in ("'", '"') or text != f"{text[0]}{node.value!s}{text[0]}":
             raise _Stays("the string is put together of parts")
         return text[0]
+
+    def _formatted(self, edit: Edit, node: ast.JoinedStr) -> Edit:
+        name = self._name(edit, "DEVICE_TYPE")
+        text = OfText(lambda text: re.sub(r"^(\w*[\"']{1,3})cuda", rf"\1{{{name}}}", text))
+        return self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)
 
     def _device_string(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)

@@ -44,9 +44,7 @@ def module_place(
     if settings.style != "portable":
         return place
     layout = project.once(layout_of)
-    if place is None and settings.helper_file and (other := _read_alike(layout, path)):
-        found = place_of(project, other, starts=False, entry=settings.entry)
-        place = found if found is not None and len(found.paths) == 1 and _base(found) in _bases(layout, other) else None
+    place = place or (_as_beside(project, layout, path, settings.entry) if settings.helper_file else None)
     place = place and _of_the_program(project, layout, path, place, settings.entry, tried)
     if place is not None and (place.there is not None or not place.paths):
         return place
@@ -63,21 +61,18 @@ def module_place(
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
 
 
-def _read_alike(layout: ImportLayout, path: str) -> str:
-    """A file beside another one that is read as that is, of which nothing tells how: all that lie there and that nobody
-    imports find the project's modules from one folder. So a loader reads configurations.
+def _as_beside(project: ProjectFacts, layout: ImportLayout, path: str, entry: str) -> HelperPlace | None:
+    """The place for a file of which nothing tells how it is read, as it is for what lies beside it: all there that
+    nobody imports find the project's modules from one folder. So a loader reads configurations.
     """
     folder = posixpath.dirname(path)
+    if not folder or layout.edges.get(path) or layout.importers.get(path):
+        return None
     beside = [each for each in sorted(layout.edges) if posixpath.dirname(each) == folder and layout.edges[each]
               and not layout.importers.get(each)]  # fmt: skip
-    found = {base for each in beside for base in _bases(layout, each)}
-    alone = folder and not layout.edges.get(path) and not layout.importers.get(path)
-    return beside[0] if alone and len(found) == 1 and None not in found else ""
-
-
-def _bases(layout: ImportLayout, path: str) -> set[str | None]:
-    """The folders from which a file finds what it imports of the project; None for relative imports."""
-    return {edge.base for edge in layout.edges.get(path, ())}
+    bases = {edge.base for each in beside for edge in layout.edges[each]}
+    place = place_of(project, beside[0], starts=False, entry=entry) if len(bases) == 1 else None
+    return place if place is not None and len(place.paths) == 1 and bases == {_base(place)} else None
 
 
 def _is_installed(project: ProjectFacts, folder: str) -> bool:
