@@ -107,7 +107,7 @@ READERS = {
     "transplt.base.render.templates", "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
     "transplt.project.budget_watch", "transplt.base.disk.child", "transplt.edits.added_codemods",
     "transplt.base.extras", "transplt.proof.launch.installed", "transplt.proof.launch.elf",
-    "transplt.proof.launch.driver",
+    "transplt.proof.launch.driver", "transplt.proof.launch.ranks",
 }  # fmt: skip
 
 
@@ -145,14 +145,12 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
-    # git, npu-smi for `transplt doctor`, uv and pip for `transplt run --setup`, transplt itself for an agent and for
-    # each repository of a survey, the tests that the user names for `transplt prove --tests`, and what the user asks
-    # `transplt run` to start.
+    # git, npu-smi for `transplt doctor`, transplt itself for an agent and for each repository of a survey, the tests that
+    # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.base.disk.git_command",
         "transplt.precision.diagnose.npu_smi",
         "transplt.base.disk.child",
-        "transplt.project.environment.installer",
         "transplt.proof.prove.portable",
     }
 
