@@ -148,7 +148,7 @@ def test_version_of_cuda(line: str) -> None:
         'info = dict(cudnn=str(torch.backends.cudnn.version()))',
         'text = f"cuDNN {torch.backends.cudnn.version()}"',
         'version = torch.backends.cudnn.version()\nprint(version)\ninfo = {"cudnn": version}',
-        'version = torch.backends.cudnn.version() if more else None',
+        'version = torch.backends.cudnn.version() if more else None\nprint(version)',
     ],
 )
 def test_version_of_cuda_that_is_only_shown(line: str) -> None:
@@ -461,7 +461,8 @@ def test_what_runs_on_cards_of_amd_alone_stays(line: str) -> None:
         ("if torch.version.hip:\n    pass\nelse:\n    model.cuda()", "    model.npu()"),
         ("if torch.version.hip or x:\n    model.cuda()", "    model.npu()"),
         ("if torch.version.hip is None:\n    model.cuda()", "    model.npu()"),
-        ("if chip:\n    model.cuda()", "    model.npu()"),
+        ("if hip:\n    model.cuda()", "    model.npu()"),  # of a robot
+        ("if leg.hip:\n    model.cuda()", "    model.npu()"),
     ],
 )
 def test_what_others_run_too_is_edited(before: str, after: str) -> None:

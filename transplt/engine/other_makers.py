@@ -22,8 +22,8 @@ from transplt.syntax.scan import parent
 #: As `other_card` in rules/support/third_party.json.
 _NAMES = (b"torch_xla", b"intel_extension_for_pytorch", b"habana_frameworks")
 _AMD_WORDS = (b"hip", b"rocm")
-#: `torch.version.hip`, `IS_HIP`, `is_rocm()`, `USE_ROCM`.
-_AMD = re.compile(r"(?:(?:is|use|has|on)_)?(?:hip|rocm)(?:_(?:extension|pytorch|platform|available))?|is_amd", re.I)
+#: `IS_HIP`, `is_rocm()`, `USE_ROCM`; a `hip` of its own may be that of a robot.
+_AMD = re.compile(r"(?:is_hip|(?:(?:is|use|has|on)_)?rocm)(?:_(?:extension|pytorch|platform|available))?|is_amd", re.I)
 
 
 def leave_other_cards(work: Work) -> None:
@@ -79,6 +79,8 @@ def _asks_for_amd(node: ast.expr, truth: bool) -> bool:
             return truth and _asks_for_amd(left, True)
         case ast.Call(func=ast.Name(id="bool"), args=[inner]):
             return _asks_for_amd(inner, truth)
+        case ast.Attribute(value=ast.Attribute(attr="version") | ast.Name(id="version"), attr="hip"):
+            return truth
         case ast.Call() | ast.Name() | ast.Attribute():
             return truth and _AMD.fullmatch(last_name(callee_of(node)).strip("_")) is not None
     return False

@@ -259,8 +259,8 @@ def _is_only_kept(work: Work, node: ast.expr, *, in_text: bool = False) -> bool:
         case ast.Assign(targets=[ast.Name(id=name)]):
             if f"{module_name(work.scan.path)}.{name}" in work.project.used_names:
                 return False
-            reads = (each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load))
-            return all(only_shown(each) or _is_only_kept(work, each, in_text=in_text) for each in reads)
+            reads = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
+            return bool(reads) and all(only_shown(each) or _is_only_kept(work, each, in_text=in_text) for each in reads)
     return False
 
 

@@ -1,6 +1,6 @@
 """Images of Cog (cog.yaml): it builds them on NVIDIA's images alone.
 
-The version of CUDA is a key of github.com/replicate/cog, docs/yaml.md, and no device.
+The version of CUDA is a key of its own (yaml.md in the docs of github.com/replicate/cog), and no device.
 """
 
 from __future__ import annotations
