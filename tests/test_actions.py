@@ -203,6 +203,15 @@ def test_kernels_that_a_program_does_without_make_it_slow(other: str, blocks: st
     assert [action.blocks for action in actions_of(found)] == [blocks]
 
 
+@pytest.mark.parametrize(("blocks", "expected"), [("slow", "slow"), ("", "first step"), ("import", "import")])
+def test_kernels_that_a_file_compiles_are_one_thing_with_it(blocks: str, expected: str) -> None:
+    found = [line_of("src/a_cuda.cu", 2, "NPU806", "cuda.h"), built("train.py", "a", "src/a_cuda.cu"),
+             at("train.py", 4, "NPU554", "torch.utils.cpp_extension.load", blocks=blocks)]  # fmt: skip
+    assert [(action.title, action.blocks) for action in actions_of(found)] == [
+        ("Replace the CUDA kernel a (src), or rewrite it for the NPU", expected)
+    ]
+
+
 def test_a_place_names_the_kernels_of_its_file() -> None:
     found = [line_of("ops/two.cu", 3, "NPU806", "cuda.h"), line_of("ops/two.cu", 9, "NPU806", "cudaMalloc")]
     said = "2 CUDA kernels: fast, slow"
