@@ -4,8 +4,8 @@
     transplt run --cuda off scripts/executed_apis.py [NAME ...]
 
 Needs `expecttest`, which torch's own tests import. Each API is run by the released torch_npu on the emulated card: its
-dispatcher decides what PyTorch takes apart: what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is
-not reached. Forward and backward; the arguments are the samples of torch's own tests (`op_db`, `module_db`), and
+dispatcher decides what PyTorch takes apart, and an operator that PyTorch composes is followed into what it is composed
+of; what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is not reached. Forward and backward; the arguments are the samples of torch's own tests (`op_db`, `module_db`), and
 `executed_recipes.py` for what has none there. Names given restrict the run, for a look: nothing is written.
 """
 
@@ -19,7 +19,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,18 @@ from support_decisions import NO_KERNEL_NEEDED  # noqa: E402
 #: Samples of one entry of torch's tests that are run, and seconds that one may take.
 _MOST, _SECONDS = 12, 20
 _REFUSED = re.compile(r"operator '(aten::\S+)' is not currently supported on the NPU backend")
+#: What PyTorch says where it asks for a device by name, and the operator that does.
+_BY_NAME = {"Unsupported device type for mkldnn layout": "to_mkldnn"}
 #: What the emulated card says of a type or shape that it refuses: the operators until there are reached all the same.
 _TYPES = "NPU function error: call aclnn"
 #: Kernels that PyTorch composes for a device that has none of its own.
-_COMPOSED = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
+_COMPOSED = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 Run = Callable[[], Any]
 
 
 def start() -> Any:
     """What counts the operators that torch_npu's dispatcher gives to a device, as long as this process lives."""
+    import torch
     import torch_npu  # noqa: F401
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -50,10 +53,23 @@ def start() -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.operators: Counter[str] = Counter()
+            self.composing: list[Any] = []
 
         def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            self.operators[operator.name()] += 1
-            return operator(*args, **(kwargs or {}))
+            name, given = operator.name(), kwargs or {}
+            has = partial(torch._C._dispatch_has_kernel_for_dispatch_key, name)
+            dense = all(each.layout is torch.strided for each in args if isinstance(each, torch.Tensor))
+            key = next(filter(has, _COMPOSED), None) if dense and not has("PrivateUse1") else None
+            if key is not None and operator not in self.composing:
+                self.composing.append(operator)
+                try:
+                    with self:  # what it is composed of is reached
+                        return operator._op_dk(getattr(torch._C.DispatchKey, key), *args, **given)
+                finally:
+                    self.composing.pop()
+            result = operator(*args, **given)
+            self.operators[name] += not name.startswith("npu::")  # those are its own, which it has
+            return result
 
     reached = Reached()
     reached.__enter__()
@@ -115,6 +131,7 @@ class Executed:
         reached = {base_of(name) for name in self._record.operators - before}
         if refused:
             reached.add(f"sparse:{base_of(refused[1])}")
+        reached.update(name for words, name in _BY_NAME.items() if words in error)
         if refused or _TYPES in error or any(self._lacks(name) for name in reached):
             error = ""  # what it came to until there is enough to know
         for api in apis:

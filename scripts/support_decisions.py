@@ -313,6 +313,7 @@ NO_OPERATORS = tuple(
 NO_KERNEL_NEEDED = {
     "pixel_shuffle": "PyTorch composes it for every device but the CPU",
     "pixel_unshuffle": "PyTorch composes it for every device but the CPU",
+    "_efficientzerotensor": "a tensor of zeros without memory, which forward differentiation multiplies with",
     "narrow_copy": "PyTorch composes it of narrow and clone for dense tensors of every device but the CPU",
     **dict.fromkeys(
         "_sparse_coo_tensor_with_dims_and_tensors _coalesced _indices _values _nnz _to_dense _dimI _dimV sparse_mask "

@@ -57,7 +57,7 @@ def loss(model: nn.Module, images: torch.Tensor, classes: torch.Tensor, boxes: t
         + functional.huber_loss(found, boxes)
         + functional.l1_loss(found, boxes)
         + (1 - generalized_overlap(found, boxes)).mean()
-        + distance.detach()
+        + distance
     )
 
 

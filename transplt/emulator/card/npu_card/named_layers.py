@@ -311,3 +311,14 @@ def _get_status(*_: Any) -> None:
     raise NotImplementedError(
         "the status of overflow is not emulated, by which a GradScaler finds infinities on cards before 910B"
     )
+
+
+@named("CdistGrad")
+def _cdist_grad(gradient: Any, one: Any, two: Any, distances: Any, *, p: float = 2.0) -> Any:
+    """Of the first of two sets of points, all spread to [..., P, R, M]; -1 is the largest difference."""
+    apart = one - two
+    if p < 0:
+        share = (apart.abs() == distances).to(apart.dtype) * apart.sign()
+    else:
+        share = apart.sign() * (apart.abs() / distances).pow(p - 1)
+    return (gradient * torch.where(distances == 0, 0.0, share)).sum(-2)
