@@ -5,8 +5,9 @@
 
 Needs `expecttest`, which torch's own tests import. Each API is run by the released torch_npu on the emulated card: its
 dispatcher decides what PyTorch takes apart, and an operator that PyTorch composes is followed into what it is composed
-of; what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is not reached. Forward and backward; the arguments are the samples of torch's own tests (`op_db`, `module_db`), and
-`executed_recipes.py` for what has none there. Names given restrict the run, for a look: nothing is written.
+of; what has a kernel on the CPU alone (mkldnn, flash attention of the CPU) is not reached. Forward and backward; the
+arguments are the samples of torch's own tests (`op_db`, `module_db`), and `executed_recipes.py` for what has none
+there. Names given restrict the run, for a look: nothing is written.
 """
 
 from __future__ import annotations
