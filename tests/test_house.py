@@ -145,7 +145,7 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
-    # git, npu-smi for `transplt doctor`, transplt itself for an agent and for each repository of a survey, the tests that
+    # git, npu-smi for `transplt doctor`, transplt itself for an agent and each repository of a survey, the tests that
     # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.base.disk.git_command",
