@@ -105,6 +105,7 @@ def test_one_room_has_libcst() -> None:
 READERS = {
     "transplt.base.text.regular_file", "transplt.rules.tables", "transplt.rules.pages",
     "transplt.base.render.templates", "transplt.proof.launch.runner", "transplt.proof.launch.hangs",
+    "transplt.proof.launch.ranks",
     "transplt.project.budget_watch", "transplt.base.disk.child", "transplt.edits.added_codemods",
     "transplt.base.extras", "transplt.proof.launch.installed", "transplt.proof.launch.elf",
     "transplt.proof.launch.driver", "transplt.proof.launch.ranks",

@@ -156,13 +156,22 @@ def _stop(facts: Facts) -> str:
     """Where and why a run failed: the error that came first, of a rank rather than of what started the ranks."""
     raised = [each for each in facts.processes if each["exception"]]
     own = [each for each in raised if each["role"] != "launcher"]
-    left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
-    left = [each for each in left if not _by_another(each)]
-    stood = [each for each in facts.processes if each["stood"]]
     if _guarded(facts) and facts.errors:
         return f"leftover use of CUDA at {_first_and_count(facts.errors)}"
     if causes := [each for each in own if not _by_another(each)]:
         return _at(first := _first(causes, "exception"), first["exception"])
+    if of_ranks := _without_error(facts, own):
+        return of_ranks
+    if any(each["stood"] for each in facts.processes):
+        return f"it ended {_ending(facts.code)}; {_standing(facts)}"
+    if raised:
+        return _at(first := _first(raised, "exception"), first["exception"])
+    return f"it ended {_ending(facts.code)}"
+
+
+def _without_error(facts: Facts, own: list[dict[str, Any]]) -> str:
+    """Why a run failed in which no process has an error of its own making (`own` only lost another rank): who left, and
+    what the others wait for. "" where nobody is known to have left."""
     if gone := facts.gone:
         return "; ".join([*map(_end, gone), *_waiting(facts, gone)])
     if own:
@@ -170,14 +179,12 @@ def _stop(facts: Facts) -> str:
         over = [each for each in facts.ranks if each["status"] == "ended" and each["place"]]
         said = [f"rank {each['rank']} had ended{_last_seen(each)}" for each in over]
         return "; ".join([_at(first, first["exception"]), *said, *_waiting(facts, [first])])
-    if left and not stood:
-        first = _first(left, "leaving")
-        return "; ".join([f"{_at(first, first['leaving'])}: it ended {_ending(facts.code)}", *_waiting(facts, [first])])
-    if stood:
-        return f"it ended {_ending(facts.code)}; {_standing(facts)}"
-    if raised:
-        return _at(first := _first(raised, "exception"), first["exception"])
-    return f"it ended {_ending(facts.code)}"
+    left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
+    left = [each for each in left if not _by_another(each)]
+    if not left or any(each["stood"] for each in facts.processes):
+        return ""
+    first = _first(left, "leaving")
+    return "; ".join([f"{_at(first, first['leaving'])}: it ended {_ending(facts.code)}", *_waiting(facts, [first])])
 
 
 def _first(processes: Iterable[dict[str, Any]], what: str) -> dict[str, Any]:

@@ -74,33 +74,35 @@ class Waits:
         if not waiting or time.time() - min(each["time"] for each in waiting) < PATIENCE:
             return ""
         late = {each["rank"]: path.with_suffix(".stack") for path, each in found.items() if not each["waits"]}
-        ranks = {each["rank"] for each in found.values()}
-        unknown = {str(rank) for rank in range(max(each["world"] for each in waiting))} - ranks
-        late |= {rank: path for rank, path in self._begun().items() if rank in unknown}
-        key = tuple(sorted(f"{each['rank']} {_at(each)} {each['what']}" for each in waiting))
+        late |= self._unseen(max(each["world"] for each in waiting), {each["rank"] for each in found.values()})
+        key = tuple(sorted(f"{each['rank']} {each.get('path')} {each.get('line')} {each['what']}" for each in waiting))
         if not late or key in self._known:
             return ""
         self._known.add(key)
-        before = {path: path.stat().st_size for path in late.values()}
-        self._ask([*before])
-        sentences = in_words(waiting)
-        for rank, path in sorted(late.items()):
-            text = path.read_text("utf-8", "replace")
-            head, rest = text.partition("\n")[0], text[before[path] :]
-            self.heard[path.stem] = len(text)
-            sentences.append(f"rank {rank} does not come: it is {_where(stood(f'{head}{os.linesep}{rest}'))}")
-        self.told.append("; ".join(sentences))
+        self.told.append("; ".join([*in_words(waiting), *self._whereabouts(late)]))
         return self.told[-1]
 
-    def _begun(self) -> dict[str, Path]:
-        """The files of stacks of the ranks that run, of those whose launcher gave them a number."""
-        begun = {}
-        for path in self.records.glob("*.json"):
+    def _unseen(self, world: int, seen: set[str]) -> dict[str, Path]:
+        """The files of stacks of the ranks that run and have not been `seen`, of those whose launcher gave them a
+        number."""
+        unseen = {}
+        for path in self.records.glob("*.json") if len(seen) < world else ():
             with contextlib.suppress(OSError, ValueError):
-                record = json.loads(path.read_bytes())
-                if record["rank"] is not None and lives(path.with_suffix(".stack")):
-                    begun[record["rank"]] = path.with_suffix(".stack")
-        return begun
+                rank = json.loads(path.read_bytes())["rank"]
+                if rank is not None and rank not in seen and lives(path.with_suffix(".stack")):
+                    unseen[rank] = path.with_suffix(".stack")
+        return unseen
+
+    def _whereabouts(self, late: dict[str, Path]) -> list[str]:
+        before = {path: path.stat().st_size for path in late.values()}
+        self._ask([*before])
+        sentences = []
+        for rank, path in sorted(late.items()):
+            text = path.read_text("utf-8", "replace")
+            self.heard[path.stem] = len(text)
+            where = stood(text.partition("\n")[0] + "\n" + text[before[path] :])
+            sentences.append(f"rank {rank} does not come: it is {_where(where)}")
+        return sentences
 
 
 def in_words(places: Iterable[dict[str, Any]], shorten: Callable[[str], str] = os.path.relpath) -> list[str]:
@@ -113,10 +115,6 @@ def in_words(places: Iterable[dict[str, Any]], shorten: Callable[[str], str] = o
         f"rank {ranks[0]} waits {where}" if len(ranks) == 1 else f"ranks {', '.join(ranks)} wait {where}"
         for where, ranks in together.items()
     ]
-
-
-def _at(each: dict[str, Any]) -> str:
-    return f"{each.get('path')}:{each.get('line')}"
 
 
 def _where(frame: dict[str, Any] | None) -> str:

@@ -216,12 +216,9 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
     if outcome.hung:
         return Stop(f"its ranks waited for each other: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
-    failed.sort(key=lambda process: any(word in process["exception"]["message"] for word in _LOST))
-    killed = [process for process in outcome.processes if process.get("ended", "").startswith("by signal")]
-    if killed and all(any(word in process["exception"]["message"] for word in _LOST) for process in failed):
-        process, last = killed[0], killed[0]["place"] or {}
-        place = Place(below(last["path"], root), last["line"]) if last.get("path") else None
-        return Stop(f"ended {process['ended']}", place, int(process["rank"]) if process["rank"] is not None else None)
+    failed.sort(key=_has_lost)
+    if killed := _killed(outcome, failed, root):
+        return killed
     for process in failed:
         error = process["exception"]
         first = error["message"].splitlines()[0] if error["message"] else ""
@@ -234,6 +231,21 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         return Stop(f"did not finish in time and was stopped{f': {where}' if where else ''}", None)
     lines = [line for line in outcome.output.splitlines() if line.strip()]
     return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
+
+
+def _killed(outcome: ScriptRun, failed: list[dict[str, Any]], root: Path) -> Stop | None:
+    """A rank that a signal ended, where the others that `failed` only lost it."""
+    for process in outcome.processes:
+        if process.get("ended", "").startswith("by signal") and all(map(_has_lost, failed)):
+            last = process["place"] or {}
+            place = Place(below(last["path"], root), last["line"]) if last.get("path") else None
+            rank = int(process["rank"]) if process["rank"] is not None else None
+            return Stop(f"ended {process['ended']}", place, rank)
+    return None
+
+
+def _has_lost(process: dict[str, Any]) -> bool:
+    return any(word in process["exception"]["message"] for word in _LOST)
 
 
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
