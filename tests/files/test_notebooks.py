@@ -273,6 +273,13 @@ def test_portable_notebooks_go_on_with_cuda() -> None:
     assert b"cuda" in result.data
 
 
+def test_an_import_that_nothing_uses_any_more_stays_in_its_cell() -> None:
+    imports = "import torch\nfrom torch.cuda.amp import GradScaler\nfrom torch.cuda import synchronize"
+    result = migrated(FORMS["jupyter"]([imports, "s = GradScaler()\nsynchronize()"]), style="portable")
+    assert b"device_module.synchronize()" in result.data and b"s = grad_scaler()" in result.data
+    assert b"from torch.cuda import synchronize" in result.data and not result.tokens.manual
+
+
 def test_only_changed_lines() -> None:
     data = FORMS["jupyter"](["import torch\nimport torch_npu\ntorch.cuda.init()\ntorch.cuda.init()"])
     line = data[: data.rindex(b"torch.cuda.init")].count(b"\n") + 1

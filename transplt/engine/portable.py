@@ -215,7 +215,10 @@ class _Forms:
         if len(gone) < len(every):
             types = all(is_type(use) for taken in every if taken.alias not in gone for use, _ in taken.uses)
             self.work.add(self.work.keep(node, "local-type" if types else "reported-beside"))
-        return [*new, *(without(self.work, node, gone, "NPU260", edit.group) if gone else ())]
+        left = without(self.work, node, gone, "NPU260", edit.group) if gone else []
+        if gone and not left:
+            self.work.add(self.work.keep(node, "remark"))  # nothing uses it
+        return [*new, *left]
 
     def _uses(self, edit: Edit, taken: Taken) -> tuple[list[Edit], bool]:
         """What becomes of the uses of a name, and whether that is all of them."""

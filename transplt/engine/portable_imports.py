@@ -65,7 +65,7 @@ def _is_plain(node: Import, alias: ast.alias) -> bool:
 
 def without(work: Work, node: Import, gone: Sequence[ast.alias], code: str, group: str) -> list[Edit]:
     """The edits by which an import brings some names no more; `import torch.cuda` becomes `import torch`, unless that
-    stands there too.
+    stands there too. None where the statement cannot go: a cell of a notebook keeps its lines.
     """
     if _is_plain(node, gone[0]):
         bound = work.scan.root.bindings.get("torch", ())
@@ -77,6 +77,6 @@ def without(work: Work, node: Import, gone: Sequence[ast.alias], code: str, grou
     message = f"nothing uses {' and '.join(names)} any more"
     if len(gone) < len(node.names):
         writer.rewrite(node, code, message, without_names(*names))
-    elif writer.fits(node):
+    elif work.scan.path.endswith(".py") and writer.fits(node):
         remove_import(writer, node, code, message)
     return [each for each in writer.found if isinstance(each, Edit)]
