@@ -54,9 +54,11 @@ _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|
 _SETS = re.compile(
     rb"^[ \t]*(?:config|cfg|conf|args|opt)\.([\w.]*\bdevice)[ \t]*=[ \t]*(?:[\w.]+\(|[\"']npu[\"'])", re.M
 )
-#: What a file does as it is loaded: a call, a loop; not what it defines.
+#: What a file does as it is loaded: a call, a loop, what no Python 3 reads; not what it defines.
 _ACTS = re.compile(
-    rb"^(?:(?:for|while|with)\b|[A-Za-z_][\w.]*\(|[A-Za-z_]\w*[ \t]*=[^=\n]*\(\)|if[ \t]+(?!TYPE_CHECKING))", re.M
+    rb"^(?:(?:for|while|with)\b|[A-Za-z_][\w.]*\(|[A-Za-z_]\w*[ \t]*=[^=\n]*\(\)|if[ \t]+(?!TYPE_CHECKING)"
+    rb"|(?:print|exec)[ \t]+[\w\"'%]|def[ \t]*\()",
+    re.M,
 )
 _STARTS = Texts(b"__main__", b"parse_args(")
 _TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
