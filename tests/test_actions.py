@@ -212,6 +212,12 @@ def test_kernels_that_a_file_compiles_are_one_thing_with_it(blocks: str, expecte
     ]
 
 
+def test_kernels_that_setup_builds_too_are_one_thing_with_what_compiles_them() -> None:
+    found = [line_of("grid/src/grid.cu", 2, "NPU806", "cuda.h"), built("grid/setup.py", "_grid", "src/grid.cu"),
+             built("grid/backend.py", "_grid_encoder", "src/grid.cu"), at("grid/backend.py", 4, "NPU554")]  # fmt: skip
+    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid (grid), or rewrite it for the NPU"]
+
+
 def test_a_place_names_the_kernels_of_its_file() -> None:
     found = [line_of("ops/two.cu", 3, "NPU806", "cuda.h"), line_of("ops/two.cu", 9, "NPU806", "cudaMalloc")]
     said = "2 CUDA kernels: fast, slow"

@@ -467,3 +467,10 @@ def test_what_runs_on_cards_of_amd_alone_stays(line: str) -> None:
 )
 def test_what_others_run_too_is_edited(before: str, after: str) -> None:
     assert migrate(torch_file(before)).data.decode().rstrip().endswith(after)
+
+
+@pytest.mark.parametrize(("files", "codes"), [({}, ["NPU240"]), ({"b.py": "from train import version\n"}, ["NPU506"])])
+def test_a_version_that_nobody_reads(files: dict[str, str], codes: list[str]) -> None:
+    source = torch_file("version = torch.backends.cudnn.version()")
+    found = migrate(source, files={"a.py": "import train\n", **files}).findings
+    assert [each.code for each in found] == codes

@@ -238,7 +238,7 @@ class TestReported:
     @pytest.mark.parametrize(
         ("expression", "code"),
         [
-            ("torch.version.cuda", "NPU506"),
+            ("torch.version.cuda.split('.')", "NPU506"),
             ("torch.backends.cudnn.version() > 8000", "NPU506"),
             ("torch.backends.cuda.is_built()", "NPU506"),
             ("torch.cuda.get_device_capability() >= (9, 0)", "NPU503"),

@@ -228,8 +228,8 @@ class Kernels:
         if _is_setup(path) or posixpath.basename(path).lower() in _MADE_BY:
             return self._only_one_built(path, folder)
         compiled = [each for each in self._extensions if each.build == path and each.sources]
-        if len(compiled) == 1:  # as it runs
-            return self._of_extension(compiled[0])
+        if len(compiled) == 1 and (unit := self._of_extension(compiled[0])) is not None:
+            return unit  # compiled as it runs
         here = [unit for unit in self._units if unit.kernel and unit.folder == folder]
         if len(here) > 1:
             here = [unit for unit in here if _same(unit.kernel, stem)]

@@ -16,7 +16,6 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.expressions import module_named
 from transplt.edits.work import Work
 from transplt.flow.only_shown import only_shown
-from transplt.syntax.modules import module_name
 from transplt.syntax.nodes import call_of, called_name, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -257,10 +256,11 @@ def _is_only_kept(work: Work, node: ast.expr, *, in_text: bool = False) -> bool:
         case ast.Assign(targets=[ast.Subscript()]):
             return True
         case ast.Assign(targets=[ast.Name(id=name)]):
-            if f"{module_name(work.scan.path)}.{name}" in work.project.used_names:
-                return False
+            taken = work.project.aside.taken.get(work.scan.path, frozenset())
             reads = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
-            return bool(reads) and all(only_shown(each) or _is_only_kept(work, each, in_text=in_text) for each in reads)
+            if name in taken or not (reads or work.project.known):
+                return False  # somebody else may read it
+            return all(only_shown(each) or _is_only_kept(work, each, in_text=in_text) for each in reads)
     return False
 
 
