@@ -34,6 +34,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("old new --nproc 65", f"Error: --nproc 65: {NUMBERS}"),
         ("old new --report none/p.json", "Error: no such folder for the report: none."),
         ("old new --report none/p.html", "Error: no such folder for the report: none."),
+        ("old new --style portable --against transfer-to-npu",
+         "Error: --style portable holds MIGRATED against the original on CUDA: leave out --against."),
+        ("old new --kernels --against transfer-to-npu",
+         "Error: --kernels takes the calls of ORIGINAL on the stand-in for CUDA: leave out --against."),
         ("old new --data ../old", "Error: --data ../old: name a path in old, relative to it."),
     ],
 )
@@ -50,6 +54,7 @@ def test_wrong_input(arguments: str, told: str, folders: Path) -> None:
         ("old", "Missing argument 'MIGRATED'"),
         ("old gone", "Path 'gone' does not exist"),
         ("old new --steps -1", "-1 is not in the range x>=0"),
+        ("old new --against gpu", "'gpu' is not one of 'cuda', 'transfer-to-npu'"),
         ("old new --npus 0", "0 is not in the range 1<=x<=64"),
         ("old new --report new", "File 'new' is a directory"),
         ("old new --report new", "File 'new' is a directory"),

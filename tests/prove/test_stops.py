@@ -16,6 +16,7 @@ from transplt.proof.prove.proof import Proof, Prover
 from transplt.proof.prove.runs import Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place
+from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 
 LOST = Stop("ModuleNotFoundError: No module named 'x'", Place("train.py", 3))
 BROKEN = Stop("RuntimeError: found cuda:0 and cpu", Place("train.py", 9))
@@ -34,18 +35,19 @@ def _same(each: Run) -> Callable[..., Run]:
     return lambda world=1, **how: each
 
 
+def _side(runs: Callable[..., Run], **more: Any) -> SimpleNamespace:
+    """One of the two programs, as far as a proof asks for it."""
+    project = SimpleNamespace(root=ROOT, distributed=False)
+    held = {"project": project, "seconds": 0.0, "known": None, "spawns": False, "witness": CUDA, "run": runs}
+    return SimpleNamespace(**{**held, **more})
+
+
 def told(original: Run, migrated: Run) -> str:
     return str(proven(original, migrated).verdict)
 
 
 def proven(original: Run, migrated: Run) -> Proof:
-    project = SimpleNamespace(root=ROOT, distributed=False)
-    sides = (
-        SimpleNamespace(
-            project=project, seconds=0.0, known=None, spawns=False, run=lambda world=1, each=each, **how: each
-        )
-        for each in (original, migrated)
-    )
+    sides = (_side(lambda world=1, each=each, **how: each) for each in (original, migrated))
     return Prover(*sides, [], {}, lambda text: None).prove((1,))  # type: ignore[arg-type]
 
 
@@ -106,16 +108,43 @@ def test_what_is_said(original: Run, migrated: Run, verdict: str) -> None:
     assert told(original, migrated) == verdict
 
 
-def test_what_stops_later_is_said_of_a_difference_too() -> None:
-    project = SimpleNamespace(root=ROOT, distributed=False)
-    both = run([{}, {}]), run([{}, {"loss": 2.0}], BROKEN)
+_BY_ITSELF = "what torch_npu's transfer_to_npu makes of the original"
+_REDIRECTED = "the original with torch_npu's transfer_to_npu"
+
+
+@pytest.mark.parametrize(
+    ("original", "migrated", "verdict"),
+    [
+        (run([{}, {}]), run([{}, {}]), f"equal: 2 steps compared with {_BY_ITSELF}"),
+        (run([{}], BROKEN_THERE), run([{}], BROKEN),
+         f"equal: 1 step compared with {_BY_ITSELF}, then both stop: train.py:9: {BROKEN.reason}"),
+        (run([{}], BROKEN_THERE), run([{}, {}]),
+         f"runs: {_REDIRECTED} stops, after 1 step that agrees: train.py:10: {BROKEN_THERE.reason}"),
+        (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to the end; nothing to compare: "
+         f"{_REDIRECTED} stops: train.py:3: {LOST.reason}"),
+        (run(None, LOST, 0), run(None, LOST, 0),
+         f"not run: {_REDIRECTED} stops: train.py:3: {LOST.reason}; the migrated program stops in the same way"),
+        (run([{}], LOST), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; "
+         f"{_REDIRECTED} stops: train.py:3: {LOST.reason}"),
+    ],
+)  # fmt: skip
+def test_what_is_said_against_the_vendors_own_way(original: Run, migrated: Run, verdict: str) -> None:
+    assert told(replace(original, witness=REDIRECTED), migrated) == verdict
+
+
+@pytest.mark.parametrize(("witness", "portable", "left"), [(CUDA, True, False), (REDIRECTED, False, False),
+                                                           (REDIRECTED, True, True)])  # fmt: skip
+def test_a_portable_program_is_not_held_on_cuda_there(witness: Witness, portable: bool, left: bool) -> None:
     sides = (
-        SimpleNamespace(
-            project=project, seconds=0.0, known=None, spawns=False, run=lambda world=1, each=each, **how: each
-        )
-        for each in both
+        _side(lambda world=1, **how: run([{}]), witness=each, options=SimpleNamespace(portable=portable))
+        for each in (witness, CUDA)
     )
     part = Prover(*sides, [], {}, lambda text: None).prove((1,)).parts[0]  # type: ignore[arg-type]
+    assert ("the migrated program on CUDA (leave out --against)" in part.findings.reasons) == left
+
+
+def test_what_stops_later_is_said_of_a_difference_too() -> None:
+    part = proven(run([{}, {}]), run([{}, {"loss": 2.0}], BROKEN)).parts[0]
     assert part.findings.remarks == [f"the migrated program: train.py:9: {BROKEN.reason}"]
 
 
@@ -125,15 +154,10 @@ WARNING = {**ERROR, "level": "warning"}
 
 def started(seeded: Run, unseeded: Run, original: Run) -> list[str]:
     """The verdicts of the parts, where the migrated program ends otherwise when nobody seeds."""
-    project = SimpleNamespace(root=ROOT, distributed=False)
-
     def migrated(world: int = 1, **how: Any) -> Run:
         return seeded if how.get("seeded", True) else unseeded
 
-    sides = (
-        SimpleNamespace(project=project, seconds=0.0, known=None, spawns=False, run=starts)
-        for starts in (lambda world=1, **how: original, migrated)
-    )
+    sides = map(_side, (lambda world=1, **how: original, migrated))
     return [str(part.verdict) for part in Prover(*sides, [], {}, lambda text: None).prove((1,)).parts]  # type: ignore[arg-type]
 
 

@@ -171,7 +171,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "torch_version": options.torch_version,
         "card": options.card,
         "own": own_errors(options.card, options.torch_version),
-        "cuda": cuda or options.cuda,
+        "cuda": cuda or ("off" if options.redirected else options.cuda),
         "random": options.random,
         "probes": "info" if options.portable else "warning",
         "cpu_fallback": options.cpu_fallback if cuda is None else "ignore",
@@ -186,6 +186,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
         "driver": options.torch_npu.driver if options.torch_npu is not None else "",
         "needs": options.torch_npu.needs if options.torch_npu is not None else "",
+        "redirected": options.redirected,
     }
 
 

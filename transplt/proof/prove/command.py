@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and compare how they train.
 
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
-on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
-of its own, with the same seeds, the same order of data, and dropout off. Scripts in sub-folders start in the folder of
-their project. prove compares the loss, gradients, parameters, buffers and learning rate at every step, printed and
-saved results, and the events of the training. With several processes it also compares the ranks with each other, and
-with one process that gets the same global batches.
+on a stand-in for CUDA (--against names another way), the migrated program on the emulated NPU, each in a fresh copy of
+its folder and in processes of its own, with the same seeds, the same order of data, and dropout off. Scripts in
+sub-folders start in the folder of their project. prove compares the loss, gradients, parameters, buffers and learning
+rate at every step, printed and saved results, and the events of the training. With several processes it also compares
+the ranks with each other, and with one process that gets the same global batches.
 
 \b
 Verdicts (the worst of all comparisons):
@@ -87,9 +87,12 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
     from transplt.proof.prove.record import setup
+    from transplt.proof.prove.witness import CUDA, WITNESSES
     from transplt.proof.run_section import add_proof
 
-    worlds = _worlds(given.nproc)
+    worlds, witness = _worlds(given.nproc), WITNESSES[given.against]
+    if given.style == "portable" and witness is not CUDA:
+        raise UsageError("--style portable holds MIGRATED against the original on CUDA: leave out --against.")
     _check_folders(given.json_report, given.html_report)
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
     pack = check_pack(given.card_pack, before.root, after.root) if given.card_pack is not None else None
@@ -98,7 +101,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     known = None if given.no_cache else Known.of_user(versions)
     with Warm() as warm:
         say = partial(click.echo, err=True)
-        prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known)
+        prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known, witness)
         proof = prover.prove(worlds, own)
     if given.tests is not None:
         say("transplt prove: the project's own tests on a CPU ...")
@@ -126,6 +129,8 @@ def kernels_alone(given: Prove, command: str) -> int:
     _check_folders(given.json_report, given.html_report, given.save_calls)
     if given.card_pack is not None:
         raise UsageError("--kernels cannot write a card pack: prove the whole program instead.")
+    if given.against != "cuda":
+        raise UsageError("--kernels takes the calls of ORIGINAL on the stand-in for CUDA: leave out --against.")
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
     options, versions = for_output(given.run_options(), after.root, before.root)
     return prove_kernels(given, command, before, after, options, versions)

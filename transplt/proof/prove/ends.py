@@ -29,7 +29,7 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
         not any(training.steps for training in run.trainings) if alike else reference.operators
     ):
         return None  # `stopped` says why
-    ends = [f"the original itself stops: {reference.stop}"] if reference.stop is not None else []
+    ends = [f"{reference.witness.itself} stops: {reference.stop}"] if reference.stop is not None else []
     if run.stop is not None:
         ends.append(f"{_MIGRATED} stops in the same way" if alike else run.stop.of(_MIGRATED))
     if reference.operators:
@@ -55,17 +55,17 @@ def caught(run: Run) -> str:
 def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdict | None:
     """What it comes to that one of the two stopped, or both, after so many steps that `agree`; None where both
     ended."""
-    mine, theirs = run.stop, reference.stop
+    mine, theirs, itself = run.stop, reference.stop, reference.witness.itself
     agreed = f", after {many(steps, 'step')} that {'agrees' if steps == 1 else 'agree'}" if steps else ""
     if mine is not None and mine.is_that_of(theirs):
         if steps:
-            compared = agree or f"{many(steps, 'step')} compared with the original's"
+            compared = agree or f"{many(steps, 'step')} compared with {reference.witness.whose}"
             return Verdict(Word.EQUAL, f"{compared}, then both stop: {mine}")
-        return Verdict(Word.NOT_RUN, f"the original itself stops: {theirs}; {_MIGRATED} stops in the same way")
+        return Verdict(Word.NOT_RUN, f"{itself} stops: {theirs}; {_MIGRATED} stops in the same way")
     if mine is not None:
-        too = f"; the original itself stops: {theirs}" if theirs is not None else ""
+        too = f"; {itself} stops: {theirs}" if theirs is not None else ""
         return Verdict(Word.STOPS, f"{mine.of(_MIGRATED, agreed)}{too}")
     if theirs is not None:
         ran = "" if steps else f"{_MIGRATED} ran to the end; nothing to compare: "
-        return Verdict(Word.RUNS, f"{ran}the original itself stops{agreed}: {theirs}")
+        return Verdict(Word.RUNS, f"{ran}{itself} stops{agreed}: {theirs}")
     return None

@@ -20,7 +20,6 @@ from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_fi
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 
-TITLE = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
 #: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
 _TWICE = 2
 
@@ -65,18 +64,18 @@ class OneProcess:
 
     def part(self, reference: Run, alone: Run, order: Replay) -> Part:
         """A run of the migrated program, made in this `order` of its data, against one of the original."""
-        found = Findings()
+        found, title = Findings(), _title(reference)
         not_run = ends.not_run(reference, alone)
         if not_run is not None:
-            return Part(TITLE, not_run, found)
+            return Part(title, not_run, found)
         one, other = reference.first, alone.first
         stopped = ends.stopped(reference, alone)
         if stopped is not None and (one is None or other is None or not any(steps.pairs(one, other))):
-            return Part(TITLE, stopped, found)
+            return Part(title, stopped, found)
         if one is None or other is None:
             found.reasons.append("no training was seen")
             what = f"ran to the end; nothing to compare: {found.reasons[0]}{ends.caught(alone)}"
-            return Part(TITLE, Verdict(Word.RUNS, what), found)
+            return Part(title, Verdict(Word.RUNS, what), found)
         told = self._prepared(one, other, stopped, found)
         told.sides = self._sides(reference, alone, order, stopped)
         self._compare(told)
@@ -153,21 +152,21 @@ class OneProcess:
 
     def _conclude(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> Part:
         """What it comes to."""
-        found, left = told.found, ""
+        found, left, title = told.found, "", _title(reference)
         if told.held.decided and told.first is None:
             found.steps, left = compared_whole(told.held.decided, found.steps)
             found.reasons += [] if found.steps else [left]
         found.differences += self._caused(told)
         if found.differences:
             found.remarks += [told.stopped.sentence] if told.stopped is not None else []
-            return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
         if told.stopped is not None and not told.sides:
             return self._until_they_stop(reference, alone, found, left)
         if told.sides:
             found.reasons += [str(side) for side in told.sides]
-            return Part(TITLE, Verdict(Word.RUNS, f"what was compared agrees, but {told.sides[0]}"), found)
+            return Part(title, Verdict(Word.RUNS, f"what was compared agrees, but {told.sides[0]}"), found)
         if found.reasons:
-            return Part(TITLE, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not told.mixed:
             found.printed, found.saved = printed.compared(reference.outcome, told.left_out | noise)
             if noise:
@@ -175,7 +174,8 @@ class OneProcess:
                 found.reasons.append(what)
         found.reasons += [left] if left else []
         found.reasons += _beyond(told.one)
-        return Part(TITLE, _equal(found, told.mixed, ends.caught(alone)), found, left)
+        caught = ends.caught(alone)
+        return Part(title, _equal(found, reference.witness.whose, caught, mixed=told.mixed), found, left)
 
     def _caused(self, told: _Compared) -> list[Difference]:
         """The first figure or result that differs, with its cause; else the events that do."""
@@ -195,7 +195,7 @@ class OneProcess:
             verdict = Verdict(Word.RUNS, f"{verdict.sentence}; {found.reasons[0]}")
         found.reasons += [left] if left and left not in found.reasons else []
         found.reasons.append("what is printed and saved, since the programs stop")
-        return Part(TITLE, verdict, found, left)
+        return Part(_title(reference), verdict, found, left)
 
     def _not_repeating(self, told: _Compared) -> Difference | None:
         """How the training of the original differs from itself when it is run again; None where it does not."""
@@ -247,7 +247,11 @@ class OneProcess:
         return first
 
 
-def _equal(found: Findings, mixed: bool, caught: str) -> Verdict:
+def _title(reference: Run) -> str:
+    return f"{reference.witness.title}, and the migrated program on one emulated npu"
+
+
+def _equal(found: Findings, whose: str, caught: str, *, mixed: bool) -> Verdict:
     results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
     beside = " and ".join(many(count, noun) for count, noun in results if count)
     if not found.steps and not beside:
@@ -255,8 +259,8 @@ def _equal(found: Findings, mixed: bool, caught: str) -> Verdict:
         return Verdict(Word.RUNS, f"{what}{caught}")
     kind = " (mixed precision against float32)" if mixed else ""
     if not found.steps:
-        return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
-    steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
+        return Verdict(Word.EQUAL, f"{beside} compared with {whose}{kind}")
+    steps_compared = f"{many(found.steps, 'step')} compared with {whose}{kind}"
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
 
 

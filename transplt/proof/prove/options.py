@@ -10,6 +10,7 @@ import click
 from transplt.base.render.options import argument, flag, option, shared
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.prove.witness import WITNESSES
 
 #: What a report is written to.
 REPORT = click.Path(dir_okay=False, path_type=Path)
@@ -31,6 +32,11 @@ class Prove:
     style: str | None = option(
         "portable: also run MIGRATED on the stand-in for CUDA, equal to the bit (default: what MIGRATED records).",
         type=click.Choice(("npu", "portable")),
+    )
+    against: str = option(
+        "What ORIGINAL runs on: the stand-in for CUDA, or the emulated NPU by torch_npu's own one-line way, "
+        "torch_npu.contrib.transfer_to_npu.",
+        type=click.Choice(tuple(WITNESSES)), default="cuda", show_default=True,
     )
     tests: str | None = option(
         "Also run the project's own tests on the CPU, before and after: arguments of pytest.", metavar="WORDS"

@@ -22,6 +22,7 @@ from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.unseeded import as_started
+from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
 
 
@@ -59,7 +60,7 @@ class Prover:
         """Compare with each number of processes; one process first, since the others are held against the original.
         `own` are the options of the command."""
         proof = Proof()
-        self.announce("the original on a stand-in for CUDA")
+        self.announce(self.original.witness.title)
         reference = self.original.run()
         self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
@@ -82,6 +83,7 @@ class Prover:
         proof.advice += self._advice(reference, alone, own)
         proof.idle = reference.stop is not None and not any(training.steps for training in reference.trainings)
         proof.parts[0].findings.remarks += proof.advice
+        proof.parts[0].findings.reasons += self._left_out()
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
@@ -107,6 +109,11 @@ class Prover:
                     yield from (f"what helps: {line}" for line in lines)
                     return
 
+    def _left_out(self) -> list[str]:
+        """What another witness would have been asked, too."""
+        left = self.original.witness is REDIRECTED and self.migrated.options.portable
+        return ["the migrated program on CUDA (leave out --against)"] if left else []
+
     def _pointed(self, part: Part) -> Part:
         """With the line that may cause its first difference."""
         differences = part.findings.differences
@@ -126,18 +133,20 @@ def between(
     announce: Callable[[str], None],
     warm: Warm | None = None,
     known: Known | None = None,
+    witness: Witness = CUDA,
 ) -> Prover:
-    """What proves `migrated` against `original`; `announce` gets a line before each run, `warm` forks it, and `known`
-    has those of the original that were made before."""
+    """What proves `migrated` against `original`, which runs as `witness` says; `announce` gets a line before each run,
+    `warm` forks it, and `known` has those of the original that were made before."""
     branches = ways(original.root, migrated.root)
     watched: tuple[dict[str, list[int]], ...] = ({}, {})
     for way in branches:
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
-    reference = Runner(original, options, "cuda", watched[0], warm=warm, known=known)
+    asked = replace(options, redirected=witness is REDIRECTED)
+    reference = Runner(original, asked, witness.host, watched[0], warm=warm, known=known, witness=witness)
     added = inserted(original.root, migrated.root)
     port = Runner(migrated, options, "npu", watched[1], warm=warm, inserted=added)
-    on_cuda = Runner(migrated, options, "cuda", warm=warm) if options.portable else None
+    on_cuda = Runner(migrated, options, "cuda", warm=warm) if options.portable and witness is CUDA else None
     return Prover(reference, port, branches, added, announce, on_cuda)
 
 

@@ -24,6 +24,7 @@ from transplt.proof.prove.known import Known
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.training import Place, Training, below, read_trainings
+from transplt.proof.prove.witness import CUDA, Witness
 
 _Result = TypeVar("_Result")
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
@@ -82,6 +83,7 @@ class Run:
     operators: int
     findings: list[dict[str, Any]]
     faults: list[CollectiveFault]
+    witness: Witness = CUDA
 
     @property
     def first(self) -> Training | None:
@@ -94,7 +96,8 @@ class Runner:
     `inserted`: those that the other program does not have.
 
     `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
-    each card by itself. `known` has the runs that were made before, where the program is one that stays the same.
+    each card by itself. `known` has the runs that were made before, where the program stays the same; `witness` says
+    how an original runs.
     """
 
     project: Project
@@ -107,6 +110,7 @@ class Runner:
     warm: Warm | None = None
     known: Known | None = None
     inserted: dict[str, list[int]] = field(default_factory=dict)
+    witness: Witness = CUDA
 
     def run(
         self,
@@ -163,6 +167,7 @@ class Runner:
                 for process in outcome.processes for each in process["findings"]
             ],
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
+            self.witness,
         )  # fmt: skip
 
     def _source(self, root: Path) -> Callable[[str], str | None]:

@@ -111,7 +111,7 @@ class Several:
 
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
         """The ranks against those of the original."""
-        title = f"{world} ranks of the original, and {world} of the migrated program"
+        title = f"{world} ranks of {twin.witness.name}, and {world} of the migrated program"
         found = Findings(lines=Lines.ALL)
         rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
         found.rounding = precision.rounding_between(originals[0], rank, PLAIN)

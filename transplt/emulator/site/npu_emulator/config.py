@@ -32,7 +32,8 @@ class Config:
     `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1
     | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
     (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": the host is none
-    with NPUs), `needs` one of packages that torch_npu imports ("": the environment has them).
+    with NPUs), `needs` one of packages that torch_npu imports ("": the environment has them). `redirected`: torch_npu's
+    own transfer_to_npu is imported right behind torch.
     """
 
     npus: int = 8
@@ -54,6 +55,7 @@ class Config:
     dump: dict[str, Any] | None = None
     driver: str = ""
     needs: str = ""
+    redirected: bool = False
 
     @property
     def enforced(self) -> bool:

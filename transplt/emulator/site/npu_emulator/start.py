@@ -117,6 +117,9 @@ def _torch_is_there(torch: ModuleType) -> None:
 
     trace.install()
     dump.install()
+    if config.redirected:
+        with lines.paused():
+            importlib.import_module("torch_npu.contrib.transfer_to_npu")
     stubs.load()
 
 
