@@ -37,6 +37,7 @@ from transplt import __version__  # noqa: E402
 from transplt.base.disk.cache_folder import Cache  # noqa: E402
 from transplt.project.options import Options, make_plan  # noqa: E402
 from transplt.project.tree import migrate_tree  # noqa: E402
+from transplt.proof.launch.interpreter import Versions  # noqa: E402
 from transplt.proof.launch.options import RunOptions, Trace  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
 from transplt.proof.prove.command import for_output  # noqa: E402
@@ -97,17 +98,10 @@ def prove(
     if name != "plain" and sources_of(folder) == sources_of(plain):
         return {**told, "verdict": "not written", "sentence": said or "nothing in it asks for it"}
     told["unchanged"] = sources_of(folder) == sources_of(source)
-    for each in (source, folder):
-        with_stubs((each / script.main).parent, script)
+    before, after, options, versions_run = programs(script, source, folder)
     if keep is not None:
         for side, each in (("original", source), (name, folder)):
             shutil.copytree(each, keep / script.name.replace("/", "_") / side, dirs_exist_ok=True)
-    options = RunOptions(
-        Path(script.main).name, tuple(arguments_of(script)), sys.executable, random="cpu", timeout=SECONDS,
-        trace=Trace(steps=STEPS), threads=1,
-    )  # fmt: skip
-    before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
-    options, versions_run = for_output(options, after.root, before.root)
     prover = between(before, after, options, lambda text: None, warm, Known(kept, versions_run))
     begun = time.perf_counter()
     proof = prover.prove(way.worlds)
@@ -133,8 +127,16 @@ def _short(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if value and name not in ("curves", "tolerance")}
 
 
-def _project(folder: Path, main: str) -> Project:
-    return find_project(folder, main, ())
+def programs(script: Script, source: Path, folder: Path) -> tuple[Project, Project, RunOptions, Versions]:
+    """Original and migrated program with their stubs and data, and how both are run."""
+    for each in (source, folder):
+        with_stubs((each / script.main).parent, script)
+    options = RunOptions(
+        Path(script.main).name, tuple(arguments_of(script)), sys.executable, random="cpu", timeout=SECONDS,
+        trace=Trace(steps=STEPS), threads=1,
+    )  # fmt: skip
+    before, after = (find_project((each / script.main).parent, options.script, ()) for each in (source, folder))
+    return before, after, *for_output(options, after.root, before.root)
 
 
 def versions() -> dict[str, str]:

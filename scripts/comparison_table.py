@@ -6,7 +6,8 @@
 
 Each thing that the page says transplt does with code is migrated, and has to come out so (`shows` in
 docs/reference/comparison.json). What it says of other tools are facts with their sources in that file; what
-transfer_to_npu replaces comes from its wheels (scripts/facts/wheel_lists.json). The figures are those of the samples.
+transfer_to_npu replaces comes from its wheels (scripts/facts/wheel_lists.json). The figures are those of the samples,
+and those of public scripts what benchmarks/against.py found.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ from scripts import fact_store  # noqa: E402
 from transplt import migrate_tree  # noqa: E402
 
 PAGE, FACTS = ROOT / "docs" / "reference" / "comparison.md", ROOT / "docs" / "reference" / "comparison.json"
+#: What benchmarks/against.py found of public scripts.
+AGAINST = ROOT / "docs" / "reference" / "against.json"
+_WAYS = {
+    "theirs": "transfer_to_npu on the original", "ours": "transplt", "both": "with each other",
+}  # fmt: skip
+_WORDS = ("equal", "runs", "differs", "stops", "not run")
+#: Characters of a cell that are shown of why a program stops, or how it differs.
+_REASON = 160
 #: The projects that the page has figures of.
 SAMPLES = ("quick_start", "image_classifier", "text_model", "distributed/launched")
 _COLUMNS = (
@@ -78,6 +87,37 @@ def figures(folders: Sequence[tuple[str, Path]]) -> Iterator[str]:
         yield f"| {' | '.join(map(str, cells))} |"
 
 
+def counted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those whose original trains on a card, so that there is something to hold a program against."""
+    return [row for row in rows if row["original"]["operators"] and row["original"]["steps"]]
+
+
+def public(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The lines of two tables: how many scripts have which verdict each way, and what each comes to."""
+    yield f"| of {len(rows)} scripts | {' | '.join(_WORDS)} |"
+    yield "|---" * (len(_WORDS) + 1) + "|"
+    for way, title in _WAYS.items():
+        words = [row[way]["verdict"] for row in rows]
+        yield f"| {title} | {' | '.join(str(words.count(word)) for word in _WORDS)} |"
+    yield ""
+    yield f"| script | {' | '.join(_WAYS.values())} |"
+    yield "|---" * (len(_WAYS) + 1) + "|"
+    for row in rows:
+        yield f"| {row['script']} | {' | '.join(_came_to(row, way) for way in _WAYS)} |"
+
+
+def _came_to(row: dict[str, Any], way: str) -> str:
+    """`equal, 4 steps`, or the verdict with where and why."""
+    word, sentence = row[way]["verdict"], row[way]["sentence"]
+    if word == "equal":
+        both = ", then both stop" if ", then both stop" in sentence else ""
+        return f"equal, {sentence.partition(' compared')[0]}{both}"
+    if way == "both":
+        return word
+    shown = sentence.replace("the migrated program: ", "").replace("the migrated program", "it").replace("|", "/")
+    return f"{word}: {shown[:_REASON]}{'...' if len(shown) > _REASON else ''}"
+
+
 def page() -> str:
     """The text of the page."""
     document = json.loads(FACTS.read_bytes())
@@ -94,10 +134,15 @@ def page() -> str:
         if name.startswith("transfer_to_npu: ") and not name.endswith(("_kwargs_list", "torch_cuda_fn_white_list"))
         for each in fact_store.in_version(entry, version, table["read"])
     }
-    counted = figures([(f"`samples/{name}`", ROOT / "samples" / name / "cuda") for name in SAMPLES])
-    head, which, said = ("\n".join(document["text"][part]) for part in ("head", "which", "figures"))
+    tokens = figures([(f"`samples/{name}`", ROOT / "samples" / name / "cuda") for name in SAMPLES])
+    head, which, said, ran = ("\n".join(document["text"][part]) for part in ("head", "which", "figures", "public"))
     said = said.format(version=version, names=len(replaced))
-    return "\n\n".join((head, "\n".join(lines), which, said, "\n".join(counted))) + "\n"
+    scripts = [*json.loads(AGAINST.read_bytes()).values()]
+    rows = counted(scripts)
+    made = {"date": max(row["date"] for row in rows), "torch": max(row["torch"] for row in rows)}
+    ran = ran.format(left=f"{len(scripts) - len(rows)} scripts are", **made)
+    parts = (head, "\n".join(lines), which, said, "\n".join(tokens), ran, "\n".join(public(rows)))
+    return "\n\n".join(parts) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -51,6 +51,36 @@ def test_figures_of_other_projects(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines()[-1] == "| net | 2 | 2 | 1 | 2 | 0 | 0 | 3 | 0 |"
 
 
+def _row(theirs: str, ours: str, **original: Any) -> dict[str, Any]:
+    held = {way: {"verdict": word.partition(": ")[0], "sentence": word.partition(": ")[2]}
+            for way, word in (("theirs", theirs), ("ours", ours), ("both", "runs: it ran"))}  # fmt: skip
+    return {"script": "net/train.py", "original": {"stop": None, "steps": 2, "operators": 9, **original}, **held}
+
+
+def test_figures_of_public_scripts() -> None:
+    stops = "stops: the migrated program: train.py:9: RuntimeError: no | such device"
+    both = "equal: 3 steps compared with the original's, then both stop: train.py:9: RuntimeError: no"
+    rows = [
+        _row(stops, "equal: 2 steps compared with the original's; 4 printed results"),
+        _row(both, both, stop="train.py:9: RuntimeError: no"),
+        _row(stops, stops, steps=0),
+        _row(stops, stops, operators=0),
+    ]
+    assert comparison_table.counted(rows) == rows[:2]
+    assert [*comparison_table.public(rows[:2])] == [
+        "| of 2 scripts | equal | runs | differs | stops | not run |",
+        "|---|---|---|---|---|---|",
+        "| transfer_to_npu on the original | 1 | 0 | 0 | 1 | 0 |",
+        "| transplt | 2 | 0 | 0 | 0 | 0 |",
+        "| with each other | 0 | 2 | 0 | 0 | 0 |",
+        "",
+        "| script | transfer_to_npu on the original | transplt | with each other |",
+        "|---|---|---|---|",
+        "| net/train.py | stops: train.py:9: RuntimeError: no / such device | equal, 2 steps | runs |",
+        "| net/train.py | equal, 3 steps, then both stop | equal, 3 steps, then both stop | runs |",
+    ]
+
+
 def test_a_stale_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, facts = tmp_path / "comparison.md", tmp_path / "comparison.json"
     document = json.loads(comparison_table.FACTS.read_bytes())
