@@ -79,9 +79,19 @@ API int aclrtGetPrimaryCtxState(int32_t which, uint32_t *flags, int32_t *active)
 API int aclrtDeviceCanAccessPeer(int32_t *can, int32_t from, int32_t to) { *can = from != to; return SUCCESS; }
 API int aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t flags) { return SUCCESS; }
 API const char *aclrtGetSocName(void) { return card.soc; }
-API int aclGetDeviceCapability(uint32_t which, int kind, int64_t *value) { *value = card.cores; return SUCCESS; }
-API int aclrtGetDeviceInfo(uint32_t which, int kind, int64_t *value) { *value = card.cores; return SUCCESS; }
-API int aclrtGetDeviceResLimit(int32_t which, int kind, uint32_t *value) { *value = (uint32_t)card.cores; return SUCCESS; }
+enum { L2_SIZE = 2, GLOBAL_MEMORY = 301, L2_CACHE = 302 };  /* what else is asked for are numbers of cores */
+static const int64_t l2 = 192ll << 20;
+API int aclGetDeviceCapability(uint32_t which, int kind, int64_t *value) { *value = kind == L2_SIZE ? l2 : card.cores; return SUCCESS; }
+API int aclrtGetDeviceInfo(uint32_t which, int kind, int64_t *value) {
+  *value = kind == GLOBAL_MEMORY ? (int64_t)card.memory : kind == L2_CACHE ? l2 : card.cores;
+  return SUCCESS;
+}
+/* Fewer cores for a program, or for a stream: kept, and without effect. */
+static uint32_t cores_allowed[2];
+static uint32_t cores_of(uint32_t allowed) { return allowed ? allowed : (uint32_t)card.cores; }
+API int aclrtSetDeviceResLimit(int32_t which, int kind, uint32_t value) { cores_allowed[kind & 1] = value; return SUCCESS; }
+API int aclrtResetDeviceResLimit(int32_t which) { cores_allowed[0] = cores_allowed[1] = 0; return SUCCESS; }
+API int aclrtGetDeviceResLimit(int32_t which, int kind, uint32_t *value) { *value = cores_of(cores_allowed[kind & 1]); return SUCCESS; }
 API int aclrtGetResInCurrentThread(int kind, uint32_t *value) { *value = (uint32_t)card.cores; return SUCCESS; }
 API int aclrtGetDeviceUtilizationRate(int32_t which, void *rate) { memset(rate, 0, 16); return SUCCESS; }
 /* The CANN that we claim to be; 7 asks for the driver's version. */
@@ -99,7 +109,7 @@ API int aclsysGetVersionStr(char *package, char *version) { strcpy(version, "9.0
    keep; whoever wants its result waits here for the ticket (npu_card/collectives.py ends it). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 enum { TICKETS = 1 << 12 };
-typedef struct { int32_t number; int64_t ticket; } queue;
+typedef struct { int32_t number; int64_t ticket; uint32_t cores[2]; } queue;
 static int32_t streams;
 static queue none;
 static struct { int64_t ticket; bool writes; } open_tickets[TICKETS];
@@ -331,6 +341,14 @@ API int aclrtSynchronizeDevice(void) { return wait_for_writers(true); }
 API int aclrtSynchronizeDeviceWithTimeout(int32_t time) { return aclrtSynchronizeDevice(); }
 API int aclrtStreamQuery(void *stream, int *status) { *status = is_open(queue_of(stream)->ticket); return SUCCESS; }
 API int aclrtStreamGetId(void *stream, int32_t *number) { *number = queue_of(stream)->number; return SUCCESS; }
+API int aclrtSetStreamResLimit(void *stream, int kind, uint32_t value) { queue_of(stream)->cores[kind & 1] = value; return SUCCESS; }
+API int aclrtGetStreamResLimit(void *stream, int kind, uint32_t *value) {
+  *value = cores_of(queue_of(stream)->cores[kind & 1]);
+  return SUCCESS;
+}
+API int aclrtResetStreamResLimit(void *stream) { memset(queue_of(stream)->cores, 0, sizeof none.cores); return SUCCESS; }
+API int aclrtUseStreamResInCurrentThread(void *stream) { return SUCCESS; }
+API int aclrtUnuseStreamResInCurrentThread(void *stream) { return SUCCESS; }
 API int aclrtSetStreamFailureMode(void *stream, uint64_t mode) { return SUCCESS; }
 API int aclrtSetStreamAttribute(void *stream, int attribute, void *value) { return SUCCESS; }
 static uint32_t overflow;
@@ -386,6 +404,18 @@ API int msptiActivityFlushAll(uint32_t flag) { return SUCCESS; }
 API int msptiActivityGetNextRecord(void *data, size_t size, void **record) { *record = NULL; return NO_MORE_RECORDS; }
 API int msptiActivityPushExternalCorrelationId(int kind, uint64_t number) { return SUCCESS; }
 API int msptiActivityPopExternalCorrelationId(int kind, uint64_t *number) { if (number) *number = 0; return SUCCESS; }
+
+/* ---- what torch_npu.profiler asks a card for (acl_prof.h): it records the host alone ---- */
+API int aclprofInit(const char *folder, size_t length) { return SUCCESS; }
+API int aclprofFinalize(void) { return SUCCESS; }
+API void *aclprofCreateConfig(uint32_t *devices, uint32_t count, int metrics, void *events, uint64_t kinds) { return &card; }
+API int aclprofDestroyConfig(void *config) { return SUCCESS; }
+API int aclprofSetConfig(int kind, const char *value, size_t length) { return SUCCESS; }
+API int aclprofWarmup(void *config) { return SUCCESS; }
+API int aclprofStart(void *config) { return SUCCESS; }
+API int aclprofStop(void *config) { return SUCCESS; }
+API int drvGetDevNum(uint32_t *count) { *count = card.devices; return SUCCESS; }  /* of the driver below CANN */
+API int halGetAPIVersion(int32_t *version) { *version = 0; return SUCCESS; }
 
 /* ---- the records that an operator is called with; npu_card/records.py reads them ---- */
 enum { TENSOR = 0x71, SCALAR, INTS, FLOATS, BOOLS, TENSORS, SCALARS };

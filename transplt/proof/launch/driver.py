@@ -25,9 +25,11 @@ from transplt.proof.launch.options import UsageError
 _SOURCES = {"ascendcl": "driver.c", "hccl": "collectives.c"}
 #: Libraries without code, by those in which a look-up goes on: a program is linked with these, or opens them by name.
 _COMPANIONS = {
-    "ascendcl": ("acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi", "mspti"),
+    "ascendcl": (
+        "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi", "mspti", "msprofiler", "ascend_hal",
+    ),
     "hccl": ("hcomm",),
-}
+}  # fmt: skip
 #: The libraries of a wheel that are linked with CANN's; others are opened on use.
 _LINKED = ("libtorch_npu.so", "libtensorpipe.so", "libnpu_profiler.so")
 #: Symbols of CANN, those of the class library `ge` (in the wheel for torch 2.5) as C++ spells them.

@@ -36,6 +36,7 @@ def install() -> None:
     torch.Generator = _Generator  # type: ignore[misc]
     silent.on_host = host_view
     remember_gelu(torch.nn.functional)
+    _refuse_graphs()
     if config.shapes:
         from npu_emulator import shapes
 
@@ -54,6 +55,18 @@ def install() -> None:
     torch.load = _report_unmapped(torch.load)
     _watch_silent()
     _watch_data_parallel()
+
+
+def _refuse_graphs() -> None:
+    """Nothing records what a stream is given: said where a program asks for it, in place of a function of CANN."""
+    graph = getattr(torch.npu, "NPUGraph", None)  # type: ignore[attr-defined]
+    if graph is not None:
+        graph.capture_begin = _no_graphs
+
+
+def _no_graphs(*args: Any, **kwargs: Any) -> None:
+    told = "the emulated card records no graphs (torch.npu.NPUGraph): run the program without them here"
+    raise NotImplementedError(told)
 
 
 def _told(original: Callable[..., Any], name: str) -> Callable[..., Any]:

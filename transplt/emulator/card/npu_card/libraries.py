@@ -14,7 +14,10 @@ from npu_emulator.config import config
 from npu_emulator.record import record
 
 #: In the order of their needs. torch_npu's own are matched by these names, wherever they lie.
-_NAMES = ("ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi", "mspti", "hccl", "hcomm")
+_NAMES = (
+    "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel", "opapi", "mspti", "msprofiler",
+    "ascend_hal", "hccl", "hcomm",
+)  # fmt: skip
 _GIB = 1 << 30
 #: What a card holds where the table of limits does not say (`gib` of 0), in bytes.
 _USUAL = 64 * _GIB
