@@ -108,7 +108,7 @@ READERS = {
     "transplt.proof.launch.ranks",
     "transplt.project.budget_watch", "transplt.base.disk.child", "transplt.edits.added_codemods",
     "transplt.base.extras", "transplt.proof.launch.installed", "transplt.proof.launch.elf",
-    "transplt.proof.launch.driver", "transplt.proof.launch.ranks",
+    "transplt.proof.launch.driver",
 }  # fmt: skip
 
 
