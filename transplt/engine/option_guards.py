@@ -97,7 +97,8 @@ class _Behind:
         if not around:
             return ""
         node = around[-1]
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and api and (api.startswith("torch.") or _loads(api)):
+        loads = api.startswith("torch.") or (is_bound(api) and not fails_to_load(api))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and api and loads:
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
             names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
             if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
@@ -376,10 +377,6 @@ class _Behind:
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 
-
-
-def _loads(package: str) -> bool:
-    return is_bound(package) and not fails_to_load(package)
 
 
 def _holds_settings(node: ast.expr) -> bool:

@@ -141,7 +141,9 @@ class _Forms:
             case "NPU201", ast.Constant(value=str(value)):
                 return [self._device_string(edit, node, value)]
             case "NPU201", ast.JoinedStr():
-                return [self._formatted(edit, node)]
+                name = self._name(edit, "DEVICE_TYPE")
+                of_text = OfText(lambda text: re.sub(r"^(\w*[\"']{1,3})cuda", rf"\1{{{name}}}", text))
+                return [self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", of_text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self._moved(edit, node)]
             case "NPU247", ast.Constant(value=int(number)):
@@ -253,11 +255,6 @@ class _Forms:
         if text[:1] not in ("'", '"') or text != f"{text[0]}{node.value!s}{text[0]}":
             raise _Stays("the string is put together of parts")
         return text[0]
-
-    def _formatted(self, edit: Edit, node: ast.JoinedStr) -> Edit:
-        name = self._name(edit, "DEVICE_TYPE")
-        text = OfText(lambda text: re.sub(r"^(\w*[\"']{1,3})cuda", rf"\1{{{name}}}", text))
-        return self._edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", text)
 
     def _device_string(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)

@@ -169,7 +169,10 @@ def aside_of(
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
-    starts = leading | {path for path in own if every[path].loads or _is_a_script(path, every[path])}
+    top = {path for path in own if "/" not in path}
+    # One at the top that only defines is dead where nothing imports it.
+    scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
+    starts = leading | scripts | {path for path in own if every[path].loads}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
@@ -180,13 +183,6 @@ def aside_of(
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     return Aside(python, _folders(every, python), *late, unnamed, foreign, tree.names_taken())
-
-
-def _is_a_script(path: str, entry: Entry) -> bool:
-    """True for a file at the top that does something, or that others load by its name; one that only defines is dead
-    where nothing imports it.
-    """
-    return "/" not in path and (entry.starts or entry.acts or path in _LOADED_BY_NAME)
 
 
 def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:

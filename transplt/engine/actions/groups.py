@@ -343,11 +343,6 @@ def _entries() -> tuple[_Entry, ...]:
     )  # fmt: skip
 
 
-@cache
-def _locks() -> re.Pattern[str]:
-    return re.compile(read_table("support/substitutions.json")["locks"])
-
-
 def lock_file(path: str) -> bool:
     """True for a file that a package manager writes."""
-    return _locks().search(path) is not None
+    return re.search(read_table("support/substitutions.json")["locks"], path) is not None

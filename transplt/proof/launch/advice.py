@@ -159,13 +159,10 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
     else:
         root = asked.root if asked.copied else asked.folder
         for path in _PATH.findall(_in_project(asked, reason)):
-            if not os.path.isabs(path) and (not (root / path).exists() or _is_empty(root / path)):
+            place = root / path
+            if not os.path.isabs(path) and not (any(place.iterdir()) if place.is_dir() else place.exists()):
                 yield _of_file(asked, path)
                 return
-
-
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
 
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:

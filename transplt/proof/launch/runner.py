@@ -138,16 +138,10 @@ def start(
         )
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
-        told = _end_of(errors) if errors is not None else ""
+        told = errors.read_bytes()[-_MOST_ERRORS:].decode("utf-8", "replace") if errors is not None else ""
         return ScriptRun(
             ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung, told, tuple(waits.told)
         )
-
-
-def _end_of(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(-min(file.seek(0, os.SEEK_END), _MOST_ERRORS), os.SEEK_END)
-        return file.read().decode("utf-8", "replace")
 
 
 def _record(path: Path, heard: dict[str, int]) -> dict[str, Any]:
