@@ -172,19 +172,16 @@ def _harm(one: _Packing) -> Harm | None:
                 f"those would not be trained, or stop the step at {_where(place)} (KeyError: 'step'): let the first "
                 "zero_grad and step follow a backward pass through all of its parameters",
             )
+    more = (keyword_of(one.of.call, "momentum"), keyword_of(one.of.call, "weight_decay"))
+    if one.of.kind.endswith("SGD") and len(one.of.call.args) < 3 and more == (None, None):
+        return None  # it moves nothing without a gradient
     for gradients, place in one.steps.items():
-        if one.at is not None and (without := one.packed - gradients) and not _is_plain(one.of):
+        if one.at is not None and (without := one.packed - gradients):
             return (
                 f"{one.words(without)} have no gradients at its step ({_where(place)}), and have some at another",
                 "the fused one moves all of them in each step, by their momentum and decay",
             )
     return None
-
-
-def _is_plain(one: Optimizer) -> bool:
-    """True for SGD that moves nothing without a gradient."""
-    more = (keyword_of(one.call, "momentum"), keyword_of(one.call, "weight_decay"))
-    return one.kind.endswith("SGD") and len(one.call.args) < 3 and more == (None, None)
 
 
 def _where(place: Place) -> str:

@@ -65,7 +65,12 @@ def _is_asked_first(
     scan: Scan, name: str, asked: set[str], taken: frozenset[str], around: frozenset[str]
 ) -> bool:
     """True for a name whose uses, some at least, ask before or stand in what nobody uses who has not asked."""
-    used = [each for each in scan.names.get(name, ()) if isinstance(each.ctx, ast.Load) and not _is_in_test(each)]
+    used = [
+        each for each in scan.names.get(name, ())
+        if isinstance(each.ctx, ast.Load)
+        # but where it is itself asked: `if x is not None`
+        and not any(isinstance(up, (ast.If, ast.IfExp)) and up.test is inner for inner, up in _way_up(each))
+    ]  # fmt: skip
     if not used or name in taken or name in around:
         return False
     for each in used:
@@ -80,11 +85,6 @@ def _is_asked_first(
 
 def _way_up(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     return pairwise((node, *chain(node)))
-
-
-def _is_in_test(node: ast.AST) -> bool:
-    """True for a name that is itself asked: `if x is not None`."""
-    return any(isinstance(above, (ast.If, ast.IfExp)) and above.test is inner for inner, above in _way_up(node))
 
 
 def _asks_before(node: ast.AST, above: ast.AST, asked: set[str]) -> bool:
