@@ -388,8 +388,17 @@ def test_what_takes_too_long_names_the_whole_command(root: Path) -> None:
 def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
     """Nobody sees what it prints there."""
     options = RunOptions("main.py", ("--lr", "a b"), "/py/python")
+    start = "the script does not take these arguments, which stand behind --; "
     (line,) = advice(Asked("prove", options, root, root), 2, [process()])
-    assert line == "the script does not take these arguments; why: cd out/net && /py/python main.py --lr 'a b'"
+    assert line == f"{start}why: cd out/net && /py/python main.py --lr 'a b'"
+    said = "usage: main.py [-h] --data DATA\nmain.py: error: the following arguments are required: --data\n"
+    (line,) = advice(Asked("prove", options, root, root), 2, [process()], errors=said)
+    assert line == f"{start}it says: the following arguments are required: --data"
+
+
+def test_names_that_numpy_no_longer_has(root: Path) -> None:
+    (line,) = told(root, "AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.")
+    assert line.startswith("ask for numpy<2 in requirements.txt ") and "transplt run --setup out/net; or write" in line
 
 
 @pytest.mark.parametrize(

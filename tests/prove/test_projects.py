@@ -217,3 +217,44 @@ def test_a_file_that_cannot_be_read(folder: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(shutil, "copytree", refused)
     with pytest.raises(UsageError, match=r"main\.py cannot be copied: \[Errno 13\] Permission denied\.$"):
         find_project(folder, "", ()).copy_to(tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    ("scripts", "found"),
+    [
+        (["train.py", "setup.py"], "train.py"),
+        (["bert/__main__.py", "setup.py"], "bert/__main__.py"),
+        (["b.py", "a.py"], "no such script: main.py in {net}; name the script with --main (there is a.py, b.py)."),
+        ([], "no such script: main.py in {net}; name the script with --main."),
+    ],
+)
+def test_the_script_where_none_is_named(scripts: list[str], found: str, tmp_path: Path) -> None:
+    for name in scripts:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("if __name__ == '__main__':\n    pass\n")
+    try:
+        assert find_project(tmp_path, "", ()).main == found
+    except UsageError as error:
+        assert str(error) == found.format(net=tmp_path)
+
+
+def test_an_output_that_is_older_than_its_original(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "main.py").write_text("")
+    with pytest.raises(UsageError, match=r"no such script: tools/train.py in .*/out. The original has it: migrate"):
+        find_projects(folder, tmp_path / "out", "tools/train.py", ())
+
+
+@pytest.mark.torch
+def test_a_package_that_is_started_as_a_module(tmp_path: Path) -> None:
+    """By its path, what it imports relatively would not be found."""
+    text = "import torch\nfrom .sizes import SIZE\n\nmodel = torch.nn.Linear(SIZE, 1){0}\n"
+    text += "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor _ in range(3):\n"
+    text += "    model(torch.ones(2, SIZE){0}).sum().backward()\n    optimizer.step()\n"
+    for name, card in (("a", ".cuda()"), ("b", ".npu()")):
+        (tmp_path / name / "net").mkdir(parents=True)
+        (tmp_path / name / "net" / "sizes.py").write_text("SIZE = 3\n")
+        port = "import torch_npu\n" if name == "b" else ""
+        (tmp_path / name / "net" / "__main__.py").write_text(port + text.format(card))
+    done = prove(tmp_path / "a", tmp_path / "b", tmp_path, "1", main="net/__main__.py")
+    assert "equal: 3 steps compared with the original's" in done.output, done.output

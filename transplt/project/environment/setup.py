@@ -302,15 +302,18 @@ class _Packages:
             version = getattr(release, name)
             self.say(f"installing {name} {version}")
             words = [f"{name}{each}" for each in _builds(version)]
-            try:
-                try:
-                    self._get(words)
-                except Failed:
-                    self._get(words, "--index-url", CPU_INDEX, "--no-deps")
+            for asked, options in (
+                (words, ()), (words, ("--index-url", CPU_INDEX, "--no-deps")),
+                # Its compiled part is for CUDA, and runs do without it.
+                ([f"{name}=={version}"], ("--no-deps",)),
+            ):  # fmt: skip
+                with contextlib.suppress(Failed):
+                    self._get(asked, *options)
                     self._get(["pillow"])
-                self.made.installed.append(name)
-            except Failed:
-                self.made.left_out[name] = f"no build of {name} {version} for CPUs was found"
+                    self.made.installed.append(name)
+                    break
+            else:
+                self.made.left_out[name] = f"no build of {name} {version} was found"
 
     def _one(self, each: Wanted) -> None:
         """As it is asked for, in any version, or without what it needs of torch's; else it is left out."""

@@ -41,6 +41,10 @@ _DOWNLOAD = re.compile(
 )
 #: The folder of the copy in which a run of a proof starts.
 _COPY = re.compile(r"^.*/transplt-prove-[^/]+/[^/]+/")
+#: What argparse says of a command line.
+_SAID = re.compile(r"^[^\n]*?: error: ([^\n]+)", re.M)
+#: What NumPy says of a name that it no longer has.
+_REMOVED = re.compile(r"was removed in the NumPy 2\.0 release|^AttributeError: module 'numpy' has no attribute")
 #: What may be the path of data in a sentence of the project's own.
 _PATH = re.compile(r"(?<![\w:/.-])(?:\.{0,2}/)?(?:[A-Za-z_][\w.-]*/)+[\w.-]*\w")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
@@ -79,10 +83,12 @@ class Asked:
 
 
 def advice(
-    asked: Asked, code: int, processes: Sequence[dict[str, Any]], known: Iterable[str] = (), *, too_long: bool = False
-) -> list[str]:
-    """What helps a run that ended with `code`, or took `too_long`, from the records of its processes; nothing for one
-    that ended well. What is `known` of the lines at which it stopped (`foretold`) comes first."""
+    asked: Asked, code: int, processes: Sequence[dict[str, Any]], known: Iterable[str] = (), *, too_long: bool = False,
+    errors: str = "",
+) -> list[str]:  # fmt: skip
+    """What helps a run that ended with `code`, or took `too_long`, from the records of its processes, and the `errors`
+    that nobody saw; nothing for one that ended well. What is `known` of the lines at which it stopped (`foretold`)
+    comes first."""
     if too_long or code in _KILLED:
         return [*known, *cut_down(asked)]
     if not code:
@@ -94,7 +100,7 @@ def advice(
     lines = [*known]
     lines += [line for reason, writes in reasons.items() for line in _of_reason(asked, reason, writes=writes)]
     if code == _USAGE and not raised:
-        lines += _of_usage(asked, processes)
+        lines += _of_usage(asked, processes, errors)
     if raised and not lines:
         lines += _of_pictures(asked, processes)
     return [*dict.fromkeys(lines)]
@@ -148,6 +154,9 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
         yield _of_folder(asked, file[1], os.path.dirname(file[1]))
     elif file is not None:
         yield _of_file(asked, file[1])
+    elif _REMOVED.search(reason) is not None:
+        older = "ask for numpy<2 in requirements.txt (numpy<1.24 for np.int and np.float) and"
+        yield f"{older} {_setup(asked)}; or write what replaces it in the original, and migrate that again"
     elif "wandb login" in reason:
         yield f"Weights & Biases wants a key: WANDB_MODE=offline transplt {asked.command} ..."
     elif _DOWNLOAD.match(reason):
@@ -324,7 +333,7 @@ def _other_path() -> str:
     )
 
 
-def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]], errors: str) -> Iterator[str]:
     """Why a command line was not understood, or no script found."""
     words = [word.partition("=")[0] for word in asked.options.arguments]
     own = [word for word in dict.fromkeys(words) if word in asked.own]
@@ -335,7 +344,9 @@ def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]]) -> Iterator[str
     if asked.copied and not own:
         words = [asked.options.python, asked.options.script, *asked.options.arguments]
         command = f"cd {shlex.quote(_short(asked.root))} && {shlex.join(words)}"
-        yield f"the script does not take these arguments; why: {command}"
+        said = _SAID.findall(errors)
+        why = f"it says: {said[-1]}" if said else f"why: {command}"
+        yield f"the script does not take these arguments, which stand behind --; {why}"
     script = Path(asked.options.script).resolve()
     started = any(each.get("torch") for each in processes)
     if asked.options.shell and not started and not asked.copied and asked.folder.resolve() != asked.root.resolve():

@@ -21,7 +21,7 @@ from transplt.proof.launch.options import UsageError
 LIMIT = 512 * 1024 * 1024
 #: How many scripts a message names.
 _NAMED = 5
-#: What a copy has been committed as, for scripts that ask git for their revision: the same in all copies.
+#: What a copy has been committed as: the same in all copies.
 _TREE = b"tree 0\0"
 _COMMIT = (
     f"tree {hashlib.sha1(_TREE, usedforsecurity=False).hexdigest()}\nauthor transplt <> 0 +0000\n"
@@ -32,8 +32,8 @@ _LEFT = shutil.ignore_patterns(
 )
 
 
-def _make_repository(folder: Path) -> None:
-    """A git repository with one empty commit."""
+def make_repository(folder: Path) -> None:
+    """A git repository with one empty commit, for scripts that ask for their revision."""
     (folder / "refs").mkdir(parents=True)
     for kept in (_TREE, b"commit %d\0" % len(_COMMIT) + _COMMIT):
         name = hashlib.sha1(kept, usedforsecurity=False).hexdigest()
@@ -72,7 +72,6 @@ class Project:
         try:
             # (ignore_dangling_symlinks would leave out relative links that lead somewhere.)
             shutil.copytree(self.root, target, ignore=self.left)
-            _make_repository(target / ".git")
         except shutil.Error as error:
             path, _, why = error.args[0][0]
             raise UsageError(f"{shown(path)} cannot be copied: {shown(why)}.") from error
@@ -125,7 +124,12 @@ def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ..
     """Both programs; scripts in sub-folders are started as `transplt run` starts them, in the folders of their
     projects. UsageError as for `find_project`, and for data that neither has."""
     above = _above(original, migrated) if original.is_file() and migrated.is_file() else 0
-    before, after = find_project(original, main, data, above), find_project(migrated, main, data, above)
+    before = find_project(original, main, data, above)
+    try:
+        after = find_project(migrated, main or (before.main if original.is_dir() else ""), data, above)
+    except UsageError as error:
+        newer = " The original has it: migrate that again, with --force." if "no such script" in str(error) else ""
+        raise UsageError(f"{error}{newer}") from error
     for path in before.data:
         if not (before.root / path).exists() and not (after.root / path).exists():
             raise UsageError(f"--data {shown(path)}: neither {shown(before.root)} nor {shown(after.root)} has it.")
@@ -163,9 +167,11 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
         project = Project(root, given.resolve().relative_to(root).as_posix(), linked)
     else:
         root = given.resolve()
-        script = _inside(main or "main.py", given, "--main")
+        there = [] if main or (root / "main.py").is_file() else _scripts(root)
+        script = there[0] if len(there) == 1 else _inside(main or "main.py", given, "--main")
         if not (root / script).is_file():
-            hint = "" if main else f"; name the script with --main{_scripts(root)}"
+            hint = f" (there is {', '.join(there[:_NAMED])})" if there else ""
+            hint = "" if main else f"; name the script with --main{hint}"
             raise UsageError(f"no such script: {shown(script)} in {shown(str(given))}{hint}.")
         project = Project(root, script, linked)
     size = _size(project)
@@ -177,10 +183,10 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
     return project
 
 
-def _scripts(root: Path) -> str:
-    """Those at the top of a project, as a hint: ` (there is run.py)`."""
-    found = [path.name for path in sorted(root.glob("*.py")) if b"__main__" in _read(path)][:_NAMED]
-    return f" (there is {', '.join(found)})" if found else ""
+def _scripts(root: Path) -> list[str]:
+    """Those at the top of a project, or the packages in it that can be started."""
+    top = [path.name for path in sorted(root.glob("*.py")) if path.name != "setup.py" and b"__main__" in _read(path)]
+    return top or [path.relative_to(root).as_posix() for path in sorted(root.glob("*/__main__.py"))]
 
 
 def _read(path: Path) -> bytes:

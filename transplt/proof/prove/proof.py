@@ -105,7 +105,8 @@ class Prover:
                 root = side.project.elsewhere or side.project.root
                 asked = Asked("prove", replace(side.options, script=side.project.main), root, root, own)
                 ended = run.outcome
-                if lines := advice(asked, ended.code, ended.processes, known, too_long=ended.timed_out):
+                late, said = ended.timed_out, ended.errors
+                if lines := advice(asked, ended.code, ended.processes, known, too_long=late, errors=said):
                     yield from (f"what helps: {line}" for line in lines)
                     return
 

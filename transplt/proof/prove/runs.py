@@ -21,7 +21,7 @@ from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.proof.prove.known import Known
-from transplt.proof.prove.projects import Project
+from transplt.proof.prove.projects import Project, make_repository
 from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.training import Place, Training, below, read_trainings
 from transplt.proof.prove.witness import CUDA, Witness
@@ -30,6 +30,8 @@ _Result = TypeVar("_Result")
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
+#: What Python says of a script in a package that is started by its path.
+_NO_PACKAGE = "attempted relative import with no known parent package"
 #: Held by a run whose program names the port where its processes meet.
 _meeting = threading.Lock()
 
@@ -95,9 +97,9 @@ class Runner:
     """Starts one of the two programs as often as it is asked to. `watched`: lines by path, whose runs are recorded;
     `inserted`: those that the other program does not have.
 
-    `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
-    each card by itself. `known` has the runs that were made before, where the program stays the same; `witness` says
-    how an original runs.
+    `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `packaged`: it imports what lies
+    beside it by relative names, so that it starts as a module; `spawns`: it starts a process for each card by itself.
+    `known` has the runs that were made before, where the program stays the same; `witness` says how an original runs.
     """
 
     project: Project
@@ -105,6 +107,7 @@ class Runner:
     host: str
     watched: dict[str, list[int]] = field(default_factory=dict)
     torchrun: bool = False
+    packaged: bool = False
     spawns: bool = False
     seconds: float = 0.0
     warm: Warm | None = None
@@ -134,6 +137,9 @@ class Runner:
             order.lengths, self.inserted, seeded,
         )  # fmt: skip
         done = self._start(world, trace)
+        if not self.packaged and done.stop is not None and _NO_PACKAGE in done.stop.reason and "/" in self.project.main:
+            self.packaged = True
+            done = self._start(world, trace)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
             done = self._start(world, trace)
@@ -144,7 +150,8 @@ class Runner:
 
     def _start(self, world: int, trace: Trace) -> Run:
         options = replace(
-            self.options, script=self.project.main, trace=trace,
+            self.options, trace=trace, module=self.packaged,
+            script=self.project.main.removesuffix(".py").replace("/", ".") if self.packaged else self.project.main,
             random=self.options.random if trace.seeded else "npu",
             nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
             npus=world if self.spawns else self.options.npus,
@@ -178,6 +185,7 @@ class Runner:
         """Run in a fresh copy: what became of it, and where the copy lay."""
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
+            make_repository(root / ".git")
             edited = tuple(
                 EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
                 for path, lines in watched.items()
