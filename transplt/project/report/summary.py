@@ -229,7 +229,8 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
     if result.written == "all" and result.source.is_dir():
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         yield gettext(
-            "to see whether it runs and computes the same: transplt prove {before} {after}", before=before, after=after
+            "does it run, and compute the same: transplt run --setup {before}, then transplt prove {before} {after}",
+            before=before, after=after,
         )
 
 

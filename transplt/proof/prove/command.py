@@ -167,7 +167,11 @@ def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunO
     if chosen.in_words:
         click.echo(f"transplt prove: with {chosen.in_words}", err=True)
     options = replace(options, python=chosen.python, torch_version=version, portable=portable)
-    return replace(options, torch_npu=torch_npu_of(options, chosen.versions, project)), chosen.versions
+    torch_npu = torch_npu_of(options, chosen.versions, project)
+    if torch_npu is not None and not torch_npu.version.startswith(f"{version}."):
+        tried = f"on torch {chosen.versions.torch} with torch_npu {torch_npu.version}"
+        click.echo(f"transplt prove: {tried}; the migration is for torch {version}", err=True)
+    return replace(options, torch_npu=torch_npu), chosen.versions
 
 
 def _worlds(text: str) -> tuple[int, ...]:
