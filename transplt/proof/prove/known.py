@@ -68,8 +68,8 @@ class Known:
         text = self.cache.read(key)
         try:
             kept: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text or "", validate=True)))
-            processes, traces = (tuple(kept["run"].pop(name)) for name in ("processes", "traces"))
-            run = ScriptRun(**{**kept["run"], "seconds": 0.0}, processes=processes, traces=traces)
+            lists = {name: tuple(kept["run"][name]) for name in ("processes", "traces", "waits")}
+            run = ScriptRun(**{**kept["run"], "seconds": 0.0, **lists})
         except (EOFError, OSError, ValueError, KeyError, TypeError):
             return None
         self.used += key not in self._made
