@@ -281,6 +281,9 @@ def test_a_script_of_the_project_in_a_folder_of_its_own(main: str) -> None:
     [
         ({"tools/eval_net.py": "import metrics\n" + GUARD}, {"tools/eval_net.py", "tools/metrics.py"}),
         ({"demo.py": "import tools.metrics\n"}, {"demo.py", "tools/metrics.py"}),
+        ({"gradio_depth.py": "import tools.metrics\nui.launch()\n"}, {"gradio_depth.py", "tools/metrics.py"}),
+        ({"main_depth.py": "import tools.metrics\nlearn()\n"}, set()),  # it may train by means of a library
+        ({"gradio_depth.py": "import tools.metrics\nimport models\nloss.backward()\n"}, set()),
         ({"tools/eval_net.py": "import metrics\nloss.backward()\n" + GUARD}, set()),  # it trains
         ({"tools/check.py": "import metrics\nimport models\n" + GUARD, "go.py": "import tools.metrics\n"}, set()),
     ],
@@ -288,6 +291,34 @@ def test_a_script_of_the_project_in_a_folder_of_its_own(main: str) -> None:
 def test_what_scripts_load_that_do_not_train(files: dict[str, str], others: set[str]) -> None:
     held = aside({"tools/train.py": TRAIN, "models.py": "", "tools/metrics.py": "import numba.cuda\n", **files})
     assert held.others == others - held.python
+
+
+@pytest.mark.parametrize(
+    ("package", "copy", "others"),
+    [
+        ("depth", "mmcv", {"show.py", "depth/mmcv/runner.py"}),
+        # a folder of the project's own, and a library that is the project
+        ("depth", "net", set()),
+        ("src", "mmcv", set()),
+    ],
+)
+def test_what_trains_in_a_copy_of_a_library(package: str, copy: str, others: set[str]) -> None:
+    files = {"show.py": f"import {package}.{copy}.runner\nui.launch()\n", f"{package}/{copy}/runner.py": TRAIN}
+    if package != "src":
+        files[f"{package}/__init__.py"] = ""
+    assert aside({"train.py": TRAIN, "models.py": "", **files}).others == others
+    # where nothing else trains, it is the training of the project
+    assert aside({**files, "models.py": ""}).others == frozenset()
+
+
+def test_what_a_loader_by_name_may_load_counts_as_its_own_scripts_do() -> None:
+    files = {
+        "train.py": TRAIN, "models.py": "", "show.py": "import depth.loader\nui.launch()\n",
+        "depth/loader.py": "importlib.import_module(x)\nimport depth.ops\n", "depth/ops.py": "",
+        "depth/named.py": "import depth.ops\n",
+    }  # fmt: skip
+    assert aside(files).others == {"show.py", "depth/loader.py", "depth/ops.py"}
+    assert aside({**files, "train.py": f"{TRAIN}import depth.loader\n"}).others == {"show.py"}
 
 
 def test_an_evaluation_that_training_runs_too() -> None:

@@ -150,8 +150,8 @@ def test_bitsandbytes_through_transformers() -> None:
         ("def f(q: BitsAndBytesConfig | None = None):\n    pass\n", [(Level.INFO, 1)]),
         ("def f(q: 'BitsAndBytesConfig | None' = None):\n    pass\n", [(Level.INFO, 1)]),
         ("def f(q):\n    return isinstance(q, (dict, BitsAndBytesConfig))\n", [(Level.INFO, 1)]),
+        ("", [(Level.INFO, 1)]),
         # others may take it from here
-        ("", [(Level.MANUAL, 1)]),
         ("__all__ = ['BitsAndBytesConfig']\n", [(Level.MANUAL, 1)]),
         ("if x:\n    BitsAndBytesConfig = None\n", [(Level.MANUAL, 1)]),
     ],
@@ -159,6 +159,19 @@ def test_bitsandbytes_through_transformers() -> None:
 def test_a_class_of_a_library_counts_where_it_is_used(lines: str, found: list[tuple[Level, int]]) -> None:
     findings = migrate(f"from transformers import BitsAndBytesConfig\n{lines}").findings
     assert [(each.level, each.span.line) for each in findings if each.code == "NPU510"] == found
+
+
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        ("from quant import BitsAndBytesConfig\n", Level.MANUAL), ("from quant import *\n", Level.MANUAL),
+        ("from quant import load\n", Level.INFO),
+    ],
+)  # fmt: skip
+def test_a_class_of_a_library_that_another_file_may_take(other: str, level: Level) -> None:
+    files = {"train.py": other}
+    findings = migrate("from transformers import BitsAndBytesConfig\n", path="quant.py", files=files).findings
+    assert [each.level for each in findings if each.code == "NPU510"] == [level]
 
 
 @pytest.mark.parametrize("line", ["from bitsandbytes.optim import Adam8bit", "import bitsandbytes as bnb"])

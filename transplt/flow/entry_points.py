@@ -10,16 +10,19 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from transplt.flow.entry_text import PROSE, Entry, named_aside
 from transplt.rules.packages import fails_to_load
+from transplt.rules.tables import read_table
 from transplt.syntax.modules import outermost_package
 
 #: Scripts for what comes after training, by the names that they are given, in whatever language.
 _AFTER = re.compile(
     r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
-
+#: Scripts that may train by means of a library, by their names.
+_TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
 
 #: Files at the top that torch.hub and Cog load.
 _LOADED_BY_NAME = ("hubconf.py", "predict.py", "setup.py")
@@ -158,11 +161,16 @@ def aside_of(
     and `started` are the files that commands of the project start.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
-    user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell.
+    user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell. What
+    trains in a copy of a library, as mmcv's runner does, counts where nothing else of the project trains.
     """
     every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
     meant = {path for path in every if not named_aside(path)}
     trains = {path for path in meant if every[path].trains}
+    copied = {path for path in trains if _of_a_copy(path, every)}
+    if copied != trains:
+        every.update({path: every[path]._replace(trains=False) for path in copied})
+        trains -= copied
     tree = _Tree(every, path_of)
     if not trains:
         return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
@@ -204,6 +212,17 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
     return frozenset(found)
 
 
+def _of_a_copy(path: str, every: Collection[str]) -> bool:
+    """True for a file of a library that lies as a copy in a package of the project."""
+    match = _copied().match(path)
+    return match is not None and f"{match['above']}/__init__.py" in every
+
+
+@cache
+def _copied() -> re.Pattern[str]:
+    return re.compile(read_table("support/substitutions.json")["copied"])
+
+
 def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
@@ -223,6 +242,10 @@ def _late(
     if not any(path in leading for path in begin - after):
         after = set()
     training = begin - after
+    if after:  # what lies beside a module that loads by name, and only other scripts load that one, does not train
+        sure = {path for path in training if path in begun or path in leading}
+        loaders = {path for path in _loaded(sure, tree.leads, tree.entries) if tree.entries[path].loads}
+        training = sure | {path for path in training if _below(path, {posixpath.dirname(path) for path in loaders})}
     at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
     others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
     held = reached - others
@@ -242,7 +265,8 @@ def named_after(path: str) -> bool:
 
 def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
     """True for a script that does not train, or that is called after what comes when a model is trained."""
-    return (entry.starts and path not in leading) or (not entry.trains and named_after(path))
+    runs = entry.starts or (entry.acts and not _TO_TRAIN.search(path))
+    return (runs and path not in leading) or (not entry.trains and named_after(path))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

@@ -15,6 +15,7 @@ from itertools import takewhile
 from transplt.base.finding import Level
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
+from transplt.edits.unused_imports import is_listed
 from transplt.edits.work import Work
 from transplt.flow.gates.code_facts import KERNEL_DECORATORS
 from transplt.flow.gates.optional_imports import can_fail
@@ -114,7 +115,8 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
     exported = any(string_of(each) == name for each in listed)
     if not used and (not found or exported) and not _is_named_in_an_annotation(work, name):
-        return None
+        taken = work.project.aside.taken.get(work.scan.path, frozenset())
+        return [] if work.project.known and not taken & {"*", name} and not is_listed(work, name) else None
     return sorted(used, key=lambda each: (each.lineno, each.col_offset))
 
 
