@@ -242,3 +242,21 @@ def test_settings_of_another_file_read_through_an_object() -> None:
     project = engine.join_facts([engine.index_source(*each, settings) for each in files], settings)
     (finding,) = [each for each in engine.migrate_source(source, "train.py", settings, project).findings if each.open]
     assert finding.option == "compile" and [each.blocks for each in actions_of([finding])] == ["later"]
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("self.last", "last="), ("self.last == True", "last=True"), ("not self.last", ""), ("self.other", ""),
+    ],
+)  # fmt: skip
+def test_what_the_analysis_finds_in_a_file_that_speaks_of_no_card(test: str, expected: str) -> None:
+    source = (
+        "import torch\nclass Net(torch.nn.Module):\n    def __init__(self, other, last=False):\n"
+        "        self.last = last\n        self.other = other\n    def forward(self, x):\n"
+        f"        if {test}:\n            x = x.contiguous(memory_format=torch.channels_last)\n        return x\n"
+    ).encode()
+    settings = Settings(analysis=True)
+    project = engine.join_facts([engine.index_source(source, "net.py", settings)], settings)
+    (finding,) = [each for each in engine.migrate_source(source, "net.py", settings, project).findings if each.open]
+    assert (finding.code, finding.option) == ("NPU723", expected)

@@ -220,8 +220,7 @@ def _finished(
         alone = plan(file.source, file.scan, rules, replace(settings, entry=""), project, slots)
         result = finish(data, alone)
         result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
-    result = _analysed(result, data, file, settings, project)
-    return replace(result, findings=mark_options(file.scan, result.findings, project))
+    return _analysed(result, data, file, settings, project)
 
 
 def _left_alone(data: bytes, path: str, settings: Settings) -> FileResult | None:
@@ -251,20 +250,22 @@ def _analysed(
     settings: Settings,
     project: ProjectFacts,
 ) -> FileResult:
-    """The result with the findings of the analysis, where the settings ask for it; `result.data` is not touched."""
-    if not settings.analysis or not concerns(data, result.path):
-        return result
-    from transplt.engine.analysis.analysis import add_to, analyse
+    """The result with the findings of the analysis, where the settings ask for it, and the options that its findings
+    stand behind; `result.data` is not touched.
+    """
+    if settings.analysis and concerns(data, result.path):
+        from transplt.engine.analysis.analysis import add_to, analyse
 
-    stages.enter(stages.ANALYSED)
-    try:
-        file = file or File.of(result.path, data)
-    except UnreadableSource:
-        return result
-    findings, support = analyse(file.source, file.scan, compile_rules(settings), settings, project, result.findings)
-    if settings.in_place:  # a check says what is left, and no remarks
-        findings = [each for each in findings if each.open]
-    return add_to(result, findings, support)
+        stages.enter(stages.ANALYSED)
+        try:
+            file = file or File.of(result.path, data)
+        except UnreadableSource:
+            return result
+        findings, support = analyse(file.source, file.scan, compile_rules(settings), settings, project, result.findings)
+        if settings.in_place:  # a check says what is left, and no remarks
+            findings = [each for each in findings if each.open]
+        result = add_to(result, findings, support)
+    return result if file is None else replace(result, findings=mark_options(file.scan, result.findings, project))
 
 
 def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
