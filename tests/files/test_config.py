@@ -216,6 +216,19 @@ def test_yaml_that_is_left_with_a_finding(text: str, code: str) -> None:
     assert not result.changed and left(result) == [code]
 
 
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("device: cuda\n", "tidy"), ("model:\n  device: cuda:1\n", "tidy"), ("dist_backend: nccl\n", "tidy"),
+        # what may be read as a part of something, or is handed on under another name
+        ("machine: cuda\n", ""), ("args: [--where, cuda]\n", ""), ("- trainer.device=cuda\n", ""),
+    ],
+)  # fmt: skip
+def test_a_device_that_no_code_reads_stops_nothing(text: str, blocks: str) -> None:
+    (finding,) = migrated(text, "conf/a.yaml", "def f(x):\n    return x.device, cfg['lr']\n").findings
+    assert (finding.code, finding.blocks) == ("NPU821", blocks)
+
+
 def test_the_finding_names_key_and_value() -> None:
     (finding,) = migrated("a:\n  machine: cuda:0\n", "conf/a.yaml").findings
     said = "a.machine: cuda:0 may be a device: no code of the project is known to use it as one"

@@ -17,7 +17,7 @@ from transplt.engine.files.kind import FileKind
 from transplt.engine.files.variables import variable_set
 from transplt.flow import read_as
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
-from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.own_packages import has_its_own
 from transplt.flow.read_as import NOBODY, Reading
 from transplt.rules.communication_backends import OwnNames, own_names, own_names_below
@@ -143,7 +143,9 @@ def _spelled_value(document: Document, value: Value, spelled: _Spelled) -> Finds
     elif document.project.known:
         nobody = "no code of the project is known to use it as one"
         why = reading.why or ("the code reads it as something else" if reading.read else nobody)
-        yield _unread(value, spelled, why)
+        # Readers of such a name are found wherever they are: this value goes nowhere.
+        unread = not reading.read and value.key is not None and not spelled.start and bool(marks_by_name(value.name))
+        yield _unread(value, spelled, why, blocks="tidy" if unread else "")
 
 
 def _edit(value: Value, start: int, end: int, new: str, library: str, effect: str) -> Finds:
@@ -206,12 +208,14 @@ def _reading(document: Document, value: Value) -> Reading:
     return Reading(marks, True, next((each.why for each in found if each.why), ""))
 
 
-def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "") -> Note:
+def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "", blocks: str = "") -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_dotted_key(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
     help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
     details = (("key", _dotted_key(value)),)
-    return Note(value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details)
+    return Note(
+        value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details, blocks=blocks
+    )  # fmt: skip
 
 
 def _dotted_key(value: Value) -> str:
