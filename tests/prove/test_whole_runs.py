@@ -62,6 +62,19 @@ if rank == 0:
     torch.save(model.module, "model.pt")
 dist.destroy_process_group()
 """
+_DEFAULT_DEVICE = """
+import torch
+
+torch.set_default_device("cuda")
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    loss = model(torch.rand(2, 4) + torch.randn(2, 4) + torch.randperm(4)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 # PyTorch ends with SIGSEGV a process that leaves a profiler open, and `--steps` ends the program in between.
 _PROFILED = """
 import torch
@@ -88,6 +101,7 @@ profiler.__exit__(None, None, None)
         pytest.param(_NAMED.format(chance="uuid.uuid4()"), "1", id="files named by a UUID"),
         pytest.param(_NAMED.format(chance="uuid.uuid4().hex[:6]"), "1", id="files named by chance"),
         pytest.param(_PROFILED, "1", id="a profiler is open at the last step"),
+        pytest.param(_DEFAULT_DEVICE, "1", id="a default device"),
         pytest.param(_WHOLE, "2", id="a whole module", marks=pytest.mark.slow),
     ],
 )

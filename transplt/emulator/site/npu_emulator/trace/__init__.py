@@ -13,8 +13,13 @@ def install() -> None:
     """Begin the trace of this process; torch is there. Does nothing where none is asked for."""
     if not config.trace:
         return
+    from torch.utils import _device
+
     from . import calls, collectives, detail, draws, loaders, repeat, shaken, steps
 
+    # Filled at its first call: once functions that draw are wrapped, torch.set_default_device would know the wrappers
+    # only, and what they call would be on the CPU.
+    _device._device_constructors()
     if config.trace["seed"] is None:
         repeat.draw_anew()
     else:
