@@ -69,7 +69,8 @@ class Settings:
     left out, because what it had written stopped or differed. `pins`: packages with the versions that the project asks
     for (`==4.46.0`). `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into
     each file that calls them; `helper` is the module's in the portable style, `line_length` the project's own.
-    `own_card`: (operator, type) of calls that ran on such a card of the user's own.
+    `completes`: (path, names) of what other files take from modules of the project that choose the device; None where
+    these stay as they are. `own_card`: (operator, type) of calls that ran on such a card of the user's own.
     `only_lines` maps paths to the lines (first, last) that are looked at, None for all. `decided` is what a plan says
     (`transplt plan`). `picked` maps paths to the byte ranges of the edits that are made, of all that could be; None for
     all.
@@ -113,6 +114,7 @@ class Settings:
     helper_file: bool = False
     helper: str = ""
     line_length: int = 88
+    completes: tuple[tuple[str, tuple[str, ...]], ...] | None = ()
     own_card: tuple[tuple[str, str], ...] = ()
     decided: Decided | None = None
     picked: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None

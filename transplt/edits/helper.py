@@ -100,6 +100,19 @@ def helper(
     return Called(f"{given.local}.{name}", given.of(group))
 
 
+def complete(work: Work) -> None:
+    """A module of the project that chooses the device gets what other files take from it."""
+    names = dict(work.settings.completes or ()).get(work.scan.path, ())
+    added = work.once(_given).inline.add(names, None, exact=True) if names else None
+    if added is None:
+        return
+    message = f"{', '.join(names)}: the accelerator, chosen once, also for the files that import this module"
+    for line in added.imports:
+        work.add(Edit(AtTop(), CODE, message, line, group="names for others"))
+    text = f"{blank_lines_above(work.source, added.place)}{added.text}\n\n"
+    work.add(Edit(Beside(added.place, above_comments=True), CODE, message, text, group="names for others"))
+
+
 def taken_from_helper(
     work: Work,
     names: Sequence[tuple[str, str]],
@@ -182,7 +195,10 @@ def _given(work: Work) -> _Given:
         tried = portable and only_tries_itself(work.scan.tree, work.source.utf8)
         place = module_place(work.project, work.scan.path, work.settings, starts=starts, tried=tried)
     if place is None or portable:
-        return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))
+        taken = {} if place is None else taken_as(work, place)
+        if place is not None and path in place.paths:  # the project's own, which has them
+            taken = {name: name for name in place.there or ()}
+        return _Given(place, "", Inline(work), taken)
     return _Given(place, imported_as(work, place), Inline(work))
 
 
@@ -241,7 +257,7 @@ def _inline(work: Work, given: _Given, name: str, like: Edit, at: ast.AST | None
     inline = given.inline
     if name not in inline.names:
         before = bool(inline.names)
-        added = inline.add(name, at)
+        added = inline.add((name,), at)
         if added is None:
             return Called("")
         lead = "" if before else blank_lines_above(work.source, added.place)

@@ -18,7 +18,8 @@ _HEAD = """\
 # change it as you like, transplt does not edit it again. 0BSD: use, copy, change and distribute it for any purpose,
 # with or without fee; it comes without any warranty.
 """
-_CHOOSES = "accelerator"
+#: The module of the portable style.
+CHOOSES = "accelerator"
 #: The lines of accelerator.py in which the choice stands.
 _CHOICE = (
     b'\n_has_npu = hasattr(torch, "npu") and torch.npu.is_available()', b'\nDEVICE_TYPE = "npu" if _has_npu else "cuda"'
@@ -36,11 +37,16 @@ def is_helper(path: str, data: bytes) -> bool:
     """True for a file that transplt wrote beside a program, whatever has been changed in it since, and for one of the
     project that chooses the accelerator in the same way.
     """
-    chooses = path.endswith(".py") and all(line in data for line in _CHOICE)
+    chooses = path.endswith(".py") and has_choice(data)
     if _OURS.match(data) is not None:
         return chooses or _FILE.search(path) is not None
     # Its owner has taken the head out; a file of the project that has all this in itself has more.
-    return chooses and {*defined_in(data)} <= {name for each in module_named(_CHOOSES).pieces for name in each.binds}
+    return chooses and {*defined_in(data)} <= {name for each in module_named(CHOOSES).pieces for name in each.binds}
+
+
+def has_choice(data: bytes) -> bool:
+    """True for a file in which the choice of the portable style stands, as we write it."""
+    return all(line in data for line in _CHOICE)
 
 
 def defined_in(data: bytes) -> tuple[str, ...]:

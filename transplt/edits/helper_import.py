@@ -100,18 +100,44 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
             names += [name] if name else []
             nodes += uses
     for module, (names, nodes, edit) in together.items():
+        beside = _taken_beside(work, edit, module, names, written) if names else None
         line = _taking(module, names, work.settings.line_length)
-        found.append(_placed(work, replace(edit, message=edit.message.replace(str(edit.new), line)), line, nodes))
+        said = replace(edit, message=edit.message.replace(str(edit.new), line))
+        found.append(beside or _placed(work, said, line, nodes))
     return found
 
 
 def _taking(module: str, names: Sequence[str], limit: int) -> str:
-    """One statement that takes some names from a module, in the order of isort: constants, classes, all else."""
-    ordered = sorted(names, key=lambda each: (not each.partition(" ")[0].isupper(), not each[:1].isupper(), each))
+    """One statement that takes some names from a module, in the order of isort."""
+    ordered = sorted(names, key=_by_kind)
     line = f"{module} import {', '.join(ordered)}" if names else module
     if len(line) <= limit or not names:
         return line
     return f"{module} import (\n" + "".join(f"    {name},\n" for name in ordered) + ")"
+
+
+def _by_kind(taken: str) -> tuple[bool, bool, str]:
+    """The order of isort: constants, classes, all else."""
+    return not taken.partition(" ")[0].isupper(), not taken[:1].isupper(), taken
+
+
+def _taken_beside(
+    work: Work, edit: Edit, module: str, names: Sequence[str], written: Sequence[tuple[ast.AST, str]]
+) -> Placed | None:
+    """The names in the first statement by which the file takes others from the module, where it stays one line."""
+    source = work.source
+    taking = (node for node in work.scan.tree.body if isinstance(node, ast.ImportFrom) and node.names[0].name != "*")
+    node = next((each for each in taking if f"from {'.' * each.level}{each.module or ''}" == module), None)
+    if node is None or any(each is node or top_of(each).lineno < node.lineno for each, _ in written):
+        return None
+    start, end = source.extent(node.names[0])[0], source.extent(node.names[-1])[1]
+    had, more = source.slice(start, end).split(", "), sorted(names, key=_by_kind)
+    new = ", ".join([*had, *more] if had != sorted(had, key=_by_kind) else sorted([*had, *more], key=_by_kind))
+    longer = len(source.line_text(node.lineno)) + len(new) - len(", ".join(had))
+    if node.lineno != node.end_lineno or longer > work.settings.line_length:
+        return None
+    message = edit.message.replace(str(edit.new), f"{module} import {', '.join(more)}")
+    return placed(replace(edit, message=message), start, new, end)
 
 
 def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:

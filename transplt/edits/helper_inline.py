@@ -44,11 +44,11 @@ class Inline:
     names: dict[str, str] = field(default_factory=dict)
     imported: dict[str, str] = field(default_factory=dict)
 
-    def add(self, name: str, at: ast.AST | None) -> Added | None:
-        """A function and what it needs and the file has not yet; None where it would stand below the node that calls
-        it.
+    def add(self, names: tuple[str, ...], at: ast.AST | None, *, exact: bool = False) -> Added | None:
+        """Functions and what they need and the file has not yet; None where they would stand below the node that calls
+        one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        parts = closure(around((name,), _bare), (name,))
+        parts = closure(around(names, _bare), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -66,7 +66,7 @@ class Inline:
             return None
         bound = [each for piece in pieces for each in piece.binds]
         for each in bound:
-            self.names[each] = _free(self.work, each)
+            self.names[each] = each if exact else _free(self.work, each)
             self.work.new_names.add(self.names[each])
         for given in parts.imports:
             if given.full in lines:

@@ -15,6 +15,7 @@ from transplt.base.text.token_rows import ledger_of
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
+from transplt.edits.own_module import names_of_chooser
 from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import kernels_said
 from transplt.engine.analysis.project import concerns, join, support_facts
@@ -66,7 +67,9 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
         return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
     if settings.helper_file or settings.style == "portable":
-        facts = replace(facts, placing=placing_of(data, path))
+        left = settings.style != "portable" or settings.leaves(path) or settings.ignored_codes(path)
+        own = None if left else names_of_chooser(path, data)
+        facts = replace(facts, placing=placing_of(data, path)._replace(own=own))
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Beside, Edit
-from transplt.edits.helper import helper
+from transplt.edits.helper import complete, helper
 from transplt.edits.ignores import Ignores
 from transplt.edits.shared_lines import joint_before
 from transplt.edits.trees.calls import calling, moved_to, one_after_the_other, with_first, with_named
@@ -86,6 +86,7 @@ def adapt(work: Work) -> None:
     planned = [edit for edit in work.rewrites if not edit.apart]
     planned.sort(key=lambda edit: not isinstance(edit.node, (ast.Import, ast.ImportFrom)))  # they take their uses along
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
+    complete(work)
     forms = _Forms(work, {id(edit.node) for edit in planned})
     for edit in planned:
         if not edit.group:  # an import of the module goes in with the edit that needs it
@@ -164,6 +165,9 @@ class _Forms:
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text:
             raise _Stays("the project's module lacks it" if called.found else "the file would not find the module")
+        bound = self.work.names.lookup(called.text, self.work.scan.scope_of(edit.node))
+        if not freed and bound is not None and bound[0] is not self.work.scan.root:
+            raise _Stays(f"{called.text} is something else in this function")
         for each in called.found:
             self.work.add(each)
         return called.text

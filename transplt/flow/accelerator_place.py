@@ -7,7 +7,6 @@ helpers where that is a folder which all find as well, and which imports nothing
 from __future__ import annotations
 
 import posixpath
-import sys
 from dataclasses import replace
 
 from transplt.base.settings import Settings
@@ -24,13 +23,12 @@ from transplt.flow.import_layout import (
     search_path_of,
     starts_leading_to,
 )
+from transplt.flow.own_chooser import is_harmless, is_installed, own_place
 from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
 _NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
 _HELPERS = ("utils", "util", "common")
-#: What an `__init__` may import without that a file which did without it now needs a package more.
-_HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
 def module_place(
@@ -40,9 +38,11 @@ def module_place(
     without paths where neither may be: in the portable style for a file of which all that would be edited is there to
     try it out (`tried`), if it would not find the module then.
     """
-    place = place_of(project, path, starts=starts, entry=settings.entry)
     if settings.style != "portable":
-        return place
+        return place_of(project, path, starts=starts, entry=settings.entry)
+    if (own := own_place(project, path, settings)) is not None:
+        return None if own.there is None and path in own.paths else own  # the choice stands in it
+    place = place_of(project, path, starts=starts, entry=settings.entry)
     layout = project.once(layout_of)
     place = place or (_as_beside(project, layout, path, settings.entry) if settings.helper_file else None)
     place = place and _of_the_program(project, layout, path, place, settings.entry, tried)
@@ -55,7 +55,7 @@ def module_place(
     if len(place.paths) == 1:
         place = _beside_helpers(project, layout, _in_the_package(project, layout, path, place, settings.entry))
     folders = [posixpath.dirname(each) for each in place.paths]
-    name = settings.helper or _free_name(project, layout, folders)
+    name = _free_name(project, layout, folders, settings.helper)
     paths = tuple(in_folder(folder, name) for folder in folders)
     there = [{*layout.ours[each]} for each in paths if each in layout.ours]
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
@@ -73,11 +73,6 @@ def _as_beside(project: ProjectFacts, layout: ImportLayout, path: str, entry: st
     bases = {edge.base for each in beside for edge in layout.edges[each]}
     place = place_of(project, beside[0], starts=False, entry=entry) if len(bases) == 1 else None
     return place if place is not None and len(place.paths) == 1 and bases == {_base(place)} else None
-
-
-def _is_installed(project: ProjectFacts, folder: str) -> bool:
-    """Whether the packages of a folder may be installed without what lies beside them."""
-    return any(in_folder(folder, each, "") in project.placing for each in ("setup.py", "setup.cfg", "pyproject.toml"))
 
 
 def _base(place: HelperPlace) -> str:
@@ -98,7 +93,7 @@ def _of_the_program(
         return each != entry and project.placing[each].guarded and bool(bases) and posixpath.dirname(each) not in bases
 
     top = outermost_package(path, project.placing)
-    if place.package and top and _is_installed(project, posixpath.dirname(top)):
+    if place.package and top and is_installed(project, posixpath.dirname(top)):
         return place
     scripts = scripts_among(project, layout, layout.parts.get(path, [path]), entry)
     scripts = sorted((each for each in scripts if not tries_itself(each)), key=lambda each: (each.count("/"), each))
@@ -135,7 +130,7 @@ def _in_the_package(
     edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
     names = {edge.name.partition(".")[0] for edge in edges}
     packages = [name for name in names if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
-    if len(packages) != 1 or (len(names) > 1 and not _is_installed(project, folder)):
+    if len(packages) != 1 or (len(names) > 1 and not is_installed(project, folder)):
         return place  # with other modules beside it, the package is one folder of the program
     inner = f"{folder}/{packages[0]}" if folder else packages[0]
     starting = [reached_from(layout, each) for each in scripts_among(project, layout, together, entry)]
@@ -152,11 +147,7 @@ def _beside_helpers(project: ProjectFacts, layout: ImportLayout, place: HelperPl
     for name in _HELPERS:
         inner = f"{folder}/{name}" if folder else name
         init = in_folder(inner, INIT, "")
-        if init not in project.placing:
-            continue
-        reached = reached_from(layout, init)
-        named = [each.partition(".")[0] for one in reached for each in project.placing[one].imported]
-        if not all(is_below(each, inner) for each in reached) or not {*named} - {name, ""} <= _HARMLESS:
+        if init not in project.placing or not is_harmless(project, layout, init):
             continue
         twin = any(f"/{each}".endswith(f"/{name}/{INIT}") and each != init for each in project.placing)
         known = any(
@@ -168,11 +159,13 @@ def _beside_helpers(project: ProjectFacts, layout: ImportLayout, place: HelperPl
     return place
 
 
-def _free_name(project: ProjectFacts, layout: ImportLayout, folders: list[str]) -> str:
-    """A name that no module of the project has, and no `__init__` of these folders speaks of: it would be replaced."""
+def _free_name(project: ProjectFacts, layout: ImportLayout, folders: list[str], given: str) -> str:
+    """The name that the owner has given, or one that no module of the project has, and no `__init__` of these folders
+    speaks of: it would be replaced.
+    """
     taken = {posixpath.basename(path.removesuffix(f"/{INIT}")).removesuffix(".py") for path in project.placing
              if path not in layout.ours}  # fmt: skip
     for folder in folders:
         if (facts := project.placing.get(in_folder(folder, INIT, ""))) is not None:
             taken.update(facts.speaks_of)
-    return next(name for name in _NAMES if name not in taken)
+    return given or next(name for name in _NAMES if name not in taken)

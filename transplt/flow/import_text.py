@@ -13,12 +13,13 @@ from transplt.base.text.text_search import on_lines_with
 
 
 class Placing(NamedTuple):
-    """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`); `guarded`: it has a main guard.
+    """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`, `pkg.mod.*`).
 
-    `ours`: the functions of a module that transplt wrote (edits/helper_file.py); None for every other file.
+    `guarded`: it has a main guard. `ours`: the functions of a module that transplt wrote (edits/helper_file.py); `own`:
+    those that a module of the project has which chooses its device (edits/own_module.py); None for every other file.
     `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
     may get (accelerator_place.py) and the file, an `__init__`, has for something. `asks`: whether there is an
-    accelerator, by torch.cuda.
+    accelerator, by torch.cuda. `speaks`: of CUDA, in some way.
     """
 
     imported: tuple[str, ...] = ()
@@ -27,6 +28,8 @@ class Placing(NamedTuple):
     extends: bool = False
     speaks_of: tuple[str, ...] = ()
     asks: bool = False
+    speaks: bool = False
+    own: tuple[str, ...] | None = None
 
 
 _IMPORT = re.compile(
@@ -34,7 +37,8 @@ _IMPORT = re.compile(
 )
 _GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
 _CANDIDATES = re.compile(rb"\b(device|accelerator)\b")
-_NAME = re.compile(r"[.\w]+")
+_CUDA = re.compile(rb"cuda|nccl|CUDA_|NCCL_")
+_NAME = re.compile(r"[.\w]+|\*")
 _COMMENT = re.compile(r"#[^\r\n]*")
 
 
@@ -54,7 +58,7 @@ def placing_of(data: bytes, path: str) -> Placing:
     spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
     return Placing(
         tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)),
-        asks=b"torch.cuda.is_available()" in data,
+        asks=b"torch.cuda.is_available()" in data, speaks=_CUDA.search(data) is not None,
     )  # fmt: skip
 
 

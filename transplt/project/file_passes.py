@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from transplt.base.disk.manifest import read_manifest
 from transplt.base.disk.walk import Entry
+from transplt.base.errors import CannotFinish, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
 from transplt.engine.engine import join_facts
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.packed_facts import sharing
 from transplt.project.pool import Died, Pool, share_out
+from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import Unread, unread_finding
 from transplt.project.worker import FileWorker, Unindexed
 
@@ -119,6 +123,21 @@ def work_again(
     with opened as pool:
         pool.set_project(worker.project)
         return finish(worker, pool, wanted, share_out(wanted, number), {}, lambda: None)
+
+
+def migrated_again(
+    worker: FileWorker[FileRecord], wanted: Sequence[Entry], jobs: int | Where, out: str, *, keep_data: bool = False
+) -> list[FileRecord]:
+    """The records of files that were migrated before, written over into the folder `out` unless it is empty. WriteError
+    when one cannot be written.
+    """
+    assert isinstance(worker.keep, partial)
+    more = {"out": out, "again": True, "keep_data": keep_data or worker.keep.keywords["keep_data"]}
+    keep = partial(worker.keep.func, **{**worker.keep.keywords, **more})
+    done, unread = work_again(replace(worker, keep=keep, known={}), wanted, jobs)
+    if unread:
+        raise CannotFinish(f"{shown(unread[0].path)} could be read once and not again: {unread[0].help}")
+    return done
 
 
 def finish(

@@ -33,6 +33,7 @@ from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
 from transplt.project.options import Plan
 from transplt.project.output_files import to_output
+from transplt.project.own_choosers import with_own_choosers
 from transplt.project.pool import default_jobs
 from transplt.project.progress import steps
 from transplt.project.project_findings import of_the_whole
@@ -246,6 +247,8 @@ def _worked_through(
         from transplt.project.whole_programs import whole_or_left
 
         records = whole_or_left(worker, found.files, records, jobs, out)
+    if plan.settings.style == "portable" and not plan.single:
+        records = with_own_choosers(worker, found.files, records, jobs, out)
     records = with_helpers(
         records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"
     )

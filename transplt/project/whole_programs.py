@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from transplt.base.disk.walk import Entry
-from transplt.base.errors import CannotFinish, shown
 from transplt.base.finding import Finding, Status
 from transplt.edits.groups import MANY_CARDS
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
-from transplt.project.file_passes import work_again
-from transplt.project.output_files import to_output
+from transplt.project.file_passes import migrated_again
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.worker import FileWorker
 
@@ -39,18 +36,8 @@ def whole_or_left(
     program = imports_of(project).reached(settings.entry)
     if why := _why_not(records, program, inputs, settings.entry, project):
         wanted = [entry for entry in entries if entry.path in program]
-        keep = worker.keep
-        assert isinstance(keep, partial)
-        again = replace(
-            worker,
-            settings=replace(settings, refusal=why),
-            keep=partial(to_output, **{**keep.keywords, "out": out, "again": True}),
-            known={},
-        )
-        done, unread = work_again(again, wanted, jobs)
-        if unread:
-            raise CannotFinish(f"{shown(unread[0].path)} could be read once and not again: {unread[0].help}")
-        renewed = {record.path: record for record in done}
+        again = replace(worker, settings=replace(settings, refusal=why))
+        renewed = {record.path: record for record in migrated_again(again, wanted, jobs, out)}
         records = [renewed.get(record.path, record) for record in records]
     return [replace(record, data=b"") if record.data else record for record in records]
 

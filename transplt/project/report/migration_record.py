@@ -41,7 +41,8 @@ class FileRecord:
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
     `ledger` holds the tokens one by one, `token_lines` are (number, text) of the lines of those that stay for a
     doubtful reason, where a report asks for them. `data` are its bytes in the output where the run has to look again.
-    `helper` is what it calls of a file that is of the kind `HELPER`, and that the run writes.
+    `helper` is what it calls of a file that is of the kind `HELPER`, and that the run writes. `completed`: names of the
+    accelerator's module that this one has now, since it chooses the device of the project already.
     """
 
     path: str
@@ -60,6 +61,7 @@ class FileRecord:
     token_lines: tuple[tuple[int, str], ...] = ()
     data: bytes = b""
     helper: HelperUse | None = None
+    completed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ def _converted(result: RunResult) -> Iterator[str]:
     """What was edited, by kinds, and what became of the tokens."""
     edits, files = result.edits, len(result.changed)
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
-    module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in result.helpers))
+    modules = (*result.helpers, *(record for record in result.files if record.completed))
+    module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
     of_it = module and result.settings.style == "portable"
     kinds = Counter(
         _OF_THE_MODULE if of_it and finding.code == "NPU156" else _kind(finding.code) for finding in edits
@@ -146,6 +147,10 @@ def _happened(result: RunResult) -> Iterator[str]:
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
         yield gettext("the project has NPU code of its own; read it first: {names}", names=_few([*map(shown, places)]))
+    for record in result.files:
+        if names := ", ".join(record.completed):
+            path = shown(record.path)
+            yield gettext("{path} chooses the device already, and has {names} now", path=path, names=names)
     for record in result.helpers:
         yield f"{shown(record.path)}: {visible(translated(record.findings[0].message))}"
     if levels := result.apex_levels:

@@ -1,0 +1,98 @@
+"""The module of a project that chooses its device already (edits/own_module.py): the portable style takes names of it.
+
+It has to be the only one of a program, and all files of it that speak of CUDA have to find it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+
+from transplt.base.settings import Settings
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.helper_place import HelperPlace
+from transplt.flow.import_layout import (
+    INIT,
+    TESTS,
+    ImportLayout,
+    in_folder,
+    is_below,
+    layout_of,
+    reached_from,
+    search_path_of,
+    starts_leading_to,
+)
+from transplt.syntax.modules import outermost_package, packages_of
+
+#: What an `__init__` may import without that a file which did without it now needs a package more.
+_HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
+
+
+def own_place(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
+    """Where that module lies for a file of the program, itself too; `there` is what it has of ours once it is
+    completed. Only where files are written that others import can it be.
+    """
+    if settings.completes is None:
+        return None
+    layout = project.once(layout_of)
+    together = layout.parts.get(path, [path])
+    found = [each for each in together if project.placing[each].own is not None]
+    if len(found) != 1 or any(each in layout.ours for each in together):
+        return None
+    place = project.once(_found_by_all, found[0])
+    if place is None or settings.helper not in ("", place.module):
+        return None
+    return place if settings.helper_file or place.there is not None else None
+
+
+def _found_by_all(project: ProjectFacts, path: str) -> HelperPlace | None:
+    """The module at a path; None where some file that speaks of CUDA would not find it, or where nothing imports it."""
+    layout = project.once(layout_of)
+    users = layout.importers.get(path, [])
+    facts = project.placing[path]
+    if all(map(TESTS.search, users)):
+        return None
+    every = f".{posixpath.basename(path)[: -len('.py')]}.*"
+    if not facts.own and any(f".{name}".endswith(every) for user in users for name in project.placing[user].imported):
+        return None  # what it gets would be theirs too
+    edges = (edge for user in users for edge in layout.edges[user] if edge.target == path)
+    bases = {edge.base for edge in edges if edge.base is not None}
+    if not bases and (top := outermost_package(path, project.placing)):
+        bases = {posixpath.dirname(top)}
+    if len(bases) != 1:
+        return None
+    (base,) = bases
+    speaking = (each for each in layout.parts[path] if each not in (path, *users) and project.placing[each].speaks)
+    if not all(_finds(project, layout, each, path, base) for each in speaking):
+        return None
+    package = posixpath.dirname(path)[len(base) :].strip("/").replace("/", ".")
+    return HelperPlace((path,), package, facts.own or None)
+
+
+def _finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str, base: str) -> bool:
+    """Whether a file finds the module from the folder `base`, whoever starts it, and needs no package more for it."""
+    edges = layout.edges.get(path, ())
+    if any(base not in search_path_of(project, layout, each) for each in starts_leading_to(project, layout, path)):
+        return False
+    top = outermost_package(path, project.placing)
+    if top and not is_below(module, top) and is_installed(project, posixpath.dirname(top)):
+        return False
+    return all(
+        is_below(path, package)
+        or any(is_below(edge.target, package) for edge in edges)
+        or is_harmless(project, layout, in_folder(package, INIT, ""))
+        for package in packages_of(module, project.placing)
+    )
+
+
+def is_installed(project: ProjectFacts, folder: str) -> bool:
+    """Whether the packages of a folder may be installed without what lies beside them."""
+    return any(in_folder(folder, each, "") in project.placing for each in ("setup.py", "setup.cfg", "pyproject.toml"))
+
+
+def is_harmless(project: ProjectFacts, layout: ImportLayout, init: str) -> bool:
+    """Whether an `__init__` imports nothing that leads out of its folder, and no package that not everybody has."""
+    inner = posixpath.dirname(init)
+    reached = reached_from(layout, init)
+    named = {each.partition(".")[0] for one in reached for each in project.placing[one].imported}
+    return all(is_below(each, inner) for each in reached) and named - {posixpath.basename(inner), ""} <= _HARMLESS
