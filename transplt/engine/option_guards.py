@@ -261,7 +261,7 @@ class _Behind:
             return "" if equal else f"{words}{'' if words.endswith('=') else ' '}{there[0]!s}"
         if isinstance(how, (ast.NotEq, ast.IsNot)):
             return words if equal else ""
-        return words if isinstance(how, (ast.Gt, ast.Lt)) and equal and words else ""
+        return words if isinstance(how, (ast.Gt, ast.Lt)) and equal else ""
 
     def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
         """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or

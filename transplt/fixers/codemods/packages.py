@@ -24,7 +24,7 @@ from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.conditions import leaves
-from transplt.syntax.nodes import called_name, following, last_name, of_kind, place_in_block, string_of
+from transplt.syntax.nodes import by_place, called_name, following, last_name, of_kind, place_in_block, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: An import, the rule that reports it, and the full name that it brings.
@@ -117,7 +117,7 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     if not used and (not found or exported) and not _is_named_in_an_annotation(work, name):
         taken = work.project.aside.taken.get(work.scan.path, frozenset())
         return [] if work.project.known and not taken & {"*", name} and not is_listed(work, name) else None
-    return sorted(used, key=lambda each: (each.lineno, each.col_offset))
+    return by_place(used)
 
 
 def _is_named_in_an_annotation(work: Work, name: str) -> bool:
