@@ -115,9 +115,14 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
     exported = any(string_of(each) == name for each in listed)
     if not used and (not found or exported) and not _is_named_in_an_annotation(work, name):
-        taken = work.project.aside.taken.get(work.scan.path, frozenset())
-        return [] if work.project.known and not taken & {"*", name} and not is_listed(work, name) else None
+        return None if _may_be_taken(work, name) else []
     return by_place(used)
+
+
+def _may_be_taken(work: Work, name: str) -> bool:
+    """Whether another file may take a name from this one."""
+    taken = work.project.aside.taken.get(work.scan.path, frozenset())
+    return not work.project.known or bool(taken & {"*", name}) or is_listed(work, name)
 
 
 def _is_named_in_an_annotation(work: Work, name: str) -> bool:
