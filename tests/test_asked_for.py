@@ -6,19 +6,28 @@ from pathlib import Path
 
 import pytest
 
+from transplt.base.finding import Finding
+from transplt.engine.actions.actions import actions_of
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import migrate_tree
 
 MODEL = "import torch\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 
 
+SETUP = "from setuptools import setup\nsetup(install_requires=['torch'])\n"
+
+
 def found(folder: Path, files: dict[str, str]) -> list[tuple[str, str]]:
+    return [(each.path, each.level.value) for each in findings(folder, files) if each.code == "NPU844"]
+
+
+def findings(folder: Path, files: dict[str, str], *, analysis: bool = False) -> tuple[Finding, ...]:
     source = folder / "in"
     for path, text in {"train.py": MODEL, **files}.items():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).write_text(text)
-    result = migrate_tree(make_plan(Options(source=source, out=folder / "out", jobs=1, page=False)))
-    return [(each.path, each.level.value) for each in result.findings if each.code == "NPU844"]
+    options = Options(source=source, out=folder / "out", jobs=1, page=False, analysis=analysis)
+    return migrate_tree(make_plan(options)).findings
 
 
 @pytest.mark.parametrize(
@@ -43,3 +52,38 @@ def found(folder: Path, files: dict[str, str]) -> list[tuple[str, str]]:
 )
 def test_what_asks_for_torch_npu(tmp_path: Path, files: dict[str, str], expected: list[tuple[str, str]]) -> None:
     assert found(tmp_path, files) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "blocks"),
+    [
+        ({}, "import"),
+        ({"docs/requirements.txt": "torch\n"}, "import"),
+        ({"Dockerfile": "RUN pip install torch\n"}, "import"),
+        # another list installs it
+        ({"requirements.txt": "torch\n"}, "tidy"),
+        ({"environment.yml": "dependencies:\n  - pytorch=1.12\n  - pip:\n    - -e .\n"}, "tidy"),
+    ],
+)
+def test_what_a_package_without_torch_npu_stops(tmp_path: Path, files: dict[str, str], blocks: str) -> None:
+    actions = actions_of(findings(tmp_path, {"setup.py": SETUP, **files}))
+    assert [each.blocks for each in actions if each.codes == ("NPU844",) and each.first.startswith("setup")] == [blocks]
+
+
+@pytest.mark.parametrize(
+    ("files", "levels"),
+    [
+        ({"train.py": "import torch\nnet = torch.nn.Linear(2, 2)\nnet(torch.ones(2)).sum().backward()\n"}, {"info"}),
+        ({"train.py": MODEL}, {"manual"}),
+        # a library chooses the card, a kernel needs one, or a configuration or a command names it
+        ({"train.py": "import accelerate\nd = accelerate.Accelerator().device\n"}, {"manual"}),
+        ({"train.py": "import flash_attn\n"}, {"manual"}),
+        ({"train.py": "import torch\nd = torch.device(cfg.device)\n", "a.yaml": "device: cuda\n"}, {"manual"}),
+        ({"train.py": "import torch\n", "README.md": "```\npython train.py --device cuda\n```\n"}, {"manual"}),
+    ],
+)
+def test_a_project_that_asks_for_no_card(tmp_path: Path, files: dict[str, str], levels: set[str]) -> None:
+    """It trains on the CPU, as before: its pin of torch may stay, and nothing imports torch_npu."""
+    files = {**files, "setup.py": SETUP.replace("torch'", "torch==1.3.1'")}
+    of_torch = [each for each in findings(tmp_path, files, analysis=True) if each.code in ("NPU844", "NPU291")]
+    assert {each.level.value for each in of_torch} == levels

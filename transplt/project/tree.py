@@ -28,6 +28,7 @@ from transplt.edits.imports import CODE as IMPORTED
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependencies.versions import TORCH_NPU
 from transplt.engine.files.kind import FileKind
+from transplt.flow.entry_text import named_aside
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
@@ -36,7 +37,12 @@ from transplt.project.output_files import to_output
 from transplt.project.own_choosers import with_own_choosers
 from transplt.project.pool import default_jobs
 from transplt.project.progress import steps
-from transplt.project.project_findings import of_the_whole
+from transplt.project.project_findings import (
+    asks_for_no_card,
+    beside_what_is_added,
+    of_the_whole,
+    where_no_card_is_asked_for,
+)
 from transplt.project.report import prepare_reports, write_reports
 from transplt.project.report.manifest_text import manifest_text
 from transplt.project.report.migration_record import FileRecord, Progress, RunResult
@@ -299,11 +305,17 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     ]
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
-    asks = any(
-        each.code == NOT_ADDED or (each.applied and each.edit is not None and TORCH_NPU in each.edit.after)
+    adding = [
+        record
         for record in records
         for each in record.findings
-    )
+        if each.applied and each.edit is not None and TORCH_NPU in each.edit.after
+    ]
+    added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
+    records = [replace(record, findings=beside_what_is_added(record.findings, added)) for record in records]
+    if plan.settings.analysis and asks_for_no_card(each for record in records for each in record.findings):
+        records = [replace(record, findings=where_no_card_is_asked_for(record.findings)) for record in records]
+    asks = bool(adding) or any(each.code == NOT_ADDED for record in records for each in record.findings)
     kinds = {record.path: record.kind for record in records}
     found = of_the_whole(first, asks, kinds, plan.source, plan.torch, plan.settings)
     return [

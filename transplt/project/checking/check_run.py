@@ -16,8 +16,15 @@ from transplt.base.disk.walk import Entry
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
-from transplt.engine.files.kind import kind_of
-from transplt.project.checking.checked_file import CheckedFile, asks_for_torch_npu, checked, import_of_torch_npu
+from transplt.engine.files.kind import FileKind, kind_of
+from transplt.flow.entry_text import named_aside
+from transplt.project.checking.checked_file import (
+    CheckedFile,
+    adds_torch_npu,
+    asks_for_torch_npu,
+    checked,
+    import_of_torch_npu,
+)
 from transplt.project.checking.inputs import CheckedProject, find_inputs, open_project
 from transplt.project.checking.picking import numbered, places_of
 from transplt.project.checking.remembered import Remembered
@@ -26,7 +33,7 @@ from transplt.project.excluded_files import kept_back
 from transplt.project.options import Options
 from transplt.project.pool import default_jobs, jobs_for_one
 from transplt.project.progress import steps
-from transplt.project.project_findings import of_the_whole
+from transplt.project.project_findings import beside_what_is_added, of_the_whole
 from transplt.project.report.check_results import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
 from transplt.project.report.migration_record import Progress
 from transplt.project.unread_files import unread_finding
@@ -123,6 +130,9 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     first = next((each for each in map(import_of_torch_npu, in_order) if each is not None), None)
     every = project.every or ()
     kinds = {entry.path: "python" if entry.is_python else kind_of(entry.path, b"").value for entry in every}
+    lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value and not named_aside(path)}
+    added = any(adds_torch_npu(each) for each in files if each.path in lists)
+    files = [replace(each, findings=beside_what_is_added(each.findings, added)) for each in files]
     asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
     left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files

@@ -90,9 +90,14 @@ def import_of_torch_npu(file: CheckedFile) -> Finding | None:
 
 def asks_for_torch_npu(file: CheckedFile) -> bool:
     """True for a file that asks for torch-npu once its edits are made, or that has a finding that it does not."""
+    return adds_torch_npu(file) or any(each.code == NOT_ADDED for each in file.findings)
+
+
+def adds_torch_npu(file: CheckedFile) -> bool:
+    """True for a file that asks for torch-npu once its edits are made."""
     if file.data is not None and b"torch-npu" in file.data and b"torch-npu" not in file.before:
         return True
-    return any(each.code == NOT_ADDED or (each.code == ADDED and each.edit is not None) for each in file.findings)
+    return any(each.code == ADDED and each.edit is not None for each in file.findings)
 
 
 def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:
