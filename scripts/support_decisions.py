@@ -20,6 +20,17 @@ _OF_FSDP = {
     "summon_full_params": "a full state dict, documented as supported, gathers by the same function "
     "(_unshard_param_utils.py)",
 }
+#: The interfaces of what checkpoints are written to, and their methods.
+_STORAGES = {
+    "StorageReader": (
+        "prepare_global_plan", "prepare_local_plan", "read_data", "read_metadata", "reset", "set_up_storage_reader",
+        "validate_checkpoint_id",
+    ),
+    "StorageWriter": (
+        "finish", "prepare_global_plan", "prepare_local_plan", "reset", "set_up_storage_writer", "storage_meta",
+        "validate_checkpoint_id", "write_data",
+    ),
+}  # fmt: skip
 #: Entries of the documentation that other entries of it, or the wheels, contradict: left out, so that they are
 #: unverified.
 CONTRADICTED = {
@@ -46,6 +57,13 @@ CONTRADICTED = {
         "torch.distributed.tensor.parallel.PrepareModuleInput".split(),
         "ColwiseParallel is documented as supported, which only parallelize_module applies; all are made of "
         "DTensor.from_local, redistribute and distribute_tensor, which are documented, too (tensor/parallel/style.py)",
+    ),
+    **dict.fromkeys(
+        (
+            *(f"torch.distributed.checkpoint.{kind}" for kind in _STORAGES),
+            *(f"torch.distributed.checkpoint.{kind}.{name}" for kind, names in _STORAGES.items() for name in names),
+        ),
+        "an abstract class that files of the host are read and written by (torch/distributed/checkpoint/storage.py)",
     ),
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",

@@ -762,6 +762,23 @@ def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: 
     assert first in actions_of(found)[0].codes
 
 
+@pytest.mark.parametrize("code", ["NPU844", "NPU845"])
+def test_what_installs_the_project_comes_before_its_image(code: str) -> None:
+    found = [at("Dockerfile", 1, "NPU850"), at("environment.yml", 3, code, "python")]
+    assert [each.codes for each in actions_of(found)] == [(code,), ("NPU850",)]
+
+
+@pytest.mark.parametrize(("late", "blocks"), [("", "import"), ("called", "first step"), ("other", "later")])
+def test_a_kernel_of_scripts_that_do_not_train_stops_later(late: str, blocks: str) -> None:
+    found = [
+        at("lib/ops/setup.py", 2, "NPU550", "CUDAExtension", "the extension knl_cuda", aside=True),
+        at("lib/ops/net.py", 1, "NPU553", "knl_cuda", late=late),
+        replace(line_of("lib/ops/src/knl_cuda.cu", 3, "NPU806", "cuda"), aside=True),
+    ]
+    kernels = [each for each in actions_of(found) if "NPU553" in each.codes]
+    assert [each.blocks for each in kernels] == [blocks]
+
+
 def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     names = ("aside.py", "third_party/x/a.py", "main.py")
     found = [at(path, 2, "NPU554", api=path, late="" if path == "main.py" else "unnamed") for path in names]

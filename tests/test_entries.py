@@ -355,6 +355,25 @@ def test_what_nothing_starts_by_its_name_comes_behind() -> None:
     assert not aside(files).unnamed
 
 
+@pytest.mark.parametrize(
+    ("changed", "others"),
+    [
+        ({}, {"deps/quant/setup.py", "deps/quant/quant/kernel.py", "deps/quant/examples/fit.py"}),
+        ({"train.py": "import deps.quant.quant.kernel\nloss.backward()\n"}, set()),  # a script that trains takes of it
+        ({"README.md": "python deps/quant/examples/fit.py\n"}, set()),  # nothing else is started
+    ],
+)
+def test_a_project_inside_of_the_project_trains_nothing_of_it(changed: dict[str, str], others: set[str]) -> None:
+    files = {
+        "train.py": "loss.backward()\n", "deps/quant/setup.py": "setup(name=x)\n", "deps/quant/quant/kernel.py": "",
+        "deps/quant/examples/fit.py": "from quant import kernel\nloss.backward()\n" + GUARD,
+        "README.md": "python train.py\n", **changed,
+    }  # fmt: skip
+    readme = files.pop("README.md")
+    held = aside(files, "README.md", readme)
+    assert {path for path in files if path in held.others} == others - held.python
+
+
 def test_a_script_is_named_from_a_folder_above_its_launcher() -> None:
     files = {"lab/run.py": "loss.backward()\n", "run.py": "f()\n", "other/fit.py": "loss.backward()\n"}
     held = aside(files, "lab/scripts/a/etth1.sh", "for x in 1 2\ndo\n  python -u run.py \\\n    --x $x\ndone\n")

@@ -420,6 +420,19 @@ def test_parallel_modules_of_mmcv() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "code", "blocks"),
+    [
+        ("import torch_geometric.nn as gnn\nmodel = gnn.DataParallel(model)\n", "NPU507", "first step"),
+        ("from torch_geometric.nn import data_parallel as d\nmodel = d.DataParallel(model)\n", "NPU507", "first step"),
+        ("from audiotools import ml\naccel = ml.Accelerator(amp=True)\n", "NPU510", "slow"),
+    ],
+)
+def test_names_that_take_cuda_or_the_cpu(source: str, code: str, blocks: str) -> None:
+    result = check_noop(source, open_codes=[code])
+    assert {each.blocks for each in result.findings if each.open} == {blocks}
+
+
+@pytest.mark.parametrize(
     ("line", "code"),
     [
         ("from mmcv.ops import nms", "NPU512"),

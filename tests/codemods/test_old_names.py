@@ -18,6 +18,9 @@ from tests.harness import check_noop, check_rewrite
          "import collections.abc\nimport collections\nx = collections.abc.Callable"),
         ("import numpy as np\nx = np.zeros(3, np.float).astype(np.int), np.object",
          "import numpy as np\nx = np.zeros(3, float).astype(int), object"),
+        ("import numpy as np\nbest = np.Inf, -np.Infinity, np.NaN, np.zeros(3, np.float_)",
+         "import numpy as np\nbest = np.inf, -np.inf, np.nan, np.zeros(3, np.float64)"),
+        ("from numpy import Inf\nbest = Inf", "from numpy import inf as Inf\nbest = Inf"),
     ],
 )  # fmt: skip
 def test_names_that_moved(before: str, after: str) -> None:
@@ -47,6 +50,7 @@ GUARDED = [
     "import six\nif six.PY2:\n    from collections import Set\nelse:\n    from collections.abc import Set",
     "import collections\nM = collections.Mapping if hasattr(collections, 'Mapping') else collections.abc.Mapping",
     "import numpy as np\nif hasattr(np, 'int'):\n    INT = np.int",
+    "import numpy as np\ntry:\n    BEST = np.Inf\nexcept AttributeError:\n    BEST = np.inf",
 ]
 
 
@@ -55,6 +59,7 @@ GUARDED = [
     [
         *GUARDED,
         "import collections\ncollections.Callable = collections.abc.Callable",
+        "import numpy as np\nnp.Inf = np.inf",
         "from collections import OrderedDict, defaultdict\nx = OrderedDict, defaultdict",
         "from collections.abc import Iterable\nx = Iterable",
         "from typing import Mapping\nx = Mapping",

@@ -33,6 +33,9 @@ def codes(body: str) -> list[str]:
         "dist.all_reduce(torch.ones(2).double().cpu().cuda())",
         "t = torch.cuda.DoubleTensor([n])\ndist.all_reduce(t)",
         't = n\nt = torch.zeros(2, dtype=torch.float64, device="cuda:0").clone()\ndist.all_reduce(t)',
+        "t = torch.zeros(3, device=device, dtype=torch.float64)\nfor x in other:\n    t += x\ndist.all_reduce(t)",
+        "ts = []\nfor x in other:\n    t = torch.zeros(3, device=device, dtype=torch.float64)\n    ts.append(t)\n"
+        "ts = torch.stack(ts)\ndist.all_reduce(ts)",
     ],
 )
 def test_hccl_refuses_it(body: str) -> None:
@@ -46,6 +49,9 @@ def test_hccl_refuses_it(body: str) -> None:
         't = torch.tensor([1, n], dtype=torch.float32, device="cuda")\ndist.all_reduce(t)',
         't = torch.tensor([1, n], device="cuda")\ndist.all_reduce(t)',
         "t = torch.tensor([1, n], dtype=torch.float64)\ndist.all_reduce(t)",
+        "t = n\nt += torch.zeros(3, device=device, dtype=torch.float64)\ndist.all_reduce(t)",
+        "ts = []\nts.append(torch.zeros(3, device=device))\nts.append(n.double())\ndist.all_reduce(torch.stack(ts))",
+        "ts = []\nfor x in other:\n    t = torch.cat(ts)\n    ts.append(t)\ndist.all_reduce(t)",
         't = torch.tensor([1, n], dtype=torch.float64, device="cpu")\ndist.all_reduce(t)',
         't = torch.tensor([1, n], dtype=torch.float64, device="cuda").float()\ndist.all_reduce(t)',
         "t = torch.tensor([1, n], dtype=torch.float64).cuda().sum()\ndist.all_reduce(t)",

@@ -41,6 +41,9 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
         "b = (0, 0.9)\no = torch.optim.Adam(p, betas=b)",
         "import fractions\nx = fractions.gcd(a, b)",
         "from time import clock\nx = clock()",
+        "class S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)",
+        "from torch.utils.data.sampler import Sampler\n"
+        "class S(Sampler[int]):\n    def __init__(self, d):\n        super(S, self).__init__(d)",
         "total += loss.data[0]",
         "print(self.g_loss.data[0])",
     ],
@@ -69,6 +72,10 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
         "class F(torch.autograd.Function):\n    @classmethod\n    def forward(cls, ctx, x):\n        return x",
         "class F(torch.autograd.Function):\n    def forward(c):\n        return c\n    forward = staticmethod(forward)",
         "class F(torch.nn.Module):\n    def forward(self, x):\n        return x",
+        "class S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__()",
+        "class S(torch.utils.data.Sampler):\n    def __init__(self, *a):\n        super().__init__(*a)",
+        "class S(torch.utils.data.Sampler, B):\n    def __init__(self, d):\n        super().__init__(d)",
+        "class S(torch.utils.data.RandomSampler):\n    def __init__(self, d):\n        super().__init__(d)",
         "o = torch.optim.Adam(p, lr=1, betas=(0.0, 0.99))",
         "o = torch.optim.Adam(p, lr=1, betas=(opt.b1, 0.99))",
         "o = torch.optim.Adam(p, 0, betas=betas)",
@@ -92,3 +99,8 @@ def test_the_version_decides() -> None:
     source = "import torch\ns = torch.optim.lr_scheduler.StepLR(o, 3, verbose=True)\n"
     check_noop(source, torch_version="2.6")
     check_noop(source, torch_version="2.7", open_codes=["NPU293"])
+    sampler = (
+        "import torch\nclass S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)\n"
+    )
+    check_noop(sampler, torch_version="2.9")
+    check_noop(sampler, torch_version="2.10", open_codes=["NPU293"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop
+from tests.harness import check_noop, migrate
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,12 @@ from tests.harness import check_noop
 )
 def test_reported(source: str, codes: list[str]) -> None:
     check_noop(f"from setuptools import setup\n{source}\n", path="setup.py", open_codes=codes)
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("pynvml", "later"), ("gsplat", "later"), ("apex", "")])
+def test_what_pip_installs_without_cuda_stops_nothing(name: str, blocks: str) -> None:
+    result = migrate(f"from setuptools import setup\nsetup(extras_require={{'dev': ['{name}']}})\n", path="setup.py")
+    assert [each.blocks for each in result.findings] == [blocks]
 
 
 @pytest.mark.parametrize(

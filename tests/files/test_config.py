@@ -352,6 +352,12 @@ def test_what_cannot_be_read_is_copied_and_named(path: str, text: str) -> None:
     assert not result.changed and left(result) == ["NPU802"]
 
 
+def test_the_words_of_a_tokenizer_are_no_settings() -> None:
+    vocabulary = '{"model": {"vocab": {"nvidia": 1, "cuda": 2}, "merges": [' + '"a b",' * 400_000 + '"cu da"]}}'
+    result = migrated(vocabulary, "tokenizer.json")
+    assert not result.changed and left(result) == [] and result.tokens.found == 2
+
+
 def test_ten_thousand_laughs() -> None:
     levels = "".join(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]\n" for i in range(1, 9))
     result = migrated(f"l0: &l0 cuda\n{levels}", "a.yaml")

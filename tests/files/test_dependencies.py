@@ -399,7 +399,10 @@ def test_a_lock_file_is_one_finding() -> None:
 def test_a_python_without_wheels() -> None:
     old = migrate("dependencies:\n  - python=3.7\n  - numpy # torch\n", "environment.yml")
     assert [each.code for each in old.findings] == ["NPU845"]
+    bounded = migrate("dependencies:\n  - python>=3.8, < 3.10  # x\n  - numpy # torch\n", "environment.yml")
+    assert [each.message.partition(" for ")[2] for each in bounded.findings] == ["Python >=3.8, < 3.10"]
     for path, text in (
+        ("environment.yml", "dependencies:\n  - python>=3.8, < 3.12\n  - numpy # torch\n"),
         ("environment.yml", "dependencies:\n  - python=3.11\n  - numpy # torch\n"),
         ("environment.yml", "dependencies:\n  - python\n  - numpy # torch\n"),
         ("pyproject.toml", '[project]\nrequires-python = ">=3.8"\nname = "torchx"\n'),

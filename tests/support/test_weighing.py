@@ -150,6 +150,10 @@ def test_the_others(api: str, status: Status) -> None:
     assert weigh(api, "2.13").status is status
 
 
+def test_an_interface_of_files_on_the_host_is_no_stop() -> None:
+    assert weigh("torch.distributed.checkpoint.StorageReader", "2.3").status is Status.WORKS
+
+
 def test_a_version_counts() -> None:
     assert weigh("torch.bitwise_left_shift", "2.6").status is Status.ON_CPU
     assert weigh("torch.bitwise_left_shift", "2.7").lacks == ()

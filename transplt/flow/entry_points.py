@@ -187,10 +187,12 @@ def aside_of(
         named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
-    late = _late(reached, starts, meant, tree, leading)
+    called, branched, guarded, others = _late(reached, starts, meant, tree, leading)
+    others |= reached & _of_programs_inside(leading, tree, started)
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
-    return Aside(python, _folders(every, python), *late, unnamed, foreign, tree.names_taken())
+    folders = _folders(every, python)
+    return Aside(python, folders, called, branched, guarded, others, unnamed, foreign, tree.names_taken())
 
 
 def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
@@ -221,6 +223,19 @@ def _of_a_copy(path: str, every: Collection[str]) -> bool:
 @cache
 def _copied() -> re.Pattern[str]:
     return re.compile(read_table("support/substitutions.json")["copied"])
+
+
+def _of_programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> set[str]:
+    """The files of projects inside of the project, with a setup.py of their own, of which no script outside that trains
+    loads anything; none where the project itself starts no such script.
+    """
+    inside = {posixpath.dirname(path) for path in tree.entries if path.endswith("/setup.py")}
+    training = {path for path in leading if not _below(path, inside)}
+    if not inside or training.isdisjoint(started):
+        return set()
+    loaded = _loaded(training, tree.leads, tree.entries)
+    apart = {folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded)}
+    return {path for path in tree.entries if _below(path, apart)}
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

@@ -73,7 +73,7 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool, int, float, int, str]:
     """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
     there at all, then what they load as they start, what they load later, and what nothing starts by its name or is
     the code of somebody else.
@@ -85,7 +85,8 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, int,
     outside = not inside and _SUBMODULE not in action.codes
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
-        action.aside, BLOCKS.index(action.blocks), rest, outside, _SUBMODULE not in action.codes,
+        action.aside, BLOCKS.index(action.blocks), rest, outside, _INSTALLS.isdisjoint(action.codes),
+        _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
@@ -126,6 +127,8 @@ def _kind(draft: _Draft) -> str | None:
 
 
 _SEVERAL = "several"
+#: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
+_INSTALLS = frozenset({"NPU844", "NPU845"})
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 

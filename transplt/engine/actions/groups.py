@@ -147,14 +147,14 @@ class Groups:
         if finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
         unit = self._kernels.beside(finding.path)
-        return self._kernel(unit) if unit is not None else None
+        return self._kernel(unit, finding) if unit is not None else None
 
     def _source(self, finding: Finding) -> Group:
         unit = self._kernels.of_source(finding.path)
         build = self._kernels.build_above(unit)
         if build is not None:
             return _build(build)
-        return self._kernel(unit)
+        return self._kernel(unit, finding)
 
     def _by_page(self, finding: Finding) -> Group:
         if finding.code == _REQUIRED:  # what else such an extra holds goes with it
@@ -186,17 +186,17 @@ class Groups:
             return self._source(finding)
         if kernels.is_build(finding.path):
             unit = kernels.beside(finding.path)
-            return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
+            return self._kernel(unit, finding) if unit is not None else _build(posixpath.dirname(finding.path))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.detail("needs")) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:
-            return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
+            return self._kernel(unit, finding, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
             return None
         name = finding.api if code == _IMPORTED and finding.api else finding.path
         return Group(Sentence(page.action, name=name), code, name, _blocks(finding, page))
 
-    def _kernel(self, unit: Unit, stops: bool = False) -> Group:
+    def _kernel(self, unit: Unit, finding: Finding, stops: bool = False) -> Group:
         """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
         if not unit.kernel:
             how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
@@ -213,6 +213,8 @@ class Groups:
             title = Sentence("Replace the CUDA kernels of {name}, or rewrite them for the NPU", name=str(unit))
         binds = self._kernels.binds(unit)
         blocks = "slow" if unit in self._kernels.spared else "import" if stops else "first step"
+        if blocks != "slow" and (finding.late == "other" or aside(finding)):
+            blocks = "later"  # one place that training meets says more
         how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 

@@ -64,6 +64,11 @@ LONGEST_JSON = 2_000_000
 _HEAD_BYTES = 8192
 
 
+def is_vocabulary(kind: FileKind, data: bytes) -> bool:
+    """True for the words of a tokenizer, in JSON that is too long for a configuration."""
+    return kind is FileKind.CONFIG and len(data) > LONGEST_JSON and b'"vocab"' in data
+
+
 def kind_of(path: str, data: bytes) -> FileKind:
     """The kind of the file at `path` (forward slashes) with the content `data`."""
     if b"\0" in data[:_HEAD_BYTES]:

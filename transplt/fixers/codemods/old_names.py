@@ -1,9 +1,10 @@
 """Names of older releases of Python and NumPy that a new environment does not have.
 
 What moved is renamed by rules/python_gone.json: `collections.Mapping` is in collections.abc alone since Python 3.10
-(docs.python.org/3/whatsnew/3.10.html). Here is what those rules leave alone, the names of a program that knows of the
-change (`try: from collections.abc import Mapping`), and NumPy's names for Python's own types: `np.float` was `float`
-itself and is gone since NumPy 1.24 (numpy.org/doc/stable/release/1.24.0-notes.html, expired deprecations). `np.bool`
+(docs.python.org/3/whatsnew/3.10.html), `np.Inf` is np.inf alone since NumPy 2.0 (release/2.0.0-notes.html). Here is
+what those rules leave alone, the names of a program that knows of the change (`try: from collections.abc import
+Mapping`), and NumPy's names for Python's own types: `np.float` was `float` itself and is gone since NumPy 1.24
+(numpy.org/doc/stable/release/1.24.0-notes.html, expired deprecations). `np.bool`
 and `np.long` are other types from NumPy 2.0 on, and stay.
 
 torch 2.9 and newer have a torch_npu for Python 3.10 and newer alone (rules/support/versions.json), for which a NumPy of
@@ -13,17 +14,19 @@ that time has no wheel (rules/support/companions.json).
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.names import dotted
 from transplt.edits.work import Work
+from transplt.rules.rule_set import builtin_rules
 from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import chain
 
 #: NumPy's names, and what they were.
 _TYPES = {"float": "float", "int": "int", "object": "object", "str": "str", "complex": "complex", "unicode": "str"}
-_MOVED = "collections."
+_MOVED = ("collections.", "numpy.")
 _ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 #: What a question for the release holds.
 _ASKS = ("version", "PY2", "PY3", "hasattr")
@@ -45,11 +48,16 @@ def guarded_imports(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     yield from ()
 
 
+@cache
+def _moved(version: str) -> tuple[str, ...]:
+    return tuple(name for name in builtin_rules(version).names if name.startswith(_MOVED))
+
+
 @fixer.on(ast.Module)
 def guarded_names(work: Work, tree: ast.Module) -> Finds:
     """Keep `collections.Mapping` beside another way, and where the program itself puts it there."""
-    for old in work.rules.builtin.names if "collections" in work.scan.names else ():
-        for node in work.scan.attributes.get(old.removeprefix(_MOVED), ()) if old.startswith(_MOVED) else ():
+    for old in _moved(work.settings.torch_version):
+        for node in work.scan.attributes.get(old.rpartition(".")[2], ()):
             if work.names.qualified(node) == old and (not isinstance(node.ctx, ast.Load) or _guarded(node)):
                 work.take(node)
     yield from ()

@@ -19,7 +19,7 @@ from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name
+from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name, plain_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU314", rank=260)
@@ -28,6 +28,7 @@ _LIMIT = "sum of float64"
 _REDUCTIONS = collectives_under(_LIMIT)
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
 _MADE = full_names("default_type") | {"torch.tensor"}
+_JOINING = frozenset({"torch.stack", "torch.cat", "torch.concat"})
 #: Methods that hand on the type of a tensor.
 _SAME_TYPE = names_of(TENSOR, "keeps_type")
 
@@ -75,12 +76,27 @@ def _value(work: Work, given: ast.expr | None) -> ast.expr | None:
     """What a variable was given last, or an attribute in the only statement of the file that sets it."""
     match given:
         case ast.Name():
-            return last_value(work.scan, given)
+            value = last_value(work.scan, given, past_sums=True)
+            return _only_part(work, value) or value
         case ast.Attribute(value=ast.Name(), attr=attr):
             stores = [parent(each) for each in work.scan.stores if each.attr == attr]
             values = [each.value for each in stores if isinstance(each, (ast.Assign, ast.AnnAssign))]
             return values[0] if len(values) == len(stores) == 1 else None
     return given
+
+
+def _only_part(work: Work, value: ast.expr | None) -> ast.expr | None:
+    """What `torch.stack(parts)` is made of, where one statement appends all parts."""
+    match value:
+        case ast.Call(args=[ast.Name(id=parts) as name, *_]) if work.names.qualified(value.func) in _JOINING:
+            scope = work.scan.scope_of(name)
+            appends = [each for each in work.scan.attributes.get("append", ()) if plain_name(each.value) == parts]
+            match [parent(each) for each in appends if work.scan.scope_of(each) is scope]:
+                case [ast.Call(args=[ast.Name() as part])]:
+                    return last_value(work.scan, part, past_sums=True)
+                case [ast.Call(args=[part])]:
+                    return part
+    return None
 
 
 def is_double(work: Work, dtype: ast.expr) -> bool:

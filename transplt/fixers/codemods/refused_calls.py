@@ -2,7 +2,8 @@
 
 Facts: rules/support/refused_calls.json. Beside them: autograd functions of the old style, whose methods are not static
 ("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5),
-and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer), or `prec1[0]` of a sum over all there is.
+and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer), or `prec1[0]` of a sum over all there is;
+and samplers that hand their data to torch's Sampler, which passes it to object.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from transplt.syntax.nodes import called_name, index_in, keyword_of, lacks, last
 from transplt.syntax.scan import Scan, parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+_SAMPLERS = frozenset({"torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler"})
+#: github.com/pytorch/pytorch/pull/163134; torch 2.10 has it.
+_SAMPLER_WITHOUT_INIT = "2.10"
 
 
 @cache
@@ -41,7 +45,7 @@ fixer = Fixer(
     rank=365,
     needs=(b"torch",),
     words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu",
-           "Adam", "fractions", "time.clock", "import clock"),
+           "Adam", "fractions", "time.clock", "import clock", "Sampler"),
 )  # fmt: skip
 
 
@@ -152,6 +156,27 @@ def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
         ) if last_name(value).lower().endswith("loss"):
             message = "since torch 0.4 a loss has no dimensions: indexing it raises"
             yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+
+
+@fixer.on(ast.ClassDef)
+def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
+    """Report `super().__init__(dataset)` in a class made from torch's Sampler, which has no __init__ any more."""
+    match node.bases:
+        case [ast.Subscript(value=base)] | [base]:
+            named = work.names.qualified(base) in _SAMPLERS
+        case _:
+            named = False
+    if not named or not _since(_SAMPLER_WITHOUT_INIT, work.settings.torch_version):
+        return
+    for call in of_kind(ast.Call, ast.walk(node)):
+        match call:
+            case ast.Call(
+                func=ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super"))),
+                args=[ast.Name() | ast.Attribute() | ast.Constant(), *_],
+            ):
+                message = f"torch's Sampler takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
+                help_ = "write super().__init__(): the argument had no use"
+                yield work.note(call, fixer.code, message, api="torch.utils.data.Sampler", help=help_)
 
 
 #: What a value of no dimension comes through: another number, or another type.

@@ -51,7 +51,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         elif work.take(node):
             yield work.note(
                 node, advice.code, advice.message, level=advice.level, api=advice.package or asked.name,
-                help=advice.help, details=advice.details,
+                help=advice.help, blocks=advice.blocks, details=advice.details,
             )  # fmt: skip
 
 

@@ -14,7 +14,11 @@ _BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
 _TOML = re.compile(r"^[ \t]*(?:requires-python|python)[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _PIPFILE = re.compile(r"^[ \t]*python_(?:full_)?version[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _CFG = re.compile(r"^python_requires[ \t]*=[ \t]*(\S[^\n#;]*)", re.M)
-_CONDA = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?python[ \t]*([<>=!~][^\s\"'#]*(?:[ \t]*,[^\s\"'#]*)*)", re.M)
+_CONDA = re.compile(
+    r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?python[ \t]*"
+    r"([<>=!~]+[ \t]*[^\s\"'#,]*(?:[ \t]*,[ \t]*[<>=!~]*[ \t]*[^\s\"'#,]+)*)",
+    re.M,
+)
 #: An image with a Python, for what is installed in it.
 _IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?python:(3\.\d+)[\w.-]*")
 
