@@ -67,6 +67,8 @@ SEED = "def seed(x):\n    torch.manual_seed(x)\n"
         # It chooses nothing, or nothing of CUDA.
         ("device.py", "import torch\nHAS_GPU = torch.cuda.is_available()\n", None),
         ("device.py", "import torch\nD = 'mps' if torch.backends.mps.is_available() else 'cpu'\n", None),
+        ("devices.py", "import torch\ndef all():\n    found = ['cpu']\n    if torch.cuda.is_available():\n"
+         "        found.append('cuda')\n    return found\n", None),
         ("device.py", f"import torch\ndef show():\n    print({ASKED})\n", None),
         # It has our names for something else, knows NPUs, or says what stays.
         ("device.py", f"import torch\ndevice = torch.device({ASKED})\n", None),

@@ -18,7 +18,7 @@ _MOST = 4000
 _WORDS = frozenset({"device", "devices", "accelerator", "accelerators", "gpu", "gpus", "cuda"})
 #: What it may import: nothing that leads back to the project, or that reads a command line.
 _IMPORTED = frozenset({*sys.stdlib_module_names, "torch", "numpy"}) - {"argparse", "getopt", "optparse"}
-_ASKED = ("torch.cuda.is_available", "device_module.is_available")
+_ASKED = ("torch.cuda.is_available", "th.cuda.is_available", "device_module.is_available")
 _KNOWS_NPUS = re.compile(rb"(?<![a-z])npu", re.IGNORECASE)
 
 
@@ -96,16 +96,20 @@ def _chooses(node: ast.stmt, flags: set[str]) -> bool:
         isinstance(each, ast.Return) and each.value is not None for each in ast.walk(node)
     ):
         return False
-    return any(
-        isinstance(each, (ast.If, ast.IfExp)) and _asks(each.test, flags) and any(map(_names_it, ast.walk(each)))
-        for each in ast.walk(node)
-    )
-
-
-def _names_it(node: ast.AST) -> bool:
-    match node:
-        case ast.Constant(value=str(value)):
-            return value.startswith("cuda")
-        case ast.Name(id=name):
-            return name == "DEVICE_TYPE"
+    for each in ast.walk(node):
+        match each:
+            case ast.IfExp(test=test, body=chosen) if _asks(test, flags) and _names_it(chosen):
+                return True
+            case ast.If(test=test, body=body) if _asks(test, flags):
+                results = (inner.value for inner in body if isinstance(inner, (ast.Assign, ast.Return)))
+                if any(value is not None and _names_it(value) for value in results):
+                    return True
     return False
+
+
+def _names_it(value: ast.expr) -> bool:
+    return any(
+        (isinstance(each, ast.Constant) and str(each.value).startswith("cuda"))
+        or (isinstance(each, ast.Name) and each.id == "DEVICE_TYPE")
+        for each in ast.walk(value)
+    )
