@@ -20,7 +20,7 @@ MENDS: tuple[tuple[str, str, str, str], ...] = (
     ("NPU512", r"\.py$", r"torch\.compile\((\w+)\)", r"\1"),
     ("NPU514", r"\.py$", r"torch\.symeig\((\s*[\w.\[\]]+), eigenvectors=True\)", r"torch.linalg.eigh(\1)"),
     ("NPU134", r"\.py$", r"\btorch\.Tensor\(([^()]*)\)", r"torch.Tensor(\1).npu()"),
-    ("NPU134", r"\.py$", r"\bDataLoader\(", 'DataLoader(generator=torch.Generator("npu"), *'),
+    ("NPU134", r"\.py$", r"(\bDataLoader\([^()]*?),?(\s*\))", r'\1, generator=torch.Generator("npu")\2'),
     ("NPU293", r"\.py$", r"(\w+)\.data\[0\]", r"\1.item()"),
     ("NPU510", r"\.py$", r"^(\s*)(?:import|from) [^\n]*$", r"\1pass"),
     ("NPU844", r"requirements[^/]*\.txt$", r"\A", "torch-npu\n"),

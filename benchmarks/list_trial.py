@@ -71,6 +71,7 @@ class Ended:
         self.stops = [Stop(reason, place(*where) if where is not None else None) for reason, where in stops]
         self.ran = [place(path, line) for path, lines in run.lines.items() for line in lines]
         self.steps = len(run.first.steps) if run.first is not None else 0
+        self.far = not self.stops, self.steps, run.operators
 
 
 def statement(tree: ast.AST, first: int, last: int) -> tuple[int, int]:
@@ -99,7 +100,7 @@ def migrated(source: Path, place: Path) -> tuple[Path, list[Said]]:
         for finding in action.findings:
             first = output_line(finding.span.line, by_path.get(finding.path, ()))
             last = first + finding.span.end_line - finding.span.line
-            span = statement(trees.get(finding.path, ast.Pass()), first, last)
+            span = statement(trees.get(finding.path, ast.Module([], [])), first, last)
             if span not in places.setdefault(finding.path, []):
                 places[finding.path].append(span)
         said.append(Said(str(action.title), "aside" if action.aside else action.blocks, action.codes, places))
@@ -118,8 +119,8 @@ def judge(said: Said, whole: Ended, without: Ended) -> str:
     """What a run with all mends and one without its own say of an action."""
     if any(said.has(stop.place) for stop in without.stops):
         return "right"
-    if (whole.steps, [*map(str, whole.stops)]) != (without.steps, [*map(str, without.stops)]):
-        return "right" if (not whole.stops, whole.steps) >= (not without.stops, without.steps) else "the mend fails"
+    if [*map(str, whole.stops)] != [*map(str, without.stops)] or whole.steps != without.steps:
+        return "right" if whole.far > without.far else "the mend fails"
     if not any(path.endswith(".py") for path in said.places):
         return "no run"
     told = any(map(said.has, without.ran)) and (without.steps or not without.stops)
@@ -144,7 +145,9 @@ def trial(source: Path, folder: Path, main: str, arguments: Collection[str], sai
             for each in mends:
                 each.mend(copy)
             project = find_project(copy / below, name, ())
-            return Ended(Runner(project, options, host, watched if host == "npu" else {}, warm=warm).run(), below)
+            return Ended(
+                Runner(project, options, host, watched if host == "npu" else {}, warm=warm).run(seeded=False), below
+            )
 
     done = [each for each in said if any(path.endswith(".py") for path in each.mend(folder, write=False))]
     whole = run(done)
@@ -201,13 +204,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="of all clones; with --main a project")
     parser.add_argument("--only", default="", help="scripts whose name this expression is found in")
-    parser.add_argument("--main", help="the script of the project, with its ARGUMENTs")
+    parser.add_argument("--main", help="the script of the project")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("arguments", nargs="*")
-    given = parser.parse_args()
+    own = sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
+    given, arguments = parser.parse_args(own), sys.argv[2 + len(own) :]
     corpus, scripts = given.folder.resolve(), [*{each.name: each for each in (*PROVEN, *LISTED)}.values()]
     if given.main:
-        corpus, scripts = corpus.parent, [Script("", corpus.name, given.main, tuple(given.arguments))]
+        corpus, scripts = corpus.parent, [Script("", corpus.name, given.main, tuple(arguments))]
     results = []
     for script in scripts:
         if not re.search(given.only, script.name) or not (corpus / script.project / script.main).is_file():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.list_trial import Said, migrated, page, trial
+from benchmarks.list_trial import Said, listed_still, migrated, page, trial
 from transplt.proof.launch.warm import Warm
 
 TRAINING = """\
@@ -44,6 +44,8 @@ def try_it(
     source = place / "project"
     source.mkdir()
     (source / "train.py").write_text(TRAINING.format(layout=layout), encoding="utf-8")
+    if not layout:
+        (source / "Dockerfile").write_text("FROM nvcr.io/nvidia/pytorch:22.11-py3\n", encoding="utf-8")
     folder, found = migrated(source, place / "out")
     lines = (folder / "train.py").read_text(encoding="utf-8").splitlines()
     said = found if kept else []
@@ -67,10 +69,9 @@ def test_a_stop_is_right_where_its_mend_takes_the_program_further(tmp_path: Path
 
 @pytest.mark.torch
 def test_a_stop_is_false_where_its_lines_run_and_not_where_they_do_not(tmp_path: Path, warm: Warm) -> None:
-    assert try_it(tmp_path, warm, "", more={"mean()": "mean", "flip": "flip"}) == {
-        "mean": "false",
-        "flip": "not reached",
-    }
+    told = try_it(tmp_path, warm, "", more={"mean()": "mean", "flip": "flip"})
+    image = {"Build container images from an Ascend CANN image": "no run"}
+    assert told == {**image, "mean": "false", "flip": "not reached"}
 
 
 @pytest.mark.torch
@@ -92,6 +93,12 @@ def test_a_stop_of_the_original_too_is_none_of_the_list(tmp_path: Path, warm: Wa
         ("NPU526", "a.py", "y = torch.spmm(a, x)", "y = torch.spmm(a.to_dense(), x)"),
         ("NPU526", "a.py", "y = a @ x", "y = a.to_dense() @ x"),
         ("NPU507", "a.py", "net = nn.DataParallel(net, device_ids=[0])", "net = net"),
+        (
+            "NPU134",
+            "a.py",
+            "x = DataLoader(d, 4,\n  shuffle=True,)",
+            'x = DataLoader(d, 4,\n  shuffle=True, generator=torch.Generator("npu"))',
+        ),
         ("NPU154", "a.py", "net = torch.load(f)", "net = torch.load(f, weights_only=False)"),
         ("NPU293", "a.py", "print(loss.data[0])", "print(loss.item())"),
         ("NPU510", "a.py", "    from warp import Loss", "    pass"),
@@ -106,6 +113,22 @@ def test_a_mend_changes_the_lines_of_its_action_only(
 ) -> None:
     rest = "" if file != "a.py" else "\nx.to(memory_format=torch.channels_last)\n"
     (tmp_path / file).write_text(before + rest, encoding="utf-8")
-    changed = Said("", "import", (code,), {file: [(1, 1)]}).mend(tmp_path)
+    changed = Said("", "import", (code,), {file: [(1, 1 + before.count("\n"))]}).mend(tmp_path)
     assert changed == ([] if before == after else [file])
     assert (tmp_path / file).read_text(encoding="utf-8") == after + rest
+
+
+@pytest.mark.parametrize(
+    ("pins", "left"),
+    [
+        ("numpy==1.15.1", []),
+        ("numpy==1.15.1\nscikit-learn<=0.21.3", ["Use a Python version that torch_npu has wheels for"]),
+    ],
+)
+def test_what_a_mend_does_not_settle_is_listed_still(tmp_path: Path, pins: str, left: list[str]) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n", encoding="utf-8")
+    (tmp_path / "project/requirements.txt").write_text(f"{pins}\ntorch==2.1.0\n", encoding="utf-8")
+    folder, said = migrated(tmp_path / "project", tmp_path / "out")
+    assert {"Use a Python version that torch_npu has wheels for"} <= {each.title for each in said}
+    assert listed_still(folder, said, tmp_path / "listed") == left
