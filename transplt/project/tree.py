@@ -294,6 +294,19 @@ def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
     return followed(plan.settings.decided, {record.path: record.findings for record in records})
 
 
+def _adds_torch_npu(finding: Finding) -> bool:
+    return finding.applied and finding.edit is not None and TORCH_NPU in finding.edit.after
+
+
+def _as_answered(records: list[FileRecord], adding: list[FileRecord], plan: Plan) -> list[FileRecord]:
+    """The records, with what asks for torch-npu as the other files leave it: some are `adding` it."""
+    added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
+    records = [replace(record, findings=beside_what_is_added(record.findings, added)) for record in records]
+    if plan.settings.analysis and asks_for_no_card(each for record in records for each in record.findings):
+        records = [replace(record, findings=where_no_card_is_asked_for(record.findings)) for record in records]
+    return records
+
+
 def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> list[FileRecord]:
     """The records, with the findings about the project as a whole in its files."""
     made = [
@@ -305,17 +318,10 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     ]
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
-    adding = [
-        record
-        for record in records
-        for each in record.findings
-        if each.applied and each.edit is not None and TORCH_NPU in each.edit.after
-    ]
-    added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
-    records = [replace(record, findings=beside_what_is_added(record.findings, added)) for record in records]
-    if plan.settings.analysis and asks_for_no_card(each for record in records for each in record.findings):
-        records = [replace(record, findings=where_no_card_is_asked_for(record.findings)) for record in records]
-    asks = bool(adding) or any(each.code == NOT_ADDED for record in records for each in record.findings)
+    adding = [record for record in records if any(map(_adds_torch_npu, record.findings))]
+    records = _as_answered(records, adding, plan)
+    found_codes = {each.code for record in records for each in record.findings}
+    asks = bool(adding) or NOT_ADDED in found_codes
     kinds = {record.path: record.kind for record in records}
     found = of_the_whole(first, asks, kinds, plan.source, plan.torch, plan.settings)
     return [
