@@ -195,10 +195,7 @@ def _given(work: Work) -> _Given:
         tried = portable and only_tries_itself(work.scan.tree, work.source.utf8)
         place = module_place(work.project, work.scan.path, work.settings, starts=starts, tried=tried)
     if place is None or portable:
-        taken = {} if place is None else taken_as(work, place)
-        if place is not None and path in place.paths:  # the project's own, which has them
-            taken = {name: name for name in place.there or ()}
-        return _Given(place, "", Inline(work), taken)
+        return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))
     return _Given(place, imported_as(work, place), Inline(work))
 
 

@@ -12,10 +12,10 @@ from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
+from transplt.edits.device_choosers import names_of_chooser
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
-from transplt.edits.own_module import names_of_chooser
 from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import kernels_said
 from transplt.engine.analysis.project import concerns, join, support_facts

@@ -10,6 +10,7 @@ import posixpath
 from dataclasses import replace
 
 from transplt.base.settings import Settings
+from transplt.flow.chooser_place import is_harmless, is_installed, own_place
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace, place_of
 from transplt.flow.import_layout import (
@@ -23,7 +24,6 @@ from transplt.flow.import_layout import (
     search_path_of,
     starts_leading_to,
 )
-from transplt.flow.own_chooser import is_harmless, is_installed, own_place
 from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).

@@ -16,7 +16,7 @@ class Placing(NamedTuple):
     """`imported`: names as the file spells them (`pkg.mod`, `.mod`, `pkg.mod.Class`, `pkg.mod.*`).
 
     `guarded`: it has a main guard. `ours`: the functions of a module that transplt wrote (edits/helper_file.py); `own`:
-    those that a module of the project has which chooses its device (edits/own_module.py); None for every other file.
+    those of a module of the project that chooses its device (edits/device_choosers.py); None for every other file.
     `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
     may get (accelerator_place.py) and the file, an `__init__`, has for something. `asks`: whether there is an
     accelerator, by torch.cuda. `speaks`: of CUDA, in some way.

@@ -29,12 +29,12 @@ from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependencies.versions import TORCH_NPU
 from transplt.engine.files.kind import FileKind
 from transplt.flow.entry_text import named_aside
+from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
 from transplt.project.options import Plan
 from transplt.project.output_files import to_output
-from transplt.project.own_choosers import with_own_choosers
 from transplt.project.pool import default_jobs
 from transplt.project.progress import steps
 from transplt.project.project_findings import (
@@ -254,7 +254,7 @@ def _worked_through(
 
         records = whole_or_left(worker, found.files, records, jobs, out)
     if plan.settings.style == "portable" and not plan.single:
-        records = with_own_choosers(worker, found.files, records, jobs, out)
+        records = with_completed_choosers(worker, found.files, records, jobs, out)
     records = with_helpers(
         records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from transplt.base.disk.walk import Entry
 from transplt.edits.helper_file import defined_in
-from transplt.flow.own_chooser import own_place
+from transplt.flow.chooser_place import own_place
 from transplt.project.file_passes import migrated_again
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.worker import FileWorker
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transplt.project.executors import Where
 
 
-def with_own_choosers(
+def with_completed_choosers(
     worker: FileWorker[FileRecord], entries: Sequence[Entry], records: list[FileRecord], jobs: int | Where, out: str
 ) -> list[FileRecord]:
     """The records of a run in which these modules have what other files take from them; where one of them cannot be

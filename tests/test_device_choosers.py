@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from tests.harness import clean
 from transplt.base.settings import Settings
-from transplt.edits.own_module import names_of_chooser
+from transplt.edits.device_choosers import names_of_chooser
 from transplt.engine import portable
 from transplt.engine.engine import index_source
 from transplt.faces.cli.main import main
+from transplt.flow.chooser_place import own_place
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.own_chooser import own_place
 
 ASKED = '"cuda" if torch.cuda.is_available() else "cpu"'
 CONSTANT = f"import torch\nDEVICE = torch.device({ASKED})\n"
@@ -139,11 +139,10 @@ def test_the_name_that_the_owner_gives() -> None:
 
 def test_where_no_second_file_is_written_only_what_is_completed_is_used() -> None:
     settings = Settings(style="portable")
-    for text, there in ((CONSTANT, None), (COMPLETED, ("DEVICE_TYPE", "_has_npu", "device_module"))):
+    for text, used in ((CONSTANT, False), (COMPLETED, True)):
         files = {**PROGRAM, "utils/device.py": text}
         project = ProjectFacts.join([index_source(data.encode(), each, settings) for each, data in files.items()])
-        place = own_place(project, "train.py", settings)
-        assert (place.there if place is not None else None) == there
+        assert (own_place(project, "train.py", settings) is not None) == used
 
 
 # --- whole projects --------------------------------------------------------------------------------------------------
@@ -243,6 +242,15 @@ def test_a_second_migration_and_a_check_change_nothing(project: Path, tmp_path: 
     run("check", str(made), "--fix", "--style", "portable")
     assert "\nfrom utils.device import device_module\n" in (made / "new.py").read_text()
     assert (made / "utils" / "device.py").read_text() == first["utils/device.py"]
+
+
+def test_what_is_added_to_it_is_reported_as_in_every_file_that_chooses(project: Path, tmp_path: Path) -> None:
+    first, _ = migrated(project, tmp_path / "out")
+    made = tmp_path / "out" / "proj_msft"
+    more = first["utils/device.py"] + "\n\ndef move(x):\n    return x.cuda()\n"
+    (made / "utils" / "device.py").write_text(more)
+    second, said = migrated(made, tmp_path / "again")
+    assert second["utils/device.py"] == more and "1 manual" in said
 
 
 def test_a_function_in_which_a_name_means_something_else_keeps_its_call(project: Path, tmp_path: Path) -> None:

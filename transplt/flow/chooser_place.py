@@ -1,4 +1,4 @@
-"""The module of a project that chooses its device already (edits/own_module.py): the portable style takes names of it.
+"""Where the module lies that chooses the device of a project already (edits/device_choosers.py): ours are added there.
 
 It has to be the only one of a program, and all files of it that speak of CUDA have to find it.
 """
