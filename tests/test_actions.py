@@ -750,6 +750,16 @@ def test_of_an_image_the_image_is_told_first() -> None:
     assert action.how == "FROM cann"
 
 
+def test_a_package_is_replaced_where_the_code_uses_it() -> None:
+    """What asks for it blocks more than what loads it late, and is no place to begin."""
+    needs = "the requirement flash-attn does not support NPUs"
+    found = [at(path, 9, "NPU290", "flash_attn", needs) for path in ("docker/Dockerfile", "setup.py")]
+    found.append(at("net.py", 3, "NPU510", "flash_attn", "the package flash_attn does not support NPUs", late="called"))
+    (action,) = actions_of(found)
+    assert action.blocks == "import"
+    assert [place.path for place in action.places] == ["net.py", "docker/Dockerfile", "setup.py"]
+
+
 @pytest.mark.parametrize(("late", "first"), [("other", "NPU850"), ("", "NPU290")])
 def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
     found = [

@@ -129,6 +129,8 @@ def _kind(draft: _Draft) -> str | None:
 _SEVERAL = "several"
 #: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
 _INSTALLS = frozenset({"NPU844", "NPU845"})
+#: Packages that are replaced, by the code of their actions.
+_PACKAGES = frozenset({"NPU510", "NPU511", "NPU512"})
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 
@@ -209,7 +211,9 @@ def _member(finding: Finding, owner: str) -> str:
 
 
 def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
-    """One for each file and each thing in it: first the file that it is about, then what blocks most."""
+    """One for each file and each thing in it: first the file that it is about, then what blocks most. A package is
+    replaced where the code uses it, and then it is asked for no more.
+    """
     rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
     several = draft.group.name == _SEVERAL
     for finding, group in draft.findings:
@@ -219,6 +223,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         (
             (
                 path != draft.group.name, all(aside(each) for each, _ in same),
+                draft.group.kind in _PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
