@@ -78,6 +78,7 @@ def test_what_a_package_without_torch_npu_stops(tmp_path: Path, files: dict[str,
         # a library chooses the card, a kernel needs one, or a configuration or a command names it
         ({"train.py": "import accelerate\nd = accelerate.Accelerator().device\n"}, {"manual"}),
         ({"train.py": "import flash_attn\n"}, {"manual"}),
+        ({"train.py": "import torch\n", "requirements.txt": "flash-attn\n"}, {"manual"}),
         ({"train.py": "import torch\nd = torch.device(cfg.device)\n", "a.yaml": "device: cuda\n"}, {"manual"}),
         ({"train.py": "import torch\n", "README.md": "```\npython train.py --device cuda\n```\n"}, {"manual"}),
     ],

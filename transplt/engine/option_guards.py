@@ -258,7 +258,7 @@ class _Behind:
             return ""
         equal = value == there and type(value[0]) is type(there[0])
         if isinstance(how, (ast.Eq, ast.Is)):
-            return "" if equal else f"{words}{'' if words.endswith('=') else ' '}{there[0]!s}"
+            return "" if equal else f"{words} {there[0]!s}".replace("= ", "=", 1)
         if isinstance(how, (ast.NotEq, ast.IsNot)):
             return words if equal else ""
         return words if isinstance(how, (ast.Gt, ast.Lt)) and equal else ""

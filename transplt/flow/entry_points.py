@@ -256,11 +256,7 @@ def _late(
     after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
     if not any(path in leading for path in begin - after):
         after = set()
-    training = begin - after
-    if after:  # what lies beside a module that loads by name, and only other scripts load that one, does not train
-        sure = {path for path in training if path in begun or path in leading}
-        loaders = {path for path in _loaded(sure, tree.leads, tree.entries) if tree.entries[path].loads}
-        training = sure | {path for path in training if _below(path, {posixpath.dirname(path) for path in loaders})}
+    training = _training(begin - after, begun.union(leading), tree) if after else begin
     at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
     others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
     held = reached - others
@@ -271,6 +267,15 @@ def _late(
     begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
     ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
     return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+
+
+def _training(begin: Collection[str], started: Collection[str], tree: _Tree) -> set[str]:
+    """What begins a training of what may: not what lies beside a module that loads by name, where other scripts alone
+    load that one.
+    """
+    sure = {path for path in begin if path in started}
+    folders = {posixpath.dirname(path) for path in _loaded(sure, tree.leads, tree.entries) if tree.entries[path].loads}
+    return sure | {path for path in begin if _below(path, folders)}
 
 
 def named_after(path: str) -> bool:

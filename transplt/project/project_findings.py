@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 #: As in transplt/engine/files/dependencies/codes.py, which what is remembered does not load.
 _NOT_ADDED = "NPU844"
 _TOO_OLD = "NPU291"
-#: What is said of calls of torch wherever they run: files without map_location, limits and advice; and requirements.
 _OF_REQUIREMENTS = "NPU84"
-_OF_ANY_DEVICE = re.compile(r"NPU(?:152|52\d|6\d\d|7\d\d|29\d|84\d)")
+#: What is said wherever a program runs: of files without map_location, limits and advice, and of torch as required.
+_OF_ANY_DEVICE = re.compile(r"NPU(?:152|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
 
 
@@ -49,34 +49,25 @@ def of_the_whole(
     return held
 
 
-def beside_what_is_added(findings: tuple[Finding, ...], added: bool) -> tuple[Finding, ...]:
-    """The findings; where a list of packages asks for torch-npu (`added`), a setup.py that does not stops nothing."""
-    if not added:
-        return findings
-    return tuple(
-        replace(each, blocks="tidy") if each.code == _NOT_ADDED and each.path.endswith("setup.py") else each
-        for each in findings
-    )
-
-
-def asks_for_no_card(findings: Iterable[Finding]) -> bool:
-    """True where the files of a project, whose findings of an analysis these are, leave all to the CPU: nothing is
-    edited but requirements, and no package chooses the card.
+def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
+    """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
+    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing; where nothing asks for a card, as
+    those of an analysis tell, both may stay as they are.
     """
-    return all(
+    without_card = analysed and all(
         _OF_ANY_DEVICE.fullmatch(each.code) and not (each.applied and not each.code.startswith(_OF_REQUIREMENTS))
+        for findings in files
         for each in findings
     )
 
+    def settled(finding: Finding) -> Finding:
+        asks = finding.code == _NOT_ADDED
+        if without_card and finding.open and (asks or (finding.code == _TOO_OLD and finding.api == "torch")):
+            message = f"{finding.message}; nothing of the project asks for a card"
+            return replace(finding, level=Level.INFO, effort=None, message=message)
+        return replace(finding, blocks="tidy") if added and asks and finding.path.endswith("setup.py") else finding
 
-def where_no_card_is_asked_for(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, in which torch and torch-npu are as they may stay."""
-    return tuple(
-        replace(each, level=Level.INFO, effort=None, message=f"{each.message}; nothing of the project asks for a card")
-        if each.open and (each.code == _NOT_ADDED or (each.code == _TOO_OLD and each.api == "torch"))
-        else each
-        for each in findings
-    )
+    return [tuple(map(settled, findings)) for findings in files]
 
 
 def _there(kinds: Mapping[str, str], root: Path) -> Finding | None:

@@ -37,12 +37,7 @@ from transplt.project.options import Plan
 from transplt.project.output_files import to_output
 from transplt.project.pool import default_jobs
 from transplt.project.progress import steps
-from transplt.project.project_findings import (
-    asks_for_no_card,
-    beside_what_is_added,
-    of_the_whole,
-    where_no_card_is_asked_for,
-)
+from transplt.project.project_findings import as_they_block, of_the_whole
 from transplt.project.report import prepare_reports, write_reports
 from transplt.project.report.manifest_text import manifest_text
 from transplt.project.report.migration_record import FileRecord, Progress, RunResult
@@ -298,15 +293,6 @@ def _adds_torch_npu(finding: Finding) -> bool:
     return finding.applied and finding.edit is not None and TORCH_NPU in finding.edit.after
 
 
-def _as_answered(records: list[FileRecord], adding: list[FileRecord], plan: Plan) -> list[FileRecord]:
-    """The records, with what asks for torch-npu as the other files leave it: some are `adding` it."""
-    added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
-    records = [replace(record, findings=beside_what_is_added(record.findings, added)) for record in records]
-    if plan.settings.analysis and asks_for_no_card(each for record in records for each in record.findings):
-        records = [replace(record, findings=where_no_card_is_asked_for(record.findings)) for record in records]
-    return records
-
-
 def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> list[FileRecord]:
     """The records, with the findings about the project as a whole in its files."""
     made = [
@@ -319,9 +305,10 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
     adding = [record for record in records if any(map(_adds_torch_npu, record.findings))]
-    records = _as_answered(records, adding, plan)
-    found_codes = {each.code for record in records for each in record.findings}
-    asks = bool(adding) or NOT_ADDED in found_codes
+    added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
+    settled = as_they_block([record.findings for record in records], added, plan.settings.analysis)
+    records = [replace(record, findings=findings) for record, findings in zip(records, settled, strict=True)]
+    asks = bool(adding) or any(each.code == NOT_ADDED for findings in settled for each in findings)
     kinds = {record.path: record.kind for record in records}
     found = of_the_whole(first, asks, kinds, plan.source, plan.torch, plan.settings)
     return [

@@ -24,7 +24,7 @@ from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.conditions import leaves
-from transplt.syntax.nodes import by_place, called_name, following, last_name, of_kind, place_in_block, string_of
+from transplt.syntax.nodes import called_name, following, last_name, of_kind, place_in_block, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: An import, the rule that reports it, and the full name that it brings.
@@ -112,17 +112,11 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
         return None
     found = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
     used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
-    listed = (each for each in work.scan.strings if isinstance(parent(each), (ast.List, ast.Tuple)))
-    exported = any(string_of(each) == name for each in listed)
-    if not used and (not found or exported) and not _is_named_in_an_annotation(work, name):
-        return None if _may_be_taken(work, name) else []
-    return by_place(used)
-
-
-def _may_be_taken(work: Work, name: str) -> bool:
-    """Whether another file may take a name from this one."""
-    taken = work.project.aside.taken.get(work.scan.path, frozenset())
-    return not work.project.known or bool(taken & {"*", name}) or is_listed(work, name)
+    exported = is_listed(work, name) or work.project.aside.taken.get(work.scan.path, frozenset()) & {"*", name}
+    unknown = exported or not (found or work.project.known)
+    if not used and unknown and not _is_named_in_an_annotation(work, name):
+        return None
+    return sorted(used, key=lambda each: (each.lineno, each.col_offset))
 
 
 def _is_named_in_an_annotation(work: Work, name: str) -> bool:

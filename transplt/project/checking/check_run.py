@@ -33,7 +33,7 @@ from transplt.project.excluded_files import kept_back
 from transplt.project.options import Options
 from transplt.project.pool import default_jobs, jobs_for_one
 from transplt.project.progress import steps
-from transplt.project.project_findings import beside_what_is_added, of_the_whole
+from transplt.project.project_findings import as_they_block, of_the_whole
 from transplt.project.report.check_results import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
 from transplt.project.report.migration_record import Progress
 from transplt.project.unread_files import unread_finding
@@ -132,7 +132,8 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     kinds = {entry.path: "python" if entry.is_python else kind_of(entry.path, b"").value for entry in every}
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value and not named_aside(path)}
     added = any(adds_torch_npu(each) for each in files if each.path in lists)
-    files = [replace(each, findings=beside_what_is_added(each.findings, added)) for each in files]
+    settled = as_they_block([each.findings for each in files], added, analysed=False)
+    files = [replace(each, findings=findings) for each, findings in zip(files, settled, strict=True)]
     asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
     left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files
