@@ -789,6 +789,14 @@ def test_a_kernel_of_scripts_that_do_not_train_stops_later(late: str, blocks: st
     assert [each.blocks for each in kernels] == [blocks]
 
 
+def test_an_index_of_wheels_beside_those_of_torch_stops_nothing() -> None:
+    found = [
+        line_of("requirements.txt", 1, "NPU804", "https://data.pyg.org/whl/torch-1.13.1+cu117.html"),
+        line_of("requirements.txt", 2, "NPU804", "https://download.pytorch.org/whl/cu117"),
+    ]
+    assert [each.blocks for each in actions_of(found)] == ["import", "tidy"]
+
+
 def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     names = ("aside.py", "third_party/x/a.py", "main.py")
     found = [at(path, 2, "NPU554", api=path, late="" if path == "main.py" else "unnamed") for path in names]
