@@ -294,3 +294,35 @@ def test_a_module_beside_the_file_is_the_projects_own() -> None:
     source = "import torch\nfrom lightning import Trainer\nTrainer(gpus=1)\n"
     assert {each.code for each in migrate(source, path="lab/train.py").findings} == {"NPU145"}
     assert not migrate(source, path="lab/train.py", files={"lab/lightning.py": "class Trainer: pass\n"}).findings
+
+
+TRIED = "try:\n    from xformers.ops import fmha as attend\nexcept ImportError:\n    attend = None\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if attend is None:\n        raise NameError('xformers')\n",
+        "    if attend is not None:\n        return attend(x)\n    else:\n        log(x)\n        raise NameError\n",
+    ],
+)
+def test_what_raises_because_an_import_failed_is_said_there(body: str) -> None:
+    result = check_noop(f"{TRIED}\n\ndef f(x):\n{body}", open_codes=["NPU510"])
+    (found,) = [each for each in result.findings if each.open]
+    assert found.blocks == "later" and "this raises without it" in found.message
+    assert result.data.splitlines()[found.span.line - 1].strip().startswith(b"raise")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if attend is not None:\n        return attend(x)\n    return x\n",
+        "    if attend is None:\n        return x\n    raise NameError\n",
+        "    if attend is not None:\n        raise NameError\n",
+        "    if x is None:\n        raise NameError\n",
+        "    if attend is None and x:\n        raise NameError\n",
+    ],
+)
+def test_what_a_program_does_without_an_import_is_a_remark(body: str) -> None:
+    (found,) = migrate(f"{TRIED}\n\ndef f(x):\n{body}").findings
+    assert not found.open and found.code == "NPU510"

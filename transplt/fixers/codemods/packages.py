@@ -2,8 +2,9 @@
 
 An import that the program can do without (in a `try` that catches ImportError, or behind a question such as
 `if is_xformers_available():`) is a remark: nothing has to be done for the program to run. So is one on CUDA's side of a
-choice. A class of a library that is there (transformers.BitsAndBytesConfig) stops nothing where it is imported: the
-findings stand where it is used, and a class that annotations alone name is a remark.
+choice. Where something raises because the import failed, the finding stands there. A class of a library that is there
+(transformers.BitsAndBytesConfig) stops nothing where it is imported: the findings stand where it is used, and a class
+that annotations alone name is a remark.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.conditions import leaves
-from transplt.syntax.nodes import called_name, following, last_name, of_kind, place_in_block, string_of
+from transplt.syntax.nodes import (
+    called_name,
+    following,
+    is_none,
+    last_name,
+    of_kind,
+    place_in_block,
+    plain_name,
+    string_of,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: An import, the rule that reports it, and the full name that it brings.
@@ -86,12 +96,30 @@ def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> F
     elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
         message = f"{rule.message}; imported where its package is installed"
         yield _note(work, node, rule, rule.old, level, message, "later")
+    elif not needed and not _elsewhere(node) and (missed := _missed(work, node)) is not None:
+        yield _note(work, missed, rule, api, level, f"{rule.message}; this raises without it", "later")
+        yield work.keep(node, "reported-package")
     else:
         goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
         yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
     for other, _, _ in members:
         if other is not node:
             yield work.keep(other, "reported-package")
+
+
+def _missed(work: Work, node: ast.alias | ast.stmt) -> ast.stmt | None:
+    """What raises because an import failed that the program tries: it asks for a name that the handler sets to None."""
+    tried = next(of_kind(ast.Try, chain(node)), None)
+    set_to_none = (each for handler in (tried.handlers if tried else ()) for each in of_kind(ast.Assign, handler.body))
+    names = {plain_name(target) for each in set_to_none if is_none(each.value) for target in each.targets} - {""}
+    for use in (each for name in sorted(names) for each in work.scan.names.get(name, ())):
+        test = parent(use)
+        match test, parent(test):
+            case ast.Compare(ops=[asks], comparators=[ast.Constant(value=None)]), ast.If(test=asked) as question:
+                lost = {ast.Is: question.body, ast.IsNot: question.orelse}.get(type(asks), [])
+                if asked is test and (raised := next(of_kind(ast.Raise, lost), None)) is not None:
+                    return raised
+    return None
 
 
 def _is_there_on_npus(rule: Rule) -> bool:
