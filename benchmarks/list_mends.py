@@ -8,11 +8,10 @@ from pathlib import Path
 
 from transplt.proof.prove.training import Place
 
-_SPARSE = r"(torch\.(?:mm|spmm|matmul|sparse\.mm)\()(\w+),"
 #: (code, files, what stands in a statement, what takes its place). Lines stay lines: runs are compared by them.
 MENDS: tuple[tuple[str, str, str, str], ...] = (
     ("NPU723", r"\.py$", r"channels_last(_3d)?\b", "contiguous_format"),
-    ("NPU526", r"\.py$", _SPARSE, r"\1\2.to_dense(),"),
+    ("NPU526", r"\.py$", r"torch\.(?:mm|spmm|matmul|sparse\.mm)\((\w+),", r"torch.matmul(\1.to_dense(),"),
     ("NPU526", r"\.py$", r"\b(\w+) @", r"\1.to_dense() @"),
     ("NPU507", r"\.py$", r"\b(?:torch\.)?nn\.DataParallel\(([\w.]+)[^()]*\)", r"\1"),
     ("NPU507", r"\.py$", r"\b(?:torch\.)?nn\.parallel\.data_parallel\(([\w.]+), (\w+)[^\n]*\)", r"\1(\2)"),

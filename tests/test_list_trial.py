@@ -90,7 +90,7 @@ def test_a_stop_of_the_original_too_is_none_of_the_list(tmp_path: Path, warm: Wa
     ("code", "file", "before", "after"),
     [
         ("NPU723", "a.py", "x.to(memory_format=torch.channels_last)", "x.to(memory_format=torch.contiguous_format)"),
-        ("NPU526", "a.py", "y = torch.spmm(a, x)", "y = torch.spmm(a.to_dense(), x)"),
+        ("NPU526", "a.py", "y = torch.spmm(a, x)", "y = torch.matmul(a.to_dense(), x)"),
         ("NPU526", "a.py", "y = a @ x", "y = a.to_dense() @ x"),
         ("NPU507", "a.py", "net = nn.DataParallel(net, device_ids=[0])", "net = net"),
         (
