@@ -266,7 +266,7 @@ def test_every_name_a_rule_knows_is_behind_a_literal_or_words() -> None:
         ("from torch import EIG", True),
         ("weight = neighbour", False),
         ("from torch.nn.parallel import gather", True),
-        ("from torch.nn.parallel import DistributedSampler", False),
+        ("from torch.nn.parallel import DistributedModule", False),
         ("gather(x)", False),
         ("import apex.parallel", True),
         ("from .parallel import gathered", False),

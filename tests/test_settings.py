@@ -157,6 +157,7 @@ def test_every_setting_that_is_asked_for_has_its_option() -> None:
     made_elsewhere = {"user_rules", "per_file_ignores", "base", "show", "refusal", "in_place", "pins", "only_lines"}
     made_elsewhere |= {"picked"}  # by `check --pick`
     made_elsewhere |= {"helper_file", "own_card", "decided"}  # by `inline`; what card-read wrote; by a plan
+    made_elsewhere |= {"completes"}  # what other files take from a module of the project
     made_elsewhere |= {"oldest_torch", "line_length"}  # what the requirements of the project and its formatters say
     assert {field.name for field in fields(Settings)} - made_elsewhere <= {field.name for field in fields(Options)}
     taken = {option.name for option in main.params} - {"diff", "exit_zero", "language", "verbose", "quiet", "version"}

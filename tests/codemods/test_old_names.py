@@ -21,6 +21,8 @@ from tests.harness import check_noop, check_rewrite
         ("import numpy as np\nbest = np.Inf, -np.Infinity, np.NaN, np.zeros(3, np.float_)",
          "import numpy as np\nbest = np.inf, -np.inf, np.nan, np.zeros(3, np.float64)"),
         ("from numpy import Inf\nbest = Inf", "from numpy import inf as Inf\nbest = Inf"),
+        ("import numpy as np\nx = np.infty, np.PINF, np.complex_, np.string_, np.unicode_",
+         "import numpy as np\nx = np.inf, np.inf, np.complex128, np.bytes_, np.str_"),
     ],
 )  # fmt: skip
 def test_names_that_moved(before: str, after: str) -> None:
@@ -60,6 +62,7 @@ GUARDED = [
         *GUARDED,
         "import collections\ncollections.Callable = collections.abc.Callable",
         "import numpy as np\nnp.Inf = np.inf",
+        "from mine import numpy\nx = numpy.infty, numpy.PINF, numpy.complex_, numpy.string_, numpy.unicode_",
         "from collections import OrderedDict, defaultdict\nx = OrderedDict, defaultdict",
         "from collections.abc import Iterable\nx = Iterable",
         "from typing import Mapping\nx = Mapping",

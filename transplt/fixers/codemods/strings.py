@@ -35,6 +35,7 @@ DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 #: What compilers compile for, beside which "cuda" is such a target and no device of torch.
 _TARGETS = frozenset({"hip", "rocm", "llvm", "opencl", "metal", "nvptx", "spirv", "amdgcn", "webgpu", "hexagon"})
 _DEVICE_WORD = re.compile(r"(?:cpu|[a-z]?gpu|[mtxhn]p[su]|hip|rocm|xla|mlu|musa|meta|nccl|gloo|cuda)(?::\d+)?", re.I)
+_NONE: frozenset[str] = frozenset()
 _BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
 
 
@@ -306,6 +307,14 @@ def _holds_options(display: ast.Dict) -> bool:
     return isinstance(call, ast.Call) and any(string_of(each.value) in keys for each in call.keywords)
 
 
+def _keys_of(work: Work, display: ast.Dict) -> tuple[bool, frozenset[str], frozenset[str]]:
+    """Whether a display has several strings for keys, those that are targets of a compiler, and those that are devices.
+    """
+    keys = frozenset(name for key in display.keys if key is not None and (name := string_of(key)))
+    devices = frozenset(key for key in keys if _DEVICE_WORD.fullmatch(key) or key == "default")
+    return len(keys) > 1, keys & _TARGETS, devices
+
+
 def _row(work: Work, node: ast.expr, value: str, holder: ast.AST | None) -> Finds:
     display = holder if isinstance(holder, ast.Dict) else None
     if display is not None and has_key(display, "npu"):
@@ -314,11 +323,11 @@ def _row(work: Work, node: ast.expr, value: str, holder: ast.AST | None) -> Find
     if work.project.portable and display is not None and _holds_options(display):
         yield work.keep(node, "own-string")
         return
-    keys = {string_of(key) for key in display.keys if key is not None} - {value, None} if display is not None else set()
-    if keys & _TARGETS:
+    several, targets, devices = work.once(_keys_of, display) if display is not None else (False, _NONE, _NONE)
+    if targets - {value}:
         yield work.keep(node, "own-string")
         return
-    if keys and not any(_DEVICE_WORD.fullmatch(key) or key == "default" for key in keys if key):
+    if several and devices <= {value}:
         yield work.keep(node, _REASONS["key"])
         return
     yield work.note(
