@@ -58,7 +58,7 @@ PORTS = {
         {
             "main.py": program(_READ_YAML + "x = torch.randn(8, 4).to(settings['accel'])\n",
                                "import yaml\nfrom pathlib import Path\n"),
-            "settings.yaml": "accel: cuda:0\nbackend: nccl\n",
+            "settings.yaml": "accel: cuda:0\ncomm: nccl\n",
         },
         {"NPU821": (("settings.yaml", "nccl", "hccl"),)},
     ),
