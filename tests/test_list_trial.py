@@ -75,6 +75,7 @@ def test_a_stop_is_false_where_its_lines_run_and_not_where_they_do_not(tmp_path:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_stop_is_missing_where_no_action_has_its_line(tmp_path: Path, warm: Warm) -> None:
     told = try_it(tmp_path, warm, CHANNELS_LAST, kept=False)
     assert [*told.values()] == ["missing"]
@@ -82,6 +83,7 @@ def test_a_stop_is_missing_where_no_action_has_its_line(tmp_path: Path, warm: Wa
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_stop_of_the_original_too_is_none_of_the_list(tmp_path: Path, warm: Warm) -> None:
     assert try_it(tmp_path, warm, "open('data.bin')") == {}
 
