@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from many_cards_scripts import Script  # noqa: E402
-from proof import Way, migrate, programs, versions  # noqa: E402
+from proof import Way, migrate, programs, versions, write_known  # noqa: E402
 from proof_scripts import PROVEN  # noqa: E402
 from small_programs import source_of  # noqa: E402
 
@@ -85,8 +85,7 @@ def main() -> int:
         known[script.name] = {**told, **{name: each for name, each in versions().items() if name != "commit"}}
         words = " ".join(f"{name} {told[name]['verdict']}" for name in ("theirs", "ours", "both"))
         print(f"{script.name}: {words}; {told['transferred']['stop']}", flush=True)
-        lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
-        options.json.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        write_known(known, options.json)
     return 0
 
 

@@ -139,6 +139,12 @@ def programs(script: Script, source: Path, folder: Path) -> tuple[Project, Proje
     return before, after, *for_output(options, after.root, before.root)
 
 
+def write_known(known: dict[str, Any], path: Path) -> None:
+    """Write what is known, a line for each name."""
+    lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 def versions() -> dict[str, str]:
     """With what the proofs of this run are made."""
     asked = ["git", "-C", str(HERE.parent), "rev-parse", "--short", "HEAD"]
@@ -184,8 +190,7 @@ def main() -> int:
                 told = prove(script, way, options.folder, Path(place), kept, options.keep, warm)
             known[key] = {**told, **versions()}
             print(f"{told.get('seconds', 0):6} {key}: {told['verdict']}: {told['sentence'][:300]}", flush=True)
-            lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
-            options.json.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            write_known(known, options.json)
     if options.json == PAGE.with_suffix(".json"):  # a page of another file would forget what is proven here
         PAGE.write_text(page(list(known.values())), encoding="utf-8")
     return 0

@@ -193,11 +193,15 @@ def test_what_is_no_folder_to_make(reason: str, root: Path) -> None:
         ("AssertionError: /tmp/transplt-prove-x1/net/data/coco.yaml is missing", "data/coco.yaml"),
         ("RuntimeError: no images in 'data/empty/'", "data/empty"),
         ("ValueError: hp.data.train is empty: please fix data/train.csv", ""),  # it is there
+        ("RuntimeError: no pictures in data/hidden", "data/hidden"),
         ("ValueError: a loss of 1/3 and https://example.org/a/b", ""),
+        ("ValueError: sizes of input/output differ in train/val", ""),
     ],
 )
 def test_data_that_a_sentence_of_the_project_names(reason: str, path: str, root: Path) -> None:
     (root / "data" / "empty").mkdir()
+    (root / "data" / "hidden").mkdir()
+    (root / "data" / "hidden" / ".keep").write_text("")
     lines = told(root, reason, command="prove")
     assert [line.partition(" at ")[2].partition(" and ")[0] for line in lines] == ([f"out/net/{path}"] if path else [])
 

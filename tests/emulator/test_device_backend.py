@@ -14,7 +14,7 @@ from tests.emulator.test_torch_npu_wheel import Command, command, found, interpr
 from transplt.proof.launch import driver, torch_npu_wheel
 from transplt.proof.launch.device_backend import ran_on, torch_npu_of
 from transplt.proof.launch.interpreter import Versions
-from transplt.proof.launch.options import RunOptions, TorchNpu, UsageError
+from transplt.proof.launch.options import RunOptions, TorchNpu, Trace, UsageError
 from transplt.proof.launch.runner import CARD, SITE, SITES, _config, _environment
 
 __all__ = ["command"]
@@ -86,6 +86,20 @@ def test_what_a_process_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cuda["PYTHONPATH"] == str(SITES["cuda"]) and cuda["TORCH_DEVICE_BACKEND_AUTOLOAD"] == "0"
     config = _config(replace(OPTIONS, torch_npu=VENDORS), (), tmp_path, None)
     assert (config["driver"], config["needs"]) == (VENDORS.driver, VENDORS.needs)
+
+
+@pytest.mark.parametrize(
+    ("trace", "user", "given"),
+    [(Trace(), None, "disabled"), (Trace(), "offline", "offline"), (None, None, None), (None, "online", "online")],
+)
+def test_the_runs_of_a_proof_are_none_for_weights_and_biases(
+    trace: Trace | None, user: str | None, given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    if user is not None:
+        monkeypatch.setenv("WANDB_MODE", user)
+    environment = _environment(replace(OPTIONS, trace=trace), tmp_path / "config.json", "cuda")
+    assert environment.get("WANDB_MODE") == given
 
 
 @needs_linux

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from transplt.proof.launch import hangs
+from transplt.proof.launch import hangs, runner
 
 
 class Machine:
@@ -116,3 +116,17 @@ def test_one_is_slow_to_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_what_ps_says(text: str, seconds: float) -> None:
     assert hangs._seconds(text) == seconds
+
+
+def test_how_far_it_is_is_told_again_and_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    look = runner._counting(machine.watch)
+    machine.tell(1, "step", o=0, k=0)
+    machine.now += 29
+    assert not look() and capsys.readouterr().err == ""
+    machine.now += 1
+    assert not look() and capsys.readouterr().err == "  30 s, 1 step of an optimizer so far\n"
+    machine.tell(2, "step", o=0, k=0)
+    machine.now += 20
+    assert not look() and capsys.readouterr().err == ""
+    machine.now += 10
+    assert not look() and capsys.readouterr().err == "  60 s, 2 steps of an optimizer so far\n"

@@ -46,7 +46,7 @@ _SAID = re.compile(r"^[^\n]*?: error: ([^\n]+)", re.M)
 #: What NumPy says of a name that it no longer has.
 _REMOVED = re.compile(r"was removed in the NumPy 2\.0 release|^AttributeError: module 'numpy' has no attribute")
 #: What may be the path of data in a sentence of the project's own.
-_PATH = re.compile(r"(?<![\w:/.-])(?:\.{0,2}/)?(?:[A-Za-z_][\w.-]*/)+[\w.-]*\w")
+_PATH = re.compile(r"(?<![\w:/.-])(?P<path>(?:\.{0,2}/)?(?P<first>[A-Za-z_][\w.-]*)/(?:[\w.-]+/)*[\w.-]*\w)")
 _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
 #: How many pictures are enough for one batch of most examples.
 _ENOUGH = 256
@@ -166,12 +166,20 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
             f"it, {data}or replace what fetches it with --stubs FILE.py"
         )
     else:
-        root = asked.root if asked.copied else asked.folder
-        for path in _PATH.findall(_in_project(asked, reason)):
-            place = root / path
-            if not os.path.isabs(path) and not (any(place.iterdir()) if place.is_dir() else place.exists()):
-                yield _of_file(asked, path)
-                return
+        yield from _of_a_path(asked, _in_project(asked, reason))
+
+
+def _of_a_path(asked: Asked, sentence: str) -> Iterator[str]:
+    """What helps where a sentence names a path in the project at which there is nothing."""
+    root = asked.root if asked.copied else asked.folder
+    for match in _PATH.finditer(sentence):
+        place = root / match["path"]
+        # Else it may be words with a stroke between them: input/output.
+        is_one = place.suffix or (root / match["first"]).is_dir()
+        there = any(place.glob("[!.]*")) if place.is_dir() else place.exists()
+        if is_one and not there and not os.path.isabs(match["path"]):
+            yield _of_file(asked, match["path"])
+            return
 
 
 def _of_module(asked: Asked, name: str) -> Iterator[str]:
