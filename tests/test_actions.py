@@ -116,7 +116,7 @@ def test_each_open_finding_is_in_exactly_one_action(findings: list[Finding], shu
         assert not re.search(r"\bother\b", action.title.lower())
         parts = Counter(finding for part in action.parts for finding in part.findings)
         assert not parts or parts == Counter(action.findings)
-    ranks = [(action.aside, BLOCKS.index(action.blocks)) for action in actions]
+    ranks = [(action.aside, BLOCKS.index("later" if action.contained else action.blocks)) for action in actions]
     assert ranks == sorted(ranks) and sum("transplt check --fix" not in each for each in titles(actions)) <= MOST
     assert len(set(titles(actions))) == len(actions)
     again = list(findings)
@@ -760,8 +760,8 @@ def test_a_package_is_replaced_where_the_code_uses_it() -> None:
     assert [place.path for place in action.places] == ["net.py", "docker/Dockerfile", "setup.py"]
 
 
-@pytest.mark.parametrize(("late", "first"), [("other", "NPU850"), ("", "NPU290")])
-def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: str, first: str) -> None:
+@pytest.mark.parametrize(("late", "blocks"), [("other", "later"), ("", "import")])
+def test_a_package_of_an_image_blocks_no_more_than_the_scripts_that_load_it(late: str, blocks: str) -> None:
     found = [
         *(at(f"{name}/Dockerfile", 1, "NPU850") for name in "abc"),
         at(
@@ -769,7 +769,9 @@ def test_a_package_of_a_script_that_does_not_train_comes_behind_the_image(late: 
         ),
         at("quantize.py", 1, "NPU510", "auto_gptq", "the package auto_gptq does not support NPUs", late=late),
     ]
-    assert first in actions_of(found)[0].codes
+    first, last = actions_of(found)
+    assert (first.codes, first.blocks) == (("NPU290", "NPU510"), blocks)
+    assert (last.codes, last.contained) == (("NPU850",), True)
 
 
 @pytest.mark.parametrize("code", ["NPU844", "NPU845"])
@@ -797,6 +799,28 @@ def test_an_index_of_wheels_beside_those_of_torch_stops_nothing() -> None:
     assert [each.blocks for each in actions_of(found)] == ["import", "tidy"]
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "contained"),
+    [
+        ("Dockerfile", "NPU844", True), ("docker/train.dockerfile", "NPU290", True), ("appveyor.yml", "NPU844", True),
+        ("run.sh", "NPU280", True), ("requirements.txt", "NPU844", False), ("train.py", "NPU510", False),
+        ("environment.yml", "NPU845", False), ("run.sh", "NPU285", False),
+    ],
+)  # fmt: skip
+def test_what_stops_a_container_or_a_job_comes_behind_what_stops_the_program(
+    path: str, code: str, contained: bool
+) -> None:
+    found = [at(path, 1, code, "flash_attn", blocks="import"), at("train.py", 9, "NPU142", "q", blocks="later")]
+    actions = actions_of(found)
+    assert [each.contained for each in actions] == ([False, True] if contained else [False, False])
+    assert actions[contained].codes == (code,)
+
+
+def test_what_stops_many_ranks_comes_behind_what_stops_one() -> None:
+    found = [at("a.py", 1, "NPU314", effort=Effort.HIGH), at("b.py", 1, "NPU293", "Sampler", blocks="first step")]
+    assert [each.codes for each in actions_of(found)] == [("NPU293",), ("NPU314",)]
+
+
 def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     names = ("aside.py", "third_party/x/a.py", "main.py")
     found = [at(path, 2, "NPU554", api=path, late="" if path == "main.py" else "unnamed") for path in names]
@@ -805,4 +829,4 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     ranked = [(action.places[0].path, action.blocks) for action in actions_of(found)]
     first = [path for path, blocks in ranked if blocks == "first step"]
     assert first == ["main.py", "main.py", "aside.py", "aside.py", "run.slurm"]
-    assert ranked[-1] == ("third_party/x/a.py", "later")
+    assert ranked[-2:] == [("third_party/x/a.py", "later"), ("run.slurm", "first step")]

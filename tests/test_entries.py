@@ -374,6 +374,26 @@ def test_a_project_inside_of_the_project_trains_nothing_of_it(changed: dict[str,
     assert {path for path in files if path in held.others} == others - held.python
 
 
+@pytest.mark.parametrize(
+    ("changed", "others"),
+    [
+        ({}, {"sub/long.py", "sub/net/ops.py", "sub/requirements.txt", "sub/a.sh"}),
+        ({"train.py": "from sub.net import ops\nloss.backward()\n" + GUARD}, set()),  # it takes parts of it
+        ({"README.md": "cd sub\npython long.py\n"}, set()),  # nothing at the top is started
+        ({"sub/long.py": "import math\nloss.backward()\n" + GUARD}, set()),  # a script, and no project
+    ],
+)
+def test_a_program_of_its_own_beside_the_main_script(changed: dict[str, str], others: set[str]) -> None:
+    files = {
+        "train.py": "loss.backward()\n" + GUARD, "sub/long.py": "from net import ops\nloss.backward()\n" + GUARD,
+        "sub/net/ops.py": "", "README.md": "python train.py\n", **changed,
+    }  # fmt: skip
+    readme = files.pop("README.md")
+    held = aside(files, "README.md", readme)
+    every = (*files, "sub/requirements.txt", "sub/a.sh", "requirements.txt")
+    assert {path for path in every if held.late(path) == "other"} == others
+
+
 def test_a_script_is_named_from_a_folder_above_its_launcher() -> None:
     files = {"lab/run.py": "loss.backward()\n", "run.py": "f()\n", "other/fit.py": "loss.backward()\n"}
     held = aside(files, "lab/scripts/a/etth1.sh", "for x in 1 2\ndo\n  python -u run.py \\\n    --x $x\ndone\n")

@@ -40,6 +40,7 @@ class Aside:
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
     unnamed: frozenset[str] = frozenset()  # what training reaches that nothing starts by its name, where others are
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
+    inside: frozenset[str] = frozenset()  # the folders of projects inside of the project, of which it loads nothing
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
@@ -48,7 +49,9 @@ class Aside:
         script, container or workflow starts; else empty.
         """
         if path.rpartition("/")[2] == "setup.py":
-            return ""  # no script loads what installs the project
+            return "other" if _below(path, self.inside) else ""  # no script loads what installs the project
+        if not path.endswith(".py"):
+            return "other" if _below(path, self.inside) else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -188,11 +191,12 @@ def aside_of(
         reached |= _reached(named, tree)
     python = frozenset(path for path in every if path not in reached)
     called, branched, guarded, others = _late(reached, starts, meant, tree, leading)
-    others |= reached & _of_programs_inside(leading, tree, started)
+    inside = _programs_inside(leading, tree, started)
+    others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     folders = _folders(every, python)
-    return Aside(python, folders, called, branched, guarded, others, unnamed, foreign, tree.names_taken())
+    return Aside(python, folders, called, branched, guarded, others, unnamed, foreign, inside, tree.names_taken())
 
 
 def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
@@ -225,17 +229,20 @@ def _copied() -> re.Pattern[str]:
     return re.compile(read_table("support/substitutions.json")["copied"])
 
 
-def _of_programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> set[str]:
-    """The files of projects inside of the project, with a setup.py of their own, of which no script outside that trains
-    loads anything; none where the project itself starts no such script.
+def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
+    """The folders of projects inside of the project, of which no script outside that trains loads anything: with a
+    setup.py of their own, or, beside a script at the top, with scripts that are started there; none where the project
+    itself starts no such script.
     """
     inside = {posixpath.dirname(path) for path in tree.entries if path.endswith("/setup.py")}
+    if any("/" not in path for path in started if path in leading):
+        inside |= {folder for folder, scripts in tree.alone.items()
+                   if any(path in leading and tree.entries[path].starts for path in scripts)}  # fmt: skip
     training = {path for path in leading if not _below(path, inside)}
     if not inside or training.isdisjoint(started):
-        return set()
+        return frozenset()
     loaded = _loaded(training, tree.leads, tree.entries)
-    apart = {folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded)}
-    return {path for path in tree.entries if _below(path, apart)}
+    return frozenset(folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded))
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

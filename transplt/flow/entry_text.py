@@ -89,6 +89,11 @@ _STARTING = re.compile(
     r"(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
     r"|(?:docker-)?compose[^/]*\.ya?ml)$|^\.github/workflows/[^/]+$"
 )
+#: Of these what runs elsewhere than where the project is installed.
+_JOB = re.compile(
+    r"(?:^|/)(?:[^/]*dockerfile[^/]*|[^/]*\.(?:slurm|sbatch|pbs|lsf|def)|cog\.ya?ml|(?:docker-)?compose[^/]*\.ya?ml)$"
+    r"|^\.(?:github|devcontainer|circleci)/|^[.]?(?:appveyor|travis|gitlab-ci|azure-pipelines)\.ya?ml$"
+)
 
 
 class Entry(NamedTuple):
@@ -134,6 +139,11 @@ def scripts_started(data: bytes, path: str) -> tuple[str, ...]:
         for match in _STARTED.finditer(data)
     )
     return tuple(found)
+
+
+def of_a_job(path: str) -> bool:
+    """True for what a container, a scheduler or a service reads, and nobody who starts the program itself."""
+    return _JOB.search(path.lower()) is not None
 
 
 def named_aside(path: str) -> bool:

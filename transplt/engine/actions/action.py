@@ -21,6 +21,8 @@ BLOCKS_TEXT = dict(
 )  # fmt: skip
 #: The heading of actions that stand aside.
 ASIDE_TEXT = marked("aside: tests, tools and old code that no training script uses")
+#: The heading of what stops containers, jobs and services alone.
+CONTAINED_TEXT = marked("in containers and jobs: what starts the program there, not the program itself")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Action:
     """One distinct thing to do. `blocks` is one of `BLOCKS`; `title` begins with a verb, `how` says how it is done.
 
     `hours` are a rough sum for a person who knows the code: the first place costs what its effort says, further ones
-    little. `codes` are those of its findings, the commonest first. `aside`: no training script reaches its places.
+    little. `codes` are those of its findings, the commonest first. `aside`: no training script reaches its places;
+    `contained`: it stops the program in a container or a job alone.
     `parts` are the things to do that stand together in one.
     """
 
@@ -54,16 +57,21 @@ class Action:
     places: tuple[Place, ...]
     findings: tuple[Finding, ...] = field(repr=False)
     aside: bool = False
+    contained: bool = False
     parts: tuple[Action, ...] = ()
 
     @property
     def blocking(self) -> str:
         """What it blocks, in words; `aside` where it stands aside."""
+        if self.contained:
+            return marked("in containers and jobs")
         return marked("aside") if self.aside else BLOCKS_TEXT[self.blocks]
 
     @property
     def heading(self) -> str:
-        """The words under which it stands in a list: what it blocks, or that it stands aside."""
+        """The words under which it stands in a list: what it blocks, and where that is not all of the project."""
+        if self.contained:
+            return CONTAINED_TEXT
         return ASIDE_TEXT if self.aside else BLOCKS_TEXT[self.blocks]
 
     @property

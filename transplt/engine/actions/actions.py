@@ -10,11 +10,11 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import IMAGE, OFFERED, Group, Groups, aside
+from transplt.engine.actions.groups import IMAGE, OFFERED, PACKAGES, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
-from transplt.flow.entry_text import third_party
+from transplt.flow.entry_text import of_a_job, third_party
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 
@@ -46,6 +46,12 @@ class _Draft:
     def aside(self) -> bool:
         return all(aside(finding) for finding, _ in self.findings)
 
+    @property
+    def contained(self) -> bool:
+        if self.aside or self.blocks not in ("import", "first step"):
+            return False
+        return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in self.findings)
+
 
 def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
     """The actions of a project, what blocks most first, and behind them what no training script reaches; `findings` are
@@ -73,11 +79,12 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool, int, float, int, str]:
+def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]:
     """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
     there at all, then what they load as they start, what they load later, and what nothing starts by its name or is
     the code of somebody else.
     """
+    blocks = BLOCKS.index("later" if action.contained else action.blocks)
     efforts = tuple(Effort)
     early = action.blocks in ("import", "first step")
     code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
@@ -85,8 +92,8 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool
     outside = not inside and _SUBMODULE not in action.codes
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
-        action.aside, BLOCKS.index(action.blocks), rest, outside, _INSTALLS.isdisjoint(action.codes),
-        _SUBMODULE not in action.codes,
+        action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes), rest, outside,
+        _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
@@ -100,11 +107,11 @@ def _fewer(drafts: list[_Draft]) -> list[_Draft]:
     What is a day's work of its own, what blocks more than the others and what stands aside stays for itself.
     """
     while len(drafts) > MOST:
-        by_kind: dict[tuple[str, str, bool], list[_Draft]] = {}
+        by_kind: dict[tuple[str, str, bool, bool], list[_Draft]] = {}
         for draft in drafts:
             if (kind := _kind(draft)) is not None:
                 blocks = "" if kind == _LEFTOVER else draft.blocks
-                by_kind.setdefault((kind, blocks, draft.aside), []).append(draft)
+                by_kind.setdefault((kind, blocks, draft.aside, draft.contained), []).append(draft)
         several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
         if not several:
             break
@@ -129,8 +136,10 @@ def _kind(draft: _Draft) -> str | None:
 _SEVERAL = "several"
 #: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
 _INSTALLS = frozenset({"NPU844", "NPU845"})
-#: Packages that are replaced, by the code of their actions.
-_PACKAGES = frozenset({"NPU510", "NPU511", "NPU512"})
+#: What stops a program of several ranks alone.
+_OF_RANKS = frozenset({"NPU314"})
+#: What only containers, jobs and services ask for.
+_OF_JOBS = frozenset({"NPU280", IMAGE, "NPU852", "NPU854", "NPU855"})
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 
@@ -189,6 +198,7 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
         places=places,
         findings=findings,
         aside=draft.aside,
+        contained=draft.contained,
     )
 
 
@@ -223,7 +233,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
         (
             (
                 path != draft.group.name, all(aside(each) for each, _ in same),
-                draft.group.kind in _PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
+                draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),

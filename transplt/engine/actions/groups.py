@@ -12,7 +12,7 @@ from typing import Any
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.flow.entry_text import named_aside, third_party
+from transplt.flow.entry_text import named_aside, of_a_job, third_party
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -25,6 +25,8 @@ _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 _REQUIRED, _EXTRA = "NPU290", "NPU512"
+#: Packages that are replaced, by the code of their actions.
+PACKAGES = frozenset({"NPU510", "NPU511", _EXTRA})
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _GATES = (_GATE, "NPU279")
 #: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
@@ -89,7 +91,7 @@ class Groups:
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in open_ if each.code == IMAGE}
-        self._extras = [each for each in open_ if each.code == _EXTRA]
+        self._imports = [each for each in open_ if each.code in PACKAGES]
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
@@ -172,11 +174,13 @@ class Groups:
         return Group(title, page.code, name, self._asked_for(finding, page))
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
-        """What a finding blocks; a requirement that pip can install, no more than the imports of its package."""
+        """What a finding blocks; a requirement that pip can install, or of an image, no more than its imports."""
         blocks = _blocks(finding, page)
-        if finding.code != _REQUIRED or page.code != _EXTRA or blocks not in ("import", "first step"):
+        installs = page.code == _EXTRA or of_a_job(finding.path)
+        if finding.code != _REQUIRED or not installs or blocks not in ("import", "first step"):
             return blocks
-        imports = [each for each in self._extras if _whole_package(each) == _whole_package(finding)]
+        package = canonical(finding.api).partition(".")[0]
+        imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
         return "later" if imports and all(_blocks(each, page) == "later" for each in imports) else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:

@@ -50,6 +50,7 @@ def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
 def _families() -> Iterator[tuple[str, _Family, bool]]:
     """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
     yield marked("Check tests, tools and old code: {count} actions"), (lambda action: action.aside), True
+    yield marked("Make containers and jobs request NPUs: {count} actions"), (lambda action: action.contained), True
     for row in read_table("support/substitutions.json")["families"]:
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
@@ -60,7 +61,7 @@ def _families() -> Iterator[tuple[str, _Family, bool]]:
 
 
 def _blocking(blocks: Sequence[str]) -> _Family:
-    return lambda action: not action.aside and action.blocks in blocks
+    return lambda action: not (action.aside or action.contained) and action.blocks in blocks
 
 
 def _of_kinds(codes: Sequence[str]) -> _Family:
@@ -85,5 +86,6 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
         places=tuple(place for part in parts for place in part.places),
         findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),
         aside=all(action.aside for action in same),
+        contained=all(action.contained for action in same),
         parts=tuple(parts),
     )
