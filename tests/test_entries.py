@@ -48,6 +48,23 @@ def test_what_a_file_imports(text: str, imports: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "at_once"),
+    [
+        ("try:\n    from nets.a import A\nexcept:\n    from .nets.a import A\n", True),
+        ("try:\n    from .nets import (A, B)\nexcept ImportError:\n    from pk.nets import (A, B)\n", True),
+        ("try:\n    import nets\nexcept ImportError:\n    import pk.sub.nets as nets\n", True),
+        ("try:\n    from nets import fast\nexcept ImportError:\n    from nets import slow\n", False),
+        ("try:\n    import nets.fast as f\nexcept ImportError:\n    import nets.slow as f\n", False),
+        ("try:\n    import nets\nexcept ImportError:\n    nets = None\n", False),
+        ("try:\n    import _nets as nets\nexcept ImportError:\n    from .nets import nets\n", False),
+    ],
+)
+def test_what_is_imported_one_way_or_the_other_is_imported(text: str, at_once: bool) -> None:
+    entry = entry_of(text.encode(), "pk/sub/a.py")
+    assert any("nets" in name for name in entry.imports) == at_once
+
+
+@pytest.mark.parametrize(
     ("text", "called", "branched"),
     [
         ("def f():\n    from late import g\n", ("late", "late.g"), ()),

@@ -42,6 +42,8 @@ _ASKED_FOR_A_CARD = re.compile(rb"cuda|gpu|npu|mps|xpu", re.I)
 _ASKED_FOR_AN_NPU = re.compile(
     rb"if\b[ \t(]*(?!not\b)[\w.]*npu_(?:is_)?available|if\b[ \t(]*(?:torch\.)?npu\.is_available"
 )
+#: What a line imports, without the dots before it: a module, and the first name of it.
+_MODULE = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)(?:[ \t]+import[ \t(]+(\w+|\*))?", re.M)
 _CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
 _SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
 _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
@@ -209,9 +211,10 @@ def _when(data: bytes, at: int, depth: int) -> int:
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return when or 1
-        if header[2] in _BRANCHES and _is_guard(data, header, line):
+        again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
+        if header[2] in _BRANCHES and not again and _is_guard(data, header, line):
             return 3
-        if header[2] in _BRANCHES and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
+        if header[2] in _BRANCHES and not again and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
             when = 2
         at, depth = header.start(), len(header[1])
     return when
@@ -245,17 +248,33 @@ def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
 
 def _is_caught(data: bytes, line: int, depth: int) -> bool:
     """True for a line of a `try` statement, indented that far, whose handler of what an import raises goes on."""
+    handler = _handler(data, line, depth)
+    return handler is not None and _GIVES_UP.search(handler) is None
+
+
+def _is_imported_again(data: bytes, line: int, depth: int) -> bool:
+    """True for an import whose handler imports the same module in another way: `from nets import x`, else `.nets`."""
+    module, handler = _MODULE.match(data, line), _handler(data, line, depth)
+    if module is None or handler is None:
+        return False
+    name = b"." + module[1]
+    ways = (b"." + each[1] for each in _MODULE.finditer(handler) if each[2] == module[2])
+    return any(name.endswith(way) or way.endswith(name) for way in ways)
+
+
+def _handler(data: bytes, line: int, depth: int) -> bytes | None:
+    """The block that goes on after what an import raises in a line of a `try` statement that is indented that far."""
     at = data.find(b"\n", line) + 1
     while at:
         match = _LINE.match(data, at)
         end = data.find(b"\n", at) + 1
         if match is not None and len(match[1]) <= depth:
             if len(match[1]) < depth or match[2] != b"except":
-                return False
+                return None
             if _CATCHES.match(data, at + depth):
-                return _GIVES_UP.search(data, end or len(data), _end_of_block(data, end, depth)) is None
+                return data[at : _end_of_block(data, end, depth)] if end else data[at:]
         at = end
-    return False
+    return None
 
 
 def _end_of_block(data: bytes, at: int, depth: int) -> int:

@@ -43,7 +43,7 @@ fixer = Fixer(
 @fixer.on(ast.Import)
 def guarded_imports(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Keep `from collections import Mapping` where another statement is there for a Python without it."""
-    if isinstance(node, ast.ImportFrom) and node.module == "collections" and not node.level and _guarded(node):
+    if isinstance(node, ast.ImportFrom) and node.module == "collections" and not node.level and guarded(node):
         work.take(node)
     yield from ()
 
@@ -58,7 +58,7 @@ def guarded_names(work: Work, tree: ast.Module) -> Finds:
     """Keep `collections.Mapping` beside another way, and where the program itself puts it there."""
     for old in _moved(work.settings.torch_version):
         for node in work.scan.attributes.get(old.rpartition(".")[2], ()):
-            if work.names.qualified(node) == old and (not isinstance(node.ctx, ast.Load) or _guarded(node)):
+            if work.names.qualified(node) == old and (not isinstance(node.ctx, ast.Load) or guarded(node)):
                 work.take(node)
     yield from ()
 
@@ -67,13 +67,13 @@ def guarded_names(work: Work, tree: ast.Module) -> Finds:
 def types_of_python(work: Work, node: ast.Attribute) -> Finds:
     """`np.float` becomes `float`."""
     full, new = f"numpy.{node.attr}", _TYPES[node.attr]
-    if not isinstance(node.ctx, ast.Load) or work.names.qualified(node) != full or _guarded(node):
+    if not isinstance(node.ctx, ast.Load) or work.names.qualified(node) != full or guarded(node):
         return
     if work.names.lookup(new, work.scan.scope_of(node)) is None and work.take(node):
         yield Edit(node, fixer.code, f"{full} -> {new}", dotted(new), api=full)
 
 
-def _guarded(node: ast.AST) -> bool:
+def guarded(node: ast.AST) -> bool:
     """True in a `try` that catches what is raised where a name is gone, or below a question for the release."""
     below = node
     for above in chain(node):

@@ -53,7 +53,7 @@ fixer = Fixer(
 def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
     for row in refusals(work.names.qualified(call.func), call, work.scan):
-        if _since(first_torch(row), work.settings.torch_version):
+        if since(first_torch(row), work.settings.torch_version):
             blocks = row.get("blocks", "")
             yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
@@ -112,7 +112,8 @@ def first_torch(row: dict[str, Any]) -> str:
     return next((version for version, pythons in oldest if pythons and version_key(pythons[0]) >= gone), "none")
 
 
-def _since(first: str, version: str) -> bool:
+def since(first: str, version: str) -> bool:
+    """True for a torch that is no older than the first one."""
     if first == "none":
         return False
     return first not in TORCH_VERSIONS or TORCH_VERSIONS.index(version) >= TORCH_VERSIONS.index(first)
@@ -166,7 +167,7 @@ def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
             named = work.names.qualified(base) in _SAMPLERS
         case _:
             named = False
-    if not named or not _since(_SAMPLER_WITHOUT_INIT, work.settings.torch_version):
+    if not named or not since(_SAMPLER_WITHOUT_INIT, work.settings.torch_version):
         return
     for call in of_kind(ast.Call, ast.walk(node)):
         match call:

@@ -1,0 +1,60 @@
+"""What packages gave up: imports that fail and calls that raise, where no handler goes on without them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop
+from transplt import migrate_source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from scipy.misc import imread, imresize",
+        "import scipy.misc\nx = scipy.misc.imsave(p, y)",
+        "from scipy import misc\nx = misc.imresize(y, 2)",
+        "from skimage.measure import compare_ssim as ssim",
+        "from sklearn.externals import joblib",
+        "from torchvision.models.utils import load_state_dict_from_url",
+        "from torchvision.transforms.functional_tensor import rgb_to_grayscale",
+        "import librosa\nlibrosa.output.write_wav(p, y, 3)",
+        "import yaml\nc = yaml.load(open(p))",
+    ],
+)
+def test_reported(source: str) -> None:
+    check_noop(f"{source}\n", open_codes=["NPU293"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from scipy.misc import face, derivative",
+        "from scipy.misc.pilutil import thing",
+        "import scipy.misc\nx = scipy.misc.face()",
+        "try:\n    from scipy.misc import imread\nexcept ImportError:\n    from imageio import imread",
+        "from .scipy.misc import imread",
+        "from skimage.measure import label\nfrom skimage.metrics import structural_similarity",
+        "import joblib",
+        "from torchvision.models import resnet18",
+        "import yaml\nc = yaml.load(f, Loader=yaml.FullLoader)",
+        "import yaml\nc = yaml.load(f, yaml.Loader)",
+        "import yaml\nc = yaml.load(*given)",
+        "import yaml\nc = yaml.safe_load(f)",
+        "from ruamel.yaml import YAML\nyaml = YAML()\nc = yaml.load(f)",
+        "import ruamel.yaml as yaml\nc = yaml.load(f)",
+    ],
+)
+def test_stays(source: str) -> None:
+    check_noop(f"{source}\n", open_codes=[])
+
+
+def test_an_import_stops_the_start_and_a_call_the_first_step() -> None:
+    source = "from sklearn.externals import joblib\nimport yaml\nc = yaml.load(f)\n"
+    found = migrate_source(source, path="a.py").findings
+    assert [each.blocks for each in found if each.code == "NPU293"] == ["import", ""]
+
+
+def test_an_older_python_has_older_packages() -> None:
+    found = migrate_source("import yaml\nc = yaml.load(f)\n", path="a.py", torch_version="2.1").findings
+    assert not [each for each in found if each.code == "NPU293"]
