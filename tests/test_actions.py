@@ -816,6 +816,15 @@ def test_what_stops_a_container_or_a_job_comes_behind_what_stops_the_program(
     assert actions[contained].codes == (code,)
 
 
+@pytest.mark.parametrize(("imported", "blocks"), [(True, "later"), (False, "tidy")])
+def test_a_monitor_that_nothing_imports_stops_nothing(imported: bool, blocks: str) -> None:
+    found = [at("setup.py", 9, "NPU290", "pynvml", "the requirement pynvml does not support NPUs", blocks="later",
+                help="instead: npu-smi command / DCMI")]  # fmt: skip
+    if imported:
+        found.append(at("a.py", 1, "NPU510", "pynvml", "the package pynvml does not support NPUs", blocks="later"))
+    assert [each.blocks for each in actions_of(found)] == [blocks]
+
+
 def test_what_stops_many_ranks_comes_behind_what_stops_one() -> None:
     found = [at("a.py", 1, "NPU314", effort=Effort.HIGH), at("b.py", 1, "NPU293", "Sampler", blocks="first step")]
     assert [each.codes for each in actions_of(found)] == [("NPU293",), ("NPU314",)]

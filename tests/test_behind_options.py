@@ -90,6 +90,9 @@ def test_the_other_side_of_a_branch() -> None:
         ("def f(trt):\n    if trt:\n        import pycuda\n", ""),
         ("def f(trt=True):\n    if trt:\n        import pycuda\n", ""),
         ("def f(trt=False):\n    trt = trt or ask()\n    if trt:\n        import pycuda\n", ""),
+        ("def f(trt=None):\n    if trt:\n        import pycuda\n        trt = False\n", "trt="),
+        ("def f(trt=None):\n    x.f(trt=trt)\n    if trt:\n        import pycuda\n        trt = 1\nf()\n", "trt="),
+        ("def f(trt=None):\n    if trt:\n        import pycuda\nf(1)\n", ""),
     ],
 )
 def test_the_parameter_of_a_function(source: str, expected: str) -> None:

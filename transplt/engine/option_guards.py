@@ -326,11 +326,16 @@ class _Behind:
         return self._default(value, stores[0]) if isinstance(value, (ast.Name, ast.Attribute)) else ((), "", node.attr)
 
     def _variable(self, node: ast.Name, at: ast.AST) -> tuple[_Known, str, str]:
-        """The default of a parameter that is not bound again, or of a variable that is bound once, to an option."""
+        """The default of a parameter that is not bound again, or where it was given alone, or of a variable that is
+        bound once, to an option.
+        """
         scope: Scope | None = self.scan.scope_of(node if hasattr(node, "_scope") else at)
         while scope is not None and node.id not in scope.bindings:
             scope = scope.parent
         bindings = scope.bindings[node.id] if scope is not None else []
+        test = parent(node)
+        if isinstance(test, ast.If) and test.test is node:
+            bindings = [each for each in bindings if test not in chain(each.node)]
         if len(bindings) != 1:
             return (), "", node.id
         binding = bindings[0]
@@ -353,6 +358,8 @@ class _Behind:
         index = names.index(name) - (owner is not None) if name in names else -1
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
         calls = self.scan.calls_by_last_name({called})
+        if owner is None:
+            calls = [each for each in calls if isinstance(each.func, ast.Name)]  # `trainer.train()` is another one
         found = [(default, f"{name}=", name)] if default else []
         for call in calls:
             if hides_arguments(call):

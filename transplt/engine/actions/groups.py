@@ -174,14 +174,19 @@ class Groups:
         return Group(title, page.code, name, self._asked_for(finding, page))
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
-        """What a finding blocks; a requirement that pip can install, or of an image, no more than its imports."""
+        """What a finding blocks; a requirement that pip can install, or of an image, no more than its imports: one that
+        shows what NVIDIA's cards do, and that nothing imports, nothing.
+        """
         blocks = _blocks(finding, page)
-        installs = page.code == _EXTRA or of_a_job(finding.path)
-        if finding.code != _REQUIRED or not installs or blocks not in ("import", "first step"):
+        if finding.code != _REQUIRED:
             return blocks
         package = canonical(finding.api).partition(".")[0]
         imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
-        return "later" if imports and all(_blocks(each, page) == "later" for each in imports) else blocks
+        if not imports and finding.help.startswith("instead: npu-smi"):
+            return "tidy"
+        installs = page.code == _EXTRA or of_a_job(finding.path)
+        late = imports and all(_blocks(each, page) == "later" for each in imports)
+        return "later" if late and installs and blocks in ("import", "first step") else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""

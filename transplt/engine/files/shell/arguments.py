@@ -106,7 +106,13 @@ def changed(place: Place, group: str = "") -> Finds:
         place.option,
         f"write {new} if the program uses it as a device or backend; {why}",
         Effort.LOW,
+        blocks=_blocks(place.reading),
     )
+
+
+def _blocks(reading: read_as.Reading) -> str:
+    """What a value blocks that stays: what the program reads, and is seen to use as no device, is mostly compared."""
+    return "later" if reading.read and not reading.marks and not reading.why else ""
 
 
 def option_names(words: Sequence[Word]) -> Iterator[Kept]:
