@@ -167,3 +167,23 @@ def test_any_text_is_edited_only_where_it_is_said(text: str, path: str) -> None:
 def test_the_python_of_an_environment_is_none_of_cuda() -> None:
     result = document("```bash\nconda create -n x python=3.7\nconda activate x\n```\n")
     assert said(result) == []
+
+
+OLD = "```\nconda create -n a python=3.6\nconda install pytorch=1.4\npip install scipy==1.2.1 tqdm==4.43.0\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("README.md", OLD, [("NPU845", 2), ("NPU845", 4)]),
+        ("README.md", OLD.replace("3.6", "3.10"), [("NPU845", 4)]),
+        ("README.md", OLD.replace("scipy==1.2.1", "scipy"), [("NPU845", 2)]),
+        ("README.md", OLD.replace("pytorch=1.4", "numpy"), []),  # something else says what torch is
+        ("README.md", OLD.replace("```", ""), []),
+        ("docs/install.md", OLD, []),
+        ("sub/README.md", OLD, []),
+    ],
+)
+def test_a_readme_that_installs_torch(path: str, text: str, expected: list[tuple[str, int]]) -> None:
+    found = document(text, path)
+    assert [each for each in said(found) if each[0] == "NPU845"] == expected

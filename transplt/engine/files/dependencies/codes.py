@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
@@ -44,6 +44,18 @@ def without_python(extent: Extent, message: str, releases: Releases) -> Note:
     return Note(
         extent, PYTHON, Level.MANUAL, f"{message}, for which torch_npu {releases.torch_npu} has no wheels",
         api="python", effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
+    )  # fmt: skip
+
+
+def of_older_pins(older: Sequence[Requirement], releases: Releases) -> Note:
+    """A finding for pins that there are no wheels of for the Pythons of the new torch."""
+    names = ", ".join(f"{each.name}{each.specifier}" for each in older)
+    return Note(
+        (older[0].start, older[0].end), PYTHON, Level.MANUAL,
+        f"{names}: no wheel for Python {releases.pythons[0]} or newer, which torch {releases.torch} needs",
+        api=older[0].name, effort=Effort.MEDIUM,
+        help="require newer releases (and test the project with them), or choose an older torch with "
+        "--torch-version; pip would build these from source",
     )  # fmt: skip
 
 

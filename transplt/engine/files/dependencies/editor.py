@@ -26,6 +26,7 @@ from transplt.engine.files.dependencies.codes import (
     added_help,
     in_bytes,
     not_added,
+    of_older_pins,
     of_older_python,
 )
 from transplt.engine.files.dependencies.indexes import (
@@ -159,15 +160,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
             )  # fmt: skip
     has_torch = any(normalised(each.name) in TORCH for each in requirements)
     if has_torch and (older := older_pins(requirements, releases.pythons)):
-        names = ", ".join(f"{each.name}{each.specifier}" for each in older)
-        first = releases.pythons[0]
-        yield Note(
-            (older[0].start, older[0].end), PYTHON, Level.MANUAL,
-            f"{names}: no wheel for Python {first} or newer, which torch {releases.torch} needs",
-            api=older[0].name, effort=Effort.MEDIUM,
-            help="require newer releases (and test the project with them), or choose an older torch with "
-            "--torch-version; pip would build these from source",
-        )  # fmt: skip
+        yield of_older_pins(older, releases)
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:

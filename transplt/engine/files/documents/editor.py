@@ -12,15 +12,23 @@ from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
+from transplt.base.text.requirement import normalised
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
+from transplt.engine.files.dependencies.codes import in_bytes, of_older_pins, without_python
+from transplt.engine.files.dependencies.pythons import older_pins
+from transplt.engine.files.dependencies.versions import TORCH, Releases
 from transplt.engine.files.document import Document
 from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
+from transplt.engine.files.install_commands import install_commands
 from transplt.engine.files.kind import FileKind
+from transplt.rules.releases import fits
 
 COMMAND = "NPU865"
 _SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")
+#: What a user of the project reads first.
+_README = re.compile(r"readme(?:\.\w+)?")
 _GOES_ON = re.compile(rb"\\[ \t]*\r?\n?\Z")
 #: What is installed or started for CUDA: wheels, images, cards of containers. The shell's editor does not speak of it.
 _FOR_CUDA = re.compile(
@@ -34,6 +42,8 @@ def changes(document: Document) -> Finds:
     """What becomes of the blocks of a document."""
     if not document.name.endswith(_SUFFIXES) or document.settings.style != "npu":
         return
+    if _README.fullmatch(document.path.lower()):
+        yield from _environment(document)
     for block in blocks(document.utf8, document.name):
         if not _names_cuda(document, block.lines):
             continue
@@ -45,6 +55,31 @@ def changes(document: Document) -> Finds:
                         yield replace(each, new=str(each.new).replace("  # noqa: F401", ""))
         else:
             yield from _commands(document, block)
+
+
+def _environment(document: Document) -> Finds:
+    """What the commands that install torch install with it, and that there is no more for the Pythons of torch_npu."""
+    releases, text = Releases.of(document), document.utf8.decode()
+    if releases is None or not releases.pythons:
+        return
+    parts = [(block.lines[0][0], block.lines[-1][1]) for block in blocks(document.utf8, document.name)]
+    commands = [
+        command
+        for command in install_commands(text)
+        if any(start <= len(text[: command.start].encode()) < end for start, end in parts)
+    ]
+    every = [each for command in commands for each in command.requirements]
+    if not any(normalised(each.name) in TORCH for each in every):
+        return
+    found: list[Found] = [
+        without_python(each.whole, f"the environment has python{each.versions}", releases)
+        for each in every
+        if each.name == "python" and not fits(each.versions, releases.pythons)
+    ]
+    pinned = [each for command in commands if not command.is_conda for each in command.requirements]
+    if older := older_pins(pinned, releases.pythons):
+        found.append(of_older_pins(older, releases))
+    yield from in_bytes(text, found)
 
 
 def _names_cuda(document: Document, lines: Sequence[Extent]) -> bool:
