@@ -397,7 +397,7 @@ def test_a_project_inside_of_the_project_trains_nothing_of_it(changed: dict[str,
         ({}, {"sub/long.py", "sub/net/ops.py", "sub/requirements.txt", "sub/a.sh"}),
         ({"train.py": "from sub.net import ops\nloss.backward()\n" + GUARD}, set()),  # it takes parts of it
         ({"README.md": "cd sub\npython long.py\n"}, set()),  # nothing at the top is started
-        ({"sub/long.py": "import math\nloss.backward()\n" + GUARD}, set()),  # a script, and no project
+        ({"sub/long.py": "import math\nloss.backward()\n" + GUARD}, {"sub/requirements.txt", "sub/a.sh"}),  # a script
     ],
 )
 def test_a_program_of_its_own_beside_the_main_script(changed: dict[str, str], others: set[str]) -> None:
@@ -408,6 +408,21 @@ def test_a_program_of_its_own_beside_the_main_script(changed: dict[str, str], ot
     readme = files.pop("README.md")
     held = aside(files, "README.md", readme)
     every = (*files, "sub/requirements.txt", "sub/a.sh", "requirements.txt")
+    assert {path for path in every if held.late(path) == "other"} == others
+
+
+@pytest.mark.parametrize(
+    ("readme", "others"),
+    [
+        ("python lab/train.py\n", {"tools/requirements.txt", "tools/Dockerfile"}),
+        ("python lab/train.py\npython tools/fit.py\n", set()),
+        ("", set()),  # nobody says what is started
+    ],
+)
+def test_a_folder_of_which_nothing_is_started(readme: str, others: set[str]) -> None:
+    files = {"lab/train.py": "loss.backward()\n" + GUARD, "tools/fit.py": "loss.backward()\n" + GUARD}
+    held = aside(files, "README.md", readme)
+    every = ("tools/requirements.txt", "tools/Dockerfile", "lab/requirements.txt", "requirements.txt", "docker/a.txt")
     assert {path for path in every if held.late(path) == "other"} == others
 
 

@@ -40,7 +40,7 @@ class Aside:
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
     unnamed: frozenset[str] = frozenset()  # what training reaches that nothing starts by its name, where others are
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
-    inside: frozenset[str] = frozenset()  # the folders of projects inside of the project, of which it loads nothing
+    inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
 
     def late(self, path: str) -> str:
@@ -195,6 +195,7 @@ def aside_of(
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
+    inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
     return Aside(python, folders, called, branched, guarded, others, unnamed, foreign, inside, tree.names_taken())
 
@@ -243,6 +244,11 @@ def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[
         return frozenset()
     loaded = _loaded(training, tree.leads, tree.entries)
     return frozenset(folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded))
+
+
+def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
+    """The folders at the top with Python of which nothing is loaded by what is started."""
+    return {path.partition("/")[0] for path in meant if "/" in path} - {path.partition("/")[0] for path in named}
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

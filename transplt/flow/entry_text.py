@@ -18,7 +18,7 @@ from transplt.syntax.modules import absolute
 
 #: Folders and files that a training script does not run, whatever stands in them.
 _NAMED = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|old|legacy|deprecated|archived?|backup|attic"
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmark(?:s|ing)?|old|legacy|deprecated|archived?|backup|attic"
     r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
 )

@@ -50,7 +50,8 @@ class _Draft:
     def contained(self) -> bool:
         if self.aside or self.blocks not in ("import", "first step"):
             return False
-        return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in self.findings)
+        early = [each for each in self.findings if each[1].blocks in ("import", "first step")]
+        return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 
 
 def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:

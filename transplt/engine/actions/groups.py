@@ -184,8 +184,8 @@ class Groups:
         imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
         if not imports and finding.help.startswith("instead: npu-smi"):
             return "tidy"
-        installs = page.code == _EXTRA or of_a_job(finding.path)
-        late = imports and all(_blocks(each, page) == "later" for each in imports)
+        installs = page.code == _EXTRA or of_a_job(finding.path) or finding.path.endswith(".sh")
+        late = (imports or finding.path.endswith(".sh")) and all(_blocks(each, page) == "later" for each in imports)
         return "later" if late and installs and blocks in ("import", "first step") else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
@@ -310,7 +310,7 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
 
 def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
-    not_yet = aside(finding) or finding.option or finding.late == "handled"
+    not_yet = aside(finding) or finding.option or finding.late in ("handled", "other")
     return "later" if blocks in ("import", "first step") and not_yet else blocks
 
 

@@ -14,11 +14,10 @@ RENAMED, REPORTED, IDLE, DEVICES = "NPU851", "NPU852", "NPU853", "NPU854"
 #: Variables by which NVIDIA's container runtime is asked for cards.
 _ASKS_FOR_CARDS = frozenset({"NVIDIA_VISIBLE_DEVICES"})
 #: Where the toolkit lies and which it is, and what is logged: nothing that runs on an NPU misses them.
-_STOPS_NOTHING = frozenset({
-    "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDA_VERSION", "CUDNN_VERSION", "NCCL_VERSION",
-    "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_REQUIRE_CUDA", "CUDA_CACHE_PATH",
-    "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS",
-})  # fmt: skip
+_STOPS_NOTHING = re.compile(
+    r"(?:CUDA|CUDNN)_(?:HOME|PATH|ROOT|TOOLKIT_ROOT_DIR|VERSION|CACHE_PATH)|NVIDIA_(?:DRIVER_CAPABILITIES|REQUIRE_CUDA)"
+    r"|NCCL_(?!SOCKET_IFNAME)\w+"
+)
 #: Folders of the toolkit in the value of a variable of any name.
 _CUDA_FOLDER = re.compile(r"/usr/local/(?:cuda|nvidia)|/cuda(?:-\d[\d.]*)?/(?:bin|lib|include)|/opt/nvidia/")
 #: What stands for another value: $X, ${X}, $(X), ${{ x }}.
@@ -44,13 +43,13 @@ def variable_set(
     elif name in _ASKS_FOR_CARDS:
         yield Note(
             whole, DEVICES, Level.MANUAL, f"{name} requests cards from NVIDIA's container runtime", name,
-            variable_text(name), Effort.LOW,
+            variable_text(name), Effort.LOW, blocks="tidy" if "dockerfile" in document.name else "",
         )  # fmt: skip
     elif without_effect(name):
         note = "" if fact is None or fact.note == "no counterpart" else fact.note
         yield Note(whole, IDLE, Level.INFO, f"{name} has no effect on NPU", name, note)
     elif advice := variable_text(name):
-        blocks = "tidy" if name in _STOPS_NOTHING else ""
+        blocks = "tidy" if _STOPS_NOTHING.fullmatch(name) else ""
         message = f"{name} is set for CUDA"
         yield Note(whole, REPORTED, Level.MANUAL, message, name, advice, Effort.LOW, blocks=blocks)
     elif value is not None and _CUDA_FOLDER.search(value):
@@ -92,7 +91,7 @@ def _other_value(name: str, whole: Extent, reason: str, value: str = "") -> Note
     text = counterpart(name, value)
     help_ = variable_text(name) or (f"write {text}; {fact.note}" if text else f"write {fact.npu}: {reason}")
     message = f"{fact.npu}, the counterpart of {name}, does not accept this value unchanged"
-    blocks = "tidy" if name in _STOPS_NOTHING else ""
+    blocks = "tidy" if _STOPS_NOTHING.fullmatch(name) else ""
     return Note(whole, REPORTED, Level.MANUAL, message, name, help_, Effort.LOW, blocks=blocks)
 
 
