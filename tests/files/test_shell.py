@@ -177,6 +177,11 @@ def test_a_device_or_backend_that_the_program_takes(before: str, after: str) -> 
     assert codes(result) == [] and {each.code for each in result.findings} == {"NPU813"}
 
 
+def test_a_value_that_no_code_uses_as_a_device_stops_no_step() -> None:
+    text = "python train.py --method cuda\n"
+    assert [each.blocks for each in held(text, text).findings if each.code == "NPU814"] == ["later"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

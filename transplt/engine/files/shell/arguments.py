@@ -95,6 +95,7 @@ def changed(place: Place, group: str = "") -> Finds:
             yield Edit((at, at + 4), MOVED, message, NEW[match.group()], api=place.option, group=group)
         return
     new = re.sub("cuda|nccl|NCCL", lambda match: NEW[match.group()], place.value)
+    blocks = "" if place.reading.why or place.takes else "later"  # such a value is mostly compared
     why = place.reading.why or "no code of the project is known to use it as a device or backend"
     if place.takes:
         why = "the shell code around it cannot be parsed"
@@ -106,13 +107,8 @@ def changed(place: Place, group: str = "") -> Finds:
         place.option,
         f"write {new} if the program uses it as a device or backend; {why}",
         Effort.LOW,
-        blocks=_blocks(place.reading),
+        blocks=blocks,
     )
-
-
-def _blocks(reading: read_as.Reading) -> str:
-    """What a value blocks that stays: what the program reads, and is seen to use as no device, is mostly compared."""
-    return "later" if reading.read and not reading.marks and not reading.why else ""
 
 
 def option_names(words: Sequence[Word]) -> Iterator[Kept]:
