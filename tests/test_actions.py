@@ -436,7 +436,7 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
 def test_the_other_half_of_a_test_that_stays_is_no_action_of_its_own() -> None:
     found = [at("a.py", 7, "NPU203"), at("a.py", 7, "NPU270"), at("a.py", 9, "NPU203")]
     assert [(action.codes, action.count) for action in actions_of(found)] == [
-        (("NPU203", "NPU270"), 2), (("NPU203",), 1),
+        (("NPU203",), 1), (("NPU203", "NPU270"), 2),
     ]  # fmt: skip
 
 
@@ -778,6 +778,23 @@ def test_a_package_of_an_image_blocks_no_more_than_the_scripts_that_load_it(late
 def test_what_installs_the_project_comes_before_its_image(code: str) -> None:
     found = [at("Dockerfile", 1, "NPU850"), at("environment.yml", 3, code, "python")]
     assert [each.codes for each in actions_of(found)] == [(code,), ("NPU850",)]
+
+
+def test_an_image_and_jobs_come_behind_what_stops_the_program_itself() -> None:
+    found = [
+        at("Dockerfile", 1, "NPU850"),
+        at("submit.py", 9, "NPU280"),
+        at("utils.py", 9, "NPU302"),
+    ]
+    actions = actions_of(found)
+    assert [each.codes for each in actions][:1] == [("NPU302",)]
+    assert {each.blocks for each in actions[1:]} == {"first step"}
+
+
+def test_names_of_one_decision_are_one_action() -> None:
+    found = [at("train.py", line, "NPU294", name) for line, name in enumerate(["SynchronizedBatchNorm2d", "Net"], 1)]
+    found += [at("data.py", line, "NPU514", f"torch._six.{name}") for line, name in enumerate(["int_classes", "inf"], 1)]
+    assert len(actions_of(found)) == 2
 
 
 @pytest.mark.parametrize(("late", "blocks"), [("", "import"), ("called", "first step"), ("other", "later")])

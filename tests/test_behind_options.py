@@ -117,6 +117,24 @@ def test_what_an_import_stops(source: str, blocks: str) -> None:
     assert [action.blocks for action in actions_of(migrate_source(source).findings)] == [blocks]
 
 
+@pytest.mark.parametrize(
+    ("test", "option"),
+    [
+        ("config.num_gpus > 1", "num_gpus > 1"),
+        ("args.ngpus_per_node > 1", ""),
+        ("cfg.train.n_gpu > 1", "n_gpu > 1"),
+        ("torch.cuda.device_count() > 1", ""),  # all that there are
+        ("config.num_gpus > 0", ""),
+        ("self.num_gpus > 1", ""),
+        ("config.num_layers > 1", ""),
+    ],
+)
+def test_a_second_card_is_asked_for(test: str, option: str) -> None:
+    source = f"import torch\ndef wrap(self, config, args, cfg):\n    if {test}:\n        import pycuda\n"
+    (finding,) = [each for each in migrate_source(source).findings if each.open and each.api == "pycuda"]
+    assert finding.option == option
+
+
 def test_the_message_names_the_option() -> None:
     found = migrate_source(HEAD + "if args.use_adam8:\n    import pycuda\n").findings
     (finding,) = [each for each in found if each.open]

@@ -75,3 +75,39 @@ def test_so_does_what_takes_the_class_from_the_package_that_hands_it_on() -> Non
 )
 def test_what_only_uses_such_a_file_or_derives_from_another_moves(source: str, engine: str) -> None:
     assert b".npu()" in migrate(source, files={"engine.py": engine}).data
+
+
+PADDLE = """
+import paddle
+from utils import log
+
+class Features:
+    def to(self, device: str = "cuda:0"):
+        return self.x.to(device)
+    def cuda(self):
+        return self.to().cuda()
+"""
+TORCH = "import torch\nx = torch.ones(1).cuda()\nx.sum().backward()\n"
+
+
+def test_what_computes_with_another_framework_beside_torch_stays() -> None:
+    files = {"train.py": TORCH, "p/utils.py": "log = print\n", "utils.py": "import torch\nlog = torch.log\n"}
+    result = migrate(PADDLE, path="p/data.py", files=files)
+    assert not result.changed and not [each for each in result.findings if each.open]
+    assert "other-framework" in {row.cause.reason for row in result.ledger}
+
+
+@pytest.mark.parametrize(
+    ("source", "files"),
+    [
+        # torch imports it, is imported by it, or may be by a library
+        (PADDLE, {"train.py": f"import data\n{TORCH}", "utils.py": "log = print\n"}),
+        (PADDLE, {"train.py": TORCH, "utils.py": "import torch\nlog = torch.log\n"}),
+        (f"import timm\n{PADDLE}", {"train.py": TORCH, "utils.py": "log = print\n"}),
+        (f"import torch\n{PADDLE}", {"train.py": TORCH, "utils.py": "log = print\n"}),
+        # TensorBoard's writer is no framework of the file
+        ("import tensorboard\n" + PADDLE.replace("import paddle\n", ""), {"train.py": TORCH, "utils.py": "log = 1\n"}),
+    ],
+)
+def test_what_may_meet_torch_is_edited(source: str, files: dict[str, str]) -> None:
+    assert b'"npu:0"' in migrate(source, path="data.py", files=files).data

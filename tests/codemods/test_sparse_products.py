@@ -25,6 +25,7 @@ def told(body: str, more: str = "") -> list[str]:
         ("return torch.addmm(v, x.to_sparse(), x)", "torch.addmm"),
         ("return x @ torch.sparse_csr_tensor(i, v, shape, device='cuda')", "torch.matmul"),
         ("a = g(i, v)\nreturn torch.bmm(a, x)", "torch.bmm"),
+        ("y = torch.FloatTensor(v)\ny = y.cuda()\na = torch.diag(y).to_sparse()\nreturn a @ y", "torch.matmul"),
     ],
 )
 def test_products(body: str, name: str) -> None:
@@ -58,6 +59,7 @@ def test_an_attribute() -> None:
         "a = torch.sparse_coo_tensor(i, v, shape)\nreturn a.to('cpu') @ x",
         "a = torch.sparse_coo_tensor(i, v, shape)\nreturn a._indices()[0] @ x",
         "a = scipy.sparse.coo_matrix(x)\nreturn a @ x",
+        "y = torch.FloatTensor(v)\na = torch.diag(y).to_sparse()\ny = a @ y\nreturn y.cuda()",
     ],
 )
 def test_no_product_of_a_sparse_tensor_on_the_card(body: str) -> None:

@@ -178,6 +178,24 @@ _TOOLS = {"tools.py": "import torch\n\n\ndef save_checkpoint(state, path):\n    
 
 
 @pytest.mark.parametrize(
+    ("args", "count"), [("args", 1), ("vars(args)", 0), ("{'lr': args.lr}", 0)],
+)  # fmt: skip
+def test_what_a_helper_of_another_file_saves_on_the_first_rank(args: str, count: int) -> None:
+    source = f"""
+        import utils
+        use_cuda = True
+        def main(args, model):
+            print(args.lr)
+            state = {{"model": model.state_dict(), "args": {args}}}
+            utils.save_on_master(state, args.output)
+        """
+    files = {"utils.py": "import torch\n\n\ndef save_on_master(*args):\n    torch.save(*args)\n"
+             "\n\ndef load(path):\n    return torch.load(path, 'cpu')\n"}  # fmt: skip
+    found = [each for each in migrate(source, files=files).findings if each.code == "NPU154"]
+    assert len(found) == count
+
+
+@pytest.mark.parametrize(
     ("call", "holds"),
     [
         ("save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),

@@ -592,6 +592,12 @@ def test_other_requirements_get_the_torch_of_the_migration(path: str, before: st
     assert not [each for each in check(before, after, path).findings if not each.applied and each.code == "NPU840"]
 
 
+def test_pins_of_conda_too() -> None:
+    before = "name: x\ndependencies:\n  - numpy=1.15.4\n  - pytorch=1.0.0\n  - tqdm=4.28.1\n"
+    (note,) = [each for each in migrate(before, "environment.yml").findings if each.code == "NPU845"]
+    assert note.message.startswith("numpy==1.15.4.*: no wheel for Python")
+
+
 @pytest.mark.parametrize(
     ("before", "target", "named"),
     [

@@ -175,6 +175,8 @@ def _unreported(work: Work, known: Cause | None, packages: Container[str]) -> tu
 
     `packages` are those that findings speak of.
     """
+    if work.scan.path in work.project.aside.untorched:
+        return known, ""
     match known:
         case Cause(reason="package-name", detail=package) if package:
             pass

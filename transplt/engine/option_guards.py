@@ -42,6 +42,8 @@ from transplt.syntax.scopes import Scope
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
 _GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
+#: How many cards a program is told to use: one, where it is not told so.
+_CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
 #: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
 _HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings)$", re.I)
 #: Decorators that leave a function to those who call it by its name.
@@ -247,6 +249,9 @@ class _Behind:
         return words if value and value[0] else ""
 
     def _compared(self, left: ast.expr, how: ast.cmpop, other: ast.expr, at: ast.AST) -> str:
+        if isinstance(how, ast.Gt) and constant(other) == (1,) and isinstance(left, ast.Attribute):
+            asked_for = left.attr not in self.stored and _holds_settings(left.value)  # not how many there are
+            return f"{left.attr} > 1" if asked_for and _CARDS.fullmatch(left.attr) else ""
         value, words = self._value(left, at)
         if not value:
             return ""

@@ -24,6 +24,9 @@ _AFTER = re.compile(
 #: Scripts that may train by means of a library, by their names.
 _TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
 
+#: Libraries beside a framework that hand nothing to torch.
+_WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests jax jaxlib flax".split())
+
 #: Files at the top that torch.hub and Cog load.
 _LOADED_BY_NAME = ("hubconf.py", "predict.py", "setup.py")
 
@@ -39,6 +42,7 @@ class Aside:
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
     others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
     unnamed: frozenset[str] = frozenset()  # what training reaches that nothing starts by its name, where others are
+    untorched: Mapping[str, str] = field(default_factory=dict)  # the framework of files that only compute with another
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
@@ -122,6 +126,13 @@ class _Tree:
         """By path: the names that other files import, `*` for all of them."""
         return {path: frozenset(names) for path, names in self.taken.items()}
 
+    def only_computes_with(self, framework: str, path: str) -> bool:
+        """True for a file that imports, beside files of the project, what this framework and its kin have alone."""
+        entry = self.entries[path]
+        names = {*entry.imports, *entry.called, *entry.branched, *entry.guarded}
+        libraries = {name.partition(".")[0] for name in names if not self._imported(name, path)}
+        return all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries)
+
     def _take(self, owners: Mapping[str, str]) -> None:
         """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
         modules = {name.rpartition(".")[0] for name in owners}
@@ -175,8 +186,10 @@ def aside_of(
         every.update({path: every[path]._replace(trains=False) for path in copied})
         trains -= copied
     tree = _Tree(every, path_of)
+    other = _untorched(tree)
     if not trains:
-        return Aside(frozenset(), frozenset(), *_late(meant, set(), meant, tree), taken=tree.names_taken())
+        late = _late(meant, set(), meant, tree)
+        return Aside(frozenset(), frozenset(), *late, untorched=other, taken=tree.names_taken())
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
@@ -197,7 +210,27 @@ def aside_of(
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
-    return Aside(python, folders, called, branched, guarded, others, unnamed, foreign, inside, tree.names_taken())
+    names = tree.names_taken()
+    return Aside(python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names)
+
+
+def _untorched(tree: _Tree) -> dict[str, str]:
+    """The framework of each file, in a project that uses torch, that imports another one and that torch never meets: no
+    file around it imports torch, neither what it imports nor what imports it, and no library does that may.
+    """
+    entries = tree.entries
+    torch = {path for path, entry in entries.items() if entry.framework == "torch"}
+    others = [path for path, entry in entries.items() if entry.framework not in ("", "torch")]
+    if not torch or not others:
+        return {}
+    used = _loaded(torch, tree.leads, entries)
+    found = {}
+    for path in others:
+        loaded = _loaded({path}, tree.leads, entries)
+        loaded = {each for each in loaded if entries[each] != Entry()}  # an empty `__init__.py`, mostly
+        if loaded.isdisjoint(used) and all(tree.only_computes_with(entries[path].framework, each) for each in loaded):
+            found.update(dict.fromkeys(loaded, entries[path].framework))
+    return found
 
 
 def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:

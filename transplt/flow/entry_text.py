@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
+from transplt.flow.callees import FRAMEWORKS
 from transplt.flow.option_defaults import Option, options_in
 from transplt.rules.packages import floors_met, holds_whole_files
 from transplt.rules.tables import read_table
@@ -103,7 +104,8 @@ class Entry(NamedTuple):
     (`called`), in a branch or a try statement (`branched`), and where the program also runs without it (`guarded`);
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
-    versions of packages that what it uses of them needs (`floors`), and whether it does something as it is loaded.
+    versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
+    whether it imports `torch`, or another framework, by its name.
     """
 
     imports: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ class Entry(NamedTuple):
     sets: tuple[str, ...] = ()
     floors: tuple[tuple[str, str], ...] = ()
     acts: bool = False
+    framework: str = ""
 
 
 @cache
@@ -156,6 +159,7 @@ def named_aside(path: str) -> bool:
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
     found: tuple[set[str], ...] = (set(), set(), set(), set())
+    roots: set[str] = set()
     for match in on_lines_with(b"import", _IMPORT, data):
         if (base := match["base"]) is None:
             names = _names(match["whole"])
@@ -164,6 +168,7 @@ def entry_of(data: bytes, path: str) -> Entry:
             module = named.lstrip(".")
             full = absolute(path, len(named) - len(module), module)
             names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
+        roots.update(name.partition(".")[0] for name in names)
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
@@ -178,7 +183,8 @@ def entry_of(data: bytes, path: str) -> Entry:
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     acts = "/" not in path and _ACTS.search(data) is not None
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts)
+    framework = "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
+    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework)
 
 
 def _runs_backward(data: bytes) -> bool:

@@ -288,7 +288,7 @@ def _name_of(finding: Finding, by: str) -> str:
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
-    inner = owner.startswith("torch.") and owner not in _OWNERS and owner.count(".") > 1
+    inner = owner.startswith("torch.") and owner not in _OWNERS and (owner.count(".") > 1 or owner.startswith("torch._"))
     return (owner if inner else api) or finding.message
 
 

@@ -1,4 +1,4 @@
-"""Files that stand on a package bound to CUDA stay: without TensorRT nothing in them runs, whatever else is edited.
+"""Files that stand on a package bound to CUDA stay, and those of another framework: without TensorRT nothing in them runs, whatever else is edited.
 
 Only where the import stands at the top of the module and cannot fail, and nothing is trained: of a training script the
 package is a part that goes. What the file says of CUDA belongs to the finding of the import.
@@ -23,12 +23,14 @@ fixer = Fixer(__name__, code="NPU510", rank=620)
 @fixer.on(ast.Module)
 def files_of_the_package(work: Work, tree: ast.Module) -> Finds:
     """Take back all edits of such a file, and all findings but those of its imports; of one whose classes derive from
-    those of such a file too.
+    those of such a file too, and of one that computes with another framework than torch.
     """
-    if work.scan.path in work.project.bound:
+    framework = work.project.aside.untorched.get(work.scan.path)
+    if framework is not None or work.scan.path in work.project.bound:
         work.withdraw_edits(lambda edit: not edit.user)
         work.withdraw_notes(lambda note: note.level is not Level.INFO)
-        yield Kept((0, len(work.source.utf8)), "bound-base")
+        reason = ("other-framework", framework) if framework is not None else ("bound-base",)
+        yield Kept((0, len(work.source.utf8)), *reason)
         return
     if not any(name in work.source.utf8 for name in _NAMES):
         return

@@ -11,7 +11,7 @@ from transplt.edits.trees import names
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module_moves import method_of_move
-from transplt.flow.callees import FOREIGN
+from transplt.flow.callees import FOREIGN, FRAMEWORKS
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
 from transplt.syntax.names import SELF, assigned_value
@@ -23,8 +23,6 @@ fixer = Fixer(__name__, code="NPU210", rank=420)
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 #: Names under which programs keep their settings.
 _SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options")
-#: Frameworks whose tensors have a `.cuda()` of their own.
-_FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jittor", "oneflow", "mindspore", "tinygrad"})
 #: How many links of `a.b().c[0]...` are followed to what made the value.
 _LONGEST_CHAIN = 50
 _OWN_DATA = "own-data"
@@ -135,7 +133,7 @@ def _other_framework(work: Work) -> str:
     }
     if any(root == "torch" or root.startswith(("torch_", "torchvision")) for root in roots):
         return ""
-    return min(roots & _FRAMEWORKS, default="")
+    return min(roots & FRAMEWORKS, default="")
 
 
 def _foreign_receiver(work: Work, node: ast.expr) -> str:

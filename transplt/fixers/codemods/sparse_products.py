@@ -7,17 +7,28 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.followed_values import Traced
-from transplt.program.program import File, program_of
+from transplt.program.program import File, enclosing_function, program_of
 from transplt.program.tensor_types import TensorTypes
 from transplt.program.tensors import CPU, Tensor
-from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.nodes import arguments_of, by_place, call_of, last_name
+from transplt.rules.torch_callables import MODULE, TENSOR, names_of
+from transplt.syntax.nodes import (
+    arguments_of,
+    attribute_of,
+    begins,
+    by_place,
+    call_of,
+    inner_nodes,
+    keyword_of,
+    last_name,
+    plain_name,
+)
 
 fixer = Fixer(
     __name__,
@@ -34,6 +45,7 @@ _KEEPS = names_of(TENSOR, "to_card") | frozenset(
     "coalesce t transpose float double half to detach clone requires_grad_ type contiguous".split()
 )
 _PRODUCTS = ("mm", "matmul", "bmm", "mv", "addmm")
+_OF_THE_CPU = frozenset({"torch.from_numpy", *(f"torch.{name}Tensor" for name in ("Float", "Double", "Long", "Int"))})
 _HELP = (
     "keep the matrix dense (to_dense() before it goes to the card), or compute this product on the CPU; "
     "torch.index_add or scatter_add over the edges needs no matrix"
@@ -69,11 +81,32 @@ def products(work: Work, tree: ast.Module) -> Finds:
     for node, name, factors in near:
         if not any(sparse.is_one(work.file, each) for each in factors):
             continue
-        known = [types.of(work.file, each) for each in factors]
-        if any(isinstance(each, Tensor) and each.device == CPU for each in known):
+        if any(_is_on_cpu(work, types, value) for each in factors for value in _values(each, node)):
             continue
         message = f"{name} has no kernel for sparse tensors in torch_npu"
         yield work.note(node, fixer.code, message, api=name, help=_HELP, effort=Effort.MEDIUM)
+
+
+def _is_on_cpu(work: Work, types: TensorTypes, value: ast.expr) -> bool:
+    """True for a tensor of the CPU; so is each of the types that only the CPU has, and of an array of NumPy."""
+    full = work.names.qualified(value.func) if isinstance(value, ast.Call) else None
+    known = types.of(work.file, value)
+    return (isinstance(known, Tensor) and known.device == CPU) or full in _OF_THE_CPU
+
+
+def _values(factor: ast.expr, product: ast.expr) -> Iterator[ast.expr]:
+    """A factor, and what its name was given above in a function that has moved nothing to a card so far."""
+    yield factor
+    function = enclosing_function(product)
+    if not isinstance(factor, ast.Name) or function is None:
+        return
+    above = [each for each in inner_nodes(function, ast.Call) if begins(each) < begins(product)]
+    moved = names_of(TENSOR, "to_card") | names_of(MODULE, "to_card") | {"to", "npu"}
+    if any(attribute_of(each.func) in moved or keyword_of(each, "device") is not None for each in above):
+        return
+    for each in inner_nodes(function, ast.Assign):
+        if begins(each) < begins(product) and any(plain_name(target) == factor.id for target in each.targets):
+            yield each.value
 
 
 def _matrix_products(work: Work) -> list[tuple[ast.expr, str, list[ast.expr]]]:

@@ -31,7 +31,9 @@ fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save
 
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
 _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
-_SAVER = re.compile(r"save\w*(?:checkpoint|ckpt|state|snapshot)|(?:checkpoint|ckpt)\w*save", re.I)
+_SAVER = re.compile(
+    r"save\w*(?:checkpoint|ckpt|state|snapshot)|save_on_(?:master|main)\w*|(?:checkpoint|ckpt)\w*save", re.I
+)
 _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
 _NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a trusted file loads with weights_only=False"
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"

@@ -138,7 +138,7 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
         return
     requirements = [each for each in requirements if each.whole != (0, 0)]
     yield from conda.changes(text, [each for each in requirements if each.section == CONDA], requirements, releases)
-    requirements = [each for each in requirements if each.section != CONDA]
+    pinned, requirements = requirements, [each for each in requirements if each.section != CONDA]
     if wheel := next((each for each in requirements if python_of_wheel(each, text).startswith("2.")), None):
         yield of_older_python(wheel, text, releases)  # the program is one of Python 2
         return
@@ -146,7 +146,7 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     if not _CONSTRAINTS.search(document.name):
         yield from _additions(document, requirements, text, releases)
     yield from _indexes(document, text, requirements)
-    yield from _pythons(document, text, requirements, releases)
+    yield from _pythons(document, text, pinned, releases)
 
 
 def _pythons(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
