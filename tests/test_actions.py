@@ -791,9 +791,34 @@ def test_an_image_and_jobs_come_behind_what_stops_the_program_itself() -> None:
     assert {each.blocks for each in actions[1:]} == {"first step"}
 
 
+@pytest.mark.parametrize(
+    ("path", "blocks"),
+    [
+        ("evaluations/requirements.txt", "later"),
+        ("demo/requirements.txt", "later"),
+        ("requirements.txt", "first step"),
+        ("train/requirements.txt", "first step"),
+        ("models/requirements_eval.txt", "first step"),
+    ],
+)
+def test_what_an_evaluation_installs_stops_no_training(path: str, blocks: str) -> None:
+    needs = "the requirement tensorflow-gpu needs an extra package for Ascend"
+    found = [at(path, 1, "NPU290", "tensorflow-gpu", needs, details=(("status", "plugin"),))]
+    assert [each.blocks for each in actions_of(found)] == [blocks]
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [("annotator/mmcv/runner.py", 1), ("src/diffusers/runner.py", 2), ("mmcv/runner.py", 2), ("my/mmcv.py", 2)],
+)
+def test_a_copy_of_a_library_is_one_action(path: str, count: int) -> None:
+    found = [at(path, 3, "NPU505", "torch.channels_last"), at(path, 9, "NPU507", "torch.nn.DataParallel")]
+    assert len(actions_of(found)) == count
+
+
 def test_names_of_one_decision_are_one_action() -> None:
     found = [at("train.py", line, "NPU294", name) for line, name in enumerate(["SynchronizedBatchNorm2d", "Net"], 1)]
-    found += [at("data.py", line, "NPU514", f"torch._six.{name}") for line, name in enumerate(["int_classes", "inf"], 1)]
+    found += [at("data.py", 3, "NPU514", f"torch._six.{name}") for name in ("int_classes", "inf")]
     assert len(actions_of(found)) == 2
 
 

@@ -118,6 +118,21 @@ def test_what_an_import_stops(source: str, blocks: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "option"),
+    [
+        ("if resume:\n        resume = False\n        import pycuda\n", "resume="),
+        ("if resume:\n        import pycuda\n", "resume="),
+        ("resume = find()\n    if resume:\n        import pycuda\n", ""),
+        ("for x in xs:\n        if resume:\n            import pycuda\n        resume = x\n", ""),
+    ],
+)
+def test_a_parameter_that_is_bound_again_further_down(body: str, option: str) -> None:
+    source = f"import torch\ndef train(xs, resume=None):\n    {body}"
+    (finding,) = [each for each in migrate_source(source).findings if each.open and each.api == "pycuda"]
+    assert finding.option == option
+
+
+@pytest.mark.parametrize(
     ("test", "option"),
     [
         ("config.num_gpus > 1", "num_gpus > 1"),

@@ -309,6 +309,12 @@ def test_cuda_of_another_library() -> None:
     assert (result.tokens.found, result.tokens.manual) == (4, 1)
 
 
+@pytest.mark.parametrize(("more", "blocks"), [("", "tidy"), ("import torch\n", "")])
+def test_another_framework_stops_nothing_in_a_file_without_torch(more: str, blocks: str) -> None:
+    result = migrate(f"import tensorflow as tf\n{more}ok = tf.test.is_built_with_cuda()\n")
+    assert [each.blocks for each in result.findings if each.code == "NPU602"] == [blocks]
+
+
 @pattern("T9")
 @pytest.mark.parametrize(
     ("source", "open_codes"),

@@ -110,6 +110,8 @@ def test_yaml(before: str, after: str) -> None:
 NOTHING_TO_DO = [
     "use_cuda: true\n",  # a key that the code reads under its name
     "use-cuda: true\n",
+    "environment:\n  use_cuda: true\n",  # a setting, and no variable
+    "environment:\n  use_cuda:\n    - 0\n",
     "defaults:\n  - device: cuda\n  - _self_\n",  # a file of that name
     "description: needs a card with cuda\n",
     "name: trained on an NVIDIA A100\n",
@@ -295,6 +297,9 @@ def test_json(before: str, after: str) -> None:
         ('{"text": "cuda"}', ["NPU821"]),
         ('{"card": "cu\\u0064a"}', []),
         ('{"card": "cuda\\n"}', ["NPU802"]),
+        ('{"mask": "' + "NVCCk<0VC9Q=M1" * 9 + '"}', []),  # no word
+        ('{"mask": "' + "my_nvcc_and_more" * 9 + '"}', ["NPU802"]),
+        ('{"path": "/opt/' + "a1B2c3D4/" * 9 + 'nvcc"}', ["NPU802"]),
         ('{"card": "cuda"', ["NPU802"]),  # broken
         ('{"card": "cuda" "x": 1}', ["NPU802"]),
         ('{"card" "cuda"}', ["NPU802"]),

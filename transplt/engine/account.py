@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.base.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, TokenCount, TokenRow, TokenVerdict
 from transplt.base.text.cuda_words import Token, find_tokens
@@ -14,11 +14,12 @@ from transplt.base.text.source import Source
 from transplt.edits.edit import Note
 from transplt.edits.work import Work
 from transplt.engine.own_identifiers import LongerNames, Range, ignored, own_names
-from transplt.flow.callees import NEEDS_A_CARD
+from transplt.flow.callees import FRAMEWORKS, NEEDS_A_CARD
 from transplt.rules.reasons import named
 
 #: What speaks of a token that no edit took away, the first before the others.
 _OTHERWISE = (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED)
+_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.M)
 #: What an edit for both puts beside a word of CUDA.
 _OF_AN_NPU = re.compile(r"npu|hccl|ASCEND_RT_VISIBLE_DEVICES")
 
@@ -104,7 +105,9 @@ def settle(
         line, column = source.position(token.start)
         known, package = _unreported(work, known, packages)
         if known is None or package:
-            note = _unknown(source, token, package)
+            # What another framework has stops nothing in a file that has no torch.
+            blocks = "tidy" if package in FRAMEWORKS and not _IMPORTS_TORCH.search(source.utf8) else ""
+            note = replace(_unknown(source, token, package), blocks=blocks)
             if not package or package not in asked:
                 left.append(note)
             asked.add(package)

@@ -23,6 +23,7 @@ from transplt.rules.packages import fails_to_load, is_bound
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.nodes import (
+    begins,
     call_of,
     called_name,
     callee_of,
@@ -50,6 +51,7 @@ _HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|fl
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: So many callers are gone up.
 _DEPTH = 4
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _Known = tuple[Constant, ...]
 
 
@@ -341,6 +343,9 @@ class _Behind:
         test = parent(node)
         if isinstance(test, ast.If) and test.test is node:
             bindings = [each for each in bindings if test not in chain(each.node)]
+        again = len(bindings) > 1 and bindings[0].kind == "param"
+        if again and not any(isinstance(each, _LOOPS) for each in chain(at)):  # what is bound below comes later
+            bindings = [each for each in bindings if begins(each.node) <= begins(node)]
         if len(bindings) != 1:
             return (), "", node.id
         binding = bindings[0]

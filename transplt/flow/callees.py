@@ -16,7 +16,7 @@ FOREIGN = frozenset(
     "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss cumm".split()
 )
 #: Frameworks whose tensors have a `.cuda()` or devices of their own.
-FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jax", "jittor", "oneflow", "mindspore", "tinygrad"})
+FRAMEWORKS = frozenset("paddle mxnet chainer tensorflow jax jittor oneflow mindspore tinygrad".split())
 #: Those whose names with CUDA in them ask for a card of NVIDIA: its own, and other frameworks (`chainer.cuda.to_gpu`,
 #: `ti.init(arch=ti.cuda)`). Of dgl, triton, onnxruntime and faiss rules know what they are.
 NEEDS_A_CARD = FOREIGN - frozenset({"dgl", "triton", "onnxruntime", "faiss"})

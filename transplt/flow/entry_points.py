@@ -10,11 +10,9 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
-from transplt.flow.entry_text import PROSE, Entry, named_aside
+from transplt.flow.entry_text import PROSE, Entry, copied_library, named_aside
 from transplt.rules.packages import fails_to_load
-from transplt.rules.tables import read_table
 from transplt.syntax.modules import outermost_package
 
 #: Scripts for what comes after training, by the names that they are given, in whatever language.
@@ -25,7 +23,7 @@ _AFTER = re.compile(
 _TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
 
 #: Libraries beside a framework that hand nothing to torch.
-_WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests jax jaxlib flax".split())
+_WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests".split())
 
 #: Files at the top that torch.hub and Cog load.
 _LOADED_BY_NAME = ("hubconf.py", "predict.py", "setup.py")
@@ -254,13 +252,8 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
 
 def _of_a_copy(path: str, every: Collection[str]) -> bool:
     """True for a file of a library that lies as a copy in a package of the project."""
-    match = _copied().match(path)
-    return match is not None and f"{match['above']}/__init__.py" in every
-
-
-@cache
-def _copied() -> re.Pattern[str]:
-    return re.compile(read_table("support/substitutions.json")["copied"])
+    folder = copied_library(path)
+    return folder is not None and f"{posixpath.dirname(folder)}/__init__.py" in every
 
 
 def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:

@@ -134,6 +134,17 @@ def third_party(path: str) -> str | None:
     return match[0] if match is not None else None
 
 
+@cache
+def _copied() -> re.Pattern[str]:
+    return re.compile(read_table("support/substitutions.json")["copied"])
+
+
+def copied_library(path: str) -> str | None:
+    """The folder of a library, by its name, that lies inside of the project's own code; None for anything else."""
+    match = _copied().match(path)
+    return match[0].rstrip("/") if match is not None else None
+
+
 def scripts_started(data: bytes, path: str) -> tuple[str, ...]:
     """The Python files that commands of a README, a launch script, a container or a workflow start, as they say it."""
     of_a_service = path.startswith(".github/workflows/")
@@ -184,7 +195,9 @@ def entry_of(data: bytes, path: str) -> Entry:
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     acts = "/" not in path and _ACTS.search(data) is not None
     framework = "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
-    return Entry(at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework)
+    return Entry(
+        at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework
+    )  # fmt: skip
 
 
 def _runs_backward(data: bytes) -> bool:

@@ -233,7 +233,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
     places = [
         (
             (
-                path != draft.group.name, all(aside(each) for each, _ in same),
+                path != draft.group.name, all(aside(each) for each, _ in same), path.startswith("."),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),

@@ -12,7 +12,8 @@ from typing import Any
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.flow.entry_text import named_aside, of_a_job, third_party
+from transplt.flow.entry_points import named_after
+from transplt.flow.entry_text import copied_library, named_aside, of_a_job, third_party
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -35,6 +36,8 @@ _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
+#: Folders in which a project has its own package.
+_LAYOUTS = ("src", "python", "lib", "packages")
 _KERNEL_HOW = (
     "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
@@ -108,7 +111,7 @@ class Groups:
         """The one group of an open finding."""
         if finding.edit is not None:
             return _offered(finding)
-        if (folder := third_party(finding.path)) is not None:
+        if (folder := third_party(finding.path) or _copied(finding.path)) is not None:
             title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
             how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             blocks = _blocks(finding, _page(finding.code))
@@ -228,6 +231,12 @@ class Groups:
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 
 
+def _copied(path: str) -> str | None:
+    """The folder of a copied library, where its name is not that of the project's own package: `src/diffusers`."""
+    folder = copied_library(path)
+    return None if folder is None or posixpath.basename(posixpath.dirname(folder)) in _LAYOUTS else folder
+
+
 def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
     """The kernels of a file: what its findings ask for is done in one go, and tried by `transplt prove`."""
     actions = [page.action for page in map(_page, sorted(codes)) if page.action]
@@ -288,7 +297,8 @@ def _name_of(finding: Finding, by: str) -> str:
     if by != "api":
         return ""
     owner = api.rpartition(".")[0]
-    inner = owner.startswith("torch.") and owner not in _OWNERS and (owner.count(".") > 1 or owner.startswith("torch._"))
+    deep = owner.count(".") > 1 or owner.startswith("torch._")
+    inner = owner.startswith("torch.") and owner not in _OWNERS and deep
     return (owner if inner else api) or finding.message
 
 
@@ -310,7 +320,9 @@ def _blocks(finding: Finding, page: Diagnostic) -> str:
 
 def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
-    not_yet = aside(finding) or finding.option or finding.late in ("handled", "other")
+    folder = posixpath.basename(posixpath.dirname(finding.path))
+    installed_after = not finding.path.endswith(".py") and named_after(f"{folder}.in")  # by an evaluation or a demo
+    not_yet = aside(finding) or finding.option or finding.late in ("handled", "other") or installed_after
     return "later" if blocks in ("import", "first step") and not_yet else blocks
 
 

@@ -53,6 +53,8 @@ _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS,
 _LONG_LINE_BYTES = 4000
 #: How the words begin that such names hold: nvidia/model, ops_cuda.egg-info.
 _IN_NAMES = (b"nvidia", b"cuda.e")
+_BETWEEN, _DIGIT = re.compile(rb"[\s\"'/.,-]"), re.compile(rb"\d")
+_LONG_RUN = 60
 _Range = tuple[int, int]
 #: What became of the bytes from one offset to another, where somebody else speaks of them.
 Known = Callable[[int, int], Cause | None]
@@ -258,7 +260,16 @@ def _of_a_name(line: _Line, at: int, kind: FileKind) -> Cause | None:
         left, library = without_own_names(line.text.decode("latin-1"))
         if library and left[at] == " ":
             return Cause(TokenVerdict.IGNORED, reason="own-registry", detail=library)
+    if kind is FileKind.CONFIG and _is_data(line.text, at):
+        return Cause(TokenVerdict.IGNORED, reason="own-string")
     return None
+
+
+def _is_data(text: bytes, at: int) -> bool:
+    """True in a run of letters and digits that no word is made of: a mask in an annotation, a key, a picture."""
+    before, after = text[max(0, at - _MAX_NAME) : at], text[at : at + _MAX_NAME]
+    run = _BETWEEN.split(before)[-1] + _BETWEEN.split(after, maxsplit=1)[0]
+    return len(run) >= _LONG_RUN and len(_DIGIT.findall(run)) >= _LONG_RUN // 6 and not (run.islower() or run.isupper())
 
 
 def _is_inside(ranges: Sequence[_Range], at: int) -> bool:

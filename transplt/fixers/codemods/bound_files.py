@@ -1,5 +1,6 @@
-"""Files that stand on a package bound to CUDA stay, and those of another framework: without TensorRT nothing in them runs, whatever else is edited.
+"""Files that stand on a package bound to CUDA stay: without TensorRT nothing in them runs, whatever else is edited.
 
+So do those of another framework, a Paddle program beside one of torch.
 Only where the import stands at the top of the module and cannot fail, and nothing is trained: of a training script the
 package is a part that goes. What the file says of CUDA belongs to the finding of the import.
 """

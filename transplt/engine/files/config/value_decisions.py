@@ -54,14 +54,15 @@ class _Spelled:
 def decide(document: Document, value: Value) -> Finds:
     """Edits, notes and kept words for a value and its key."""
     reads = document.project.reads
+    read = {value.name, value.name.replace("-", "_")} & (reads.names | library_names())
     if value.key is None:
         pass
-    elif value.in_environment and not value.of_many:
+    elif value.in_environment and not value.of_many and not value.name.islower():  # a variable, and no setting
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
     elif value.name in reads.cudnn:
         yield Kept(value.key, "cudnn-setting")
-    elif not value.of_many and {value.name, value.name.replace("-", "_")} & (reads.names | library_names()):
+    elif read and (not value.of_many or "_" in value.name):
         yield Kept(value.key, "key")
     if WORD.search(value.text):
         yield from _decide_text(document, value)
