@@ -38,9 +38,24 @@ def test_other_backends_stay(line: str) -> None:
 
 
 @pattern("P61")
-@pytest.mark.parametrize("call", ["torch.compile(m)", "torch.compile(m, backend='inductor', dynamic=True)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.compile(m)",
+        "torch.compile(m, backend='inductor', dynamic=True)",
+        "torch.compile(m, mode=args.mode)",
+        "torch.compile(m, mode='default')",
+        "torch.compile(m, disable=args.eager)",
+        "torch.compile(m, backend=args.backend)",
+        "torch.compile(m, backend='inductor' if args.fast else 'eager')",
+        "torch.compile(m, **args.compile)",
+        "functools.partial(torch.compile, dynamic=False)",
+        "torch.compile if args.fast else (lambda x: x)",
+        "torch.compile",
+    ],
+)
 def test_inductor_needs_a_package(call: str) -> None:
-    check_noop(f"import torch\nm = {call}\n", open_codes=["NPU512"])
+    check_noop(f"import functools\nimport torch\nm = {call}\n", open_codes=["NPU512"])
 
 
 @pattern("P61")
@@ -48,13 +63,57 @@ def test_inductor_needs_a_package(call: str) -> None:
     "line",
     [
         "m = torch.compile(m, backend='eager')",
-        "m = torch.compile(m, backend=args.backend)",
-        "m = torch.compile(m, **options)",
+        "m = torch.compile(m, backend=make_backend())",
+        "m = torch.compile(m, backend=torchair.get_npu_backend())",
+        "backend = 'aot_eager'\nm = torch.compile(m, backend=backend)",
+        "def passes(graph, inputs): ...\nm = torch.compile(m, backend=passes)",
+        "options = {'backend': 'eager'}\nm = torch.compile(m, **options)",
         "m = torch.compile(m, disable=True)",
         "m = other.compile(m)",
         "m = re.compile('torch')",
+        "m = functools.partial(torch.compile, backend='eager')",
+        "if hasattr(torch, 'compile') and torch.compile is not None: ...",
+        "torch.compile = lambda m: m",
         "m.compile(loss)",
+        "m.compile()",
+        "m = nn.Linear(1, 1)\nm.compile(optimizer='adam')",
+        "m = nn.Linear(1, 1)\nm.compile(backend='eager')",
+        "m = nn.Linear(1, 1)\nm.compile",
     ],
 )
 def test_what_inductor_does_not_compile(line: str) -> None:
-    check_noop(f"import torch\n{line}\n")
+    check_noop(f"import torch\nfrom torch import nn\n{line}\n")
+
+
+@pattern("P61")
+@pytest.mark.parametrize("decorator", ["torch.compile", "torch.compile()", "torch.compile(dynamic=True)"])
+def test_a_decorator_compiles(decorator: str) -> None:
+    check_noop(f"import torch\n@{decorator}\ndef f(x):\n    return x\n", open_codes=["NPU512"])
+
+
+@pattern("P61")
+@pytest.mark.parametrize("call", ["compile()", "compile(fullgraph=True)", "compile(**args.compile)"])
+def test_a_module_compiles_itself(call: str) -> None:
+    net = "import torch\nclass Net(torch.nn.Module): ...\n"
+    check_noop(f"{net}def f(args):\n    net = Net()\n    net.{call}\n", open_codes=["NPU512"])
+    check_noop(f"{net}def f(args):\n    for each in Net().children():\n        each.{call}\n", open_codes=["NPU512"])
+
+
+_OPTION = "import argparse, torch\np = argparse.ArgumentParser()\np.add_argument({})\nargs = p.parse_args()\nm = {}\n"
+
+
+@pattern("P61")
+@pytest.mark.parametrize(
+    ("option", "call", "behind"),
+    [
+        ("'--backend', default='eager'", "torch.compile(m, backend=args.backend)", "--backend inductor"),
+        ("'--fast', action='store_true'", "torch.compile(m, disable=not args.fast)", "--fast"),
+        ("'--fast', action='store_true'", "torch.compile(m) if args.fast else m", "--fast"),
+        ("'--backend', default='inductor'", "torch.compile(m, backend=args.backend)", ""),
+        ("'--slow', action='store_true'", "torch.compile(m, disable=args.slow)", ""),
+    ],
+)
+def test_what_an_option_asks_for(option: str, call: str, behind: str) -> None:
+    """Of a backend or a switch that an option gives, the default decides what happens without it."""
+    result = migrate(_OPTION.format(option, call))
+    assert [(each.code, each.option) for each in result.findings] == [("NPU512", behind)]

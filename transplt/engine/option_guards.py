@@ -107,7 +107,19 @@ class _Behind:
             names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
             if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
                 return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
-        return self._asked_itself(node) or self._option(node, _DEPTH)
+        return self._asked_itself(node) or self._of_compile(node, api) or self._option(node, _DEPTH)
+
+    def _of_compile(self, node: ast.AST, api: str) -> str:
+        """The option without which torch.compile leaves a program as it is, or to another backend than inductor."""
+        while isinstance(parent(node), ast.Attribute):
+            node = parent(node)
+        call = call_of(node) if api == "torch.compile" else None
+        off = keyword_of(call, "disable") if call is not None else None
+        if call is None or (off is not None and (words := self._on(off, call))):
+            return words if call is not None else ""
+        backend = keyword_of(call, "backend")
+        value, words = self._value(backend, call) if backend is not None else ((), "")
+        return f"{words} inductor".replace("= ", "=", 1) if value and value[0] not in (None, "inductor") else ""
 
     def _asked_itself(self, node: ast.AST) -> str:
         """The option that is asked for right at a place, where it is off."""

@@ -11,12 +11,16 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
+from transplt.program.nn_modules import NnModules
+from transplt.program.program import program_of
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
-from transplt.syntax.nodes import hides_arguments, keyword_of, shape, string_of
+from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import has_key, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 
-fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=("cudagraphs", "compile("))
+fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=("cudagraphs", "compile(", "torch.compile"))
 
 
 @fixer.on(ast.Constant)
@@ -41,18 +45,112 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
         )
 
 
+#: What torch.compile, and the method of a module that hands them on, takes by name.
+_SWITCHES = frozenset({"fullgraph", "dynamic", "backend", "mode", "options", "disable"})
+#: Modes that capture graphs: NPU281.
+_GRAPHS = ("reduce-overhead", "max-autotune")
+#: So many values are gone back for what a backend may be.
+_LONGEST_WAY = 4
+
+
 @fixer.on(ast.Call, name=("torch.compile",))
 def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
     """Report what inductor compiles; one with CUDA graphs has a finding of its own (NPU281)."""
-    backend = keyword_of(call, "backend")
-    plain = backend is None or string_of(backend) == "inductor"
-    if not plain or hides_arguments(call) or not {"mode", "options", "disable"}.isdisjoint(shape(call)[1]):
+    yield from _note(work, call.func, call)
+
+
+@fixer.on(ast.Call, last="compile")
+def compiles_itself(work: Work, call: ast.Call) -> Finds:
+    """Report `model.compile(mode=...)`, which torch's modules have since torch 2.1."""
+    if call.args or not isinstance(call.func, ast.Attribute) or work.names.qualified(call.func) is not None:
         return
+    given = {each.arg for each in call.keywords if each.arg is not None}
+    if given <= _SWITCHES and work.once(_modules).is_one(work.file, call.func.value):
+        yield from _note(work, call.func, call)
+
+
+def _modules(work: Work) -> NnModules:
+    return NnModules(program_of([work.file], work.project))
+
+
+@fixer.on(ast.Attribute, last="compile")
+def handed_on(work: Work, node: ast.Attribute) -> Finds:
+    """Report `@torch.compile`, and torch.compile where it is given to a name or to functools.partial."""
+    above = parent(node)
+    match above:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Assign(value=ast.Attribute()):
+            call = None
+        case ast.IfExp(test=test) if test is not node:
+            call = None
+        case ast.Call(func=func, args=[first, *_]) if first is node and last_name(func) == "partial":
+            call = above
+        case _:
+            return
+    if isinstance(node.ctx, ast.Load) and work.names.qualified(node) == "torch.compile":
+        yield from _note(work, node, call)
+
+
+def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
+    """Report what inductor compiles as a call says, where it can be; without one all is left as it is by default."""
+    backend, chosen = _backend(work, call) if call is not None else (None, "")
+    if not _may_be_inductor(work, backend, _LONGEST_WAY):
+        return
+    if call is not None:
+        off, options = keyword_of(call, "disable"), keyword_of(call, "options")
+        if isinstance(off, ast.Constant) and off.value:
+            return
+        if string_of(keyword_of(call, "mode")) in _GRAPHS or (
+            isinstance(options, ast.Dict) and has_key(options, "triton.cudagraphs")
+        ):
+            return
+    if chosen:
+        message = f"torch.compile({chosen}) compiles with inductor where no other backend is asked for: it needs "
+        message += "triton-ascend on an NPU"
+    else:
+        message = "torch.compile compiles with inductor, which needs triton-ascend on an NPU"
     yield work.note(
-        call.func,
+        at,
         "NPU512",
-        "torch.compile compiles with inductor, which needs triton-ascend on an NPU",
+        message,
         api="torch.compile",
         help="pip install triton-ascend (without triton), or remove the call; TORCHINDUCTOR_NPU_BACKEND chooses other "
         "kernels for torch_npu's inductor",
     )
+
+
+def _backend(work: Work, call: ast.Call) -> tuple[ast.expr | None, str]:
+    """The backend that a call asks for, and the argument that says which, where it is not written out."""
+    for each in call.keywords:
+        given = last_value(work.scan, each.value) if isinstance(each.value, ast.Name) else each.value
+        if each.arg == "backend":
+            return each.value, "" if isinstance(given, ast.Constant) else f"backend={work.text(each.value)}"
+        if each.arg is None and isinstance(given, ast.Dict):
+            for key, value in zip(given.keys, given.values, strict=True):
+                if string_of(key) == "backend":
+                    return value, "" if isinstance(value, ast.Constant) else f"**{work.text(each.value)}"
+        elif each.arg is None:
+            return None, f"**{work.text(each.value)}"
+    return None, ""
+
+
+def _may_be_inductor(work: Work, backend: ast.expr | None, steps: int) -> bool:
+    """False for another backend that is named, and for one that is a function."""
+    match backend:
+        case None:
+            return True
+        case ast.Constant(value=value):
+            return value in (None, "inductor")
+        case ast.IfExp(body=one, orelse=other) if steps:
+            return any(_may_be_inductor(work, each, steps - 1) for each in (one, other))
+        case ast.BoolOp(values=values) if steps:
+            return any(_may_be_inductor(work, each, steps - 1) for each in values)
+        case ast.Name(id=name) if steps:
+            found = work.names.lookup(name, work.scan.scope_of(backend))
+            bound = found[1] if found is not None else []
+            given = [assigned_value(each.node) for each in bound if each.kind == "assign"]
+            return any(each.kind == "param" for each in bound) or any(
+                value is not None and _may_be_inductor(work, value, steps - 1) for value in given
+            )
+        case ast.Call(func=func):
+            return last_name(func) in ("get", "getattr")
+    return isinstance(backend, (ast.Attribute, ast.Subscript)) and work.names.qualified(backend) is None
