@@ -363,6 +363,13 @@ OTHERS = [
     ),
     (
         "environment.yml",
+        "dependencies:\n  - cuda-nvcc=12.1\n  - cuda-nvrtc-dev\n  - nvidia::cuda-cccl\n  - libcufft-dev\n"
+        "  - libcusolver-static\n  - cuda-nvcc_linux-64\n  - cuda-profiler-api\n  - libcudnn-dev\n  - numpy\n"
+        "  - cuda-python\n  - pip:\n    - torch==1.9.0\n",
+        "dependencies:\n  - numpy\n  - cuda-python\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n",
+    ),
+    (
+        "environment.yml",
         "dependencies:\n  - cudatoolkit=11.3\n  - pip:\n    - torch==1.9.0 # x\n",
         "dependencies:\n  - pip:\n    - torch==2.12.0 # x\n    - torch-npu==2.12.0\n",
     ),

@@ -23,6 +23,8 @@ TORCH_NPU = "torch-npu"
 FAMILY = ("torchvision", "torchaudio")
 #: Choose which build of pytorch conda takes; without conda's pytorch they have no effect.
 BUILDS = frozenset({"cpuonly", "pytorch-mutex", "torchtriton"})
+#: What conda parts packages of CUDA by: `cuda-nvrtc-dev`, `cuda-nvcc_linux-64`.
+_OF_A_PACKAGE = re.compile(r"(?:-(?:dev|static|impl|tools|linux-(?:64|aarch64)))+$")
 _LOCAL = re.compile(r"\+[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"(===|==|=)?(\s*)v?\d[\w.!*]*(\+[\w.]+)?")
 #: Builds for others than CUDA stay what they are; nightly builds have no torch_npu.
@@ -150,8 +152,8 @@ def is_older(requirement: Requirement) -> bool:
 
 def is_part_of_cuda(name: str) -> bool:
     """True for a wheel of CUDA's runtime, and a package of its toolkit in conda: CANN takes their place."""
-    row = package_installed_as(name)
-    return row is not None and row.get("part_of") == "CUDA"
+    rows = (package_installed_as(each) for each in (name, _OF_A_PACKAGE.sub("", normalised(name))))
+    return any(row is not None and row.get("part_of") == "CUDA" for row in rows)
 
 
 def lost_names(before: Iterable[Requirement], after: Iterable[Requirement], may_go: Iterable[str] = ()) -> str:
