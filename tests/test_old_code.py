@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.harness import clean, migrate
-from transplt.base.finding import FileResult, Status
+from transplt.base.finding import FileResult, Finding, Level, Span, Status
 from transplt.base.settings import Settings
+from transplt.engine.actions.actions import actions_of
 from transplt.engine.edited_lines import edits_in_order
 from transplt.engine.engine import migrate_source
 
@@ -108,3 +111,41 @@ def test_python_2_may_stand_anywhere() -> None:
     source = "import torch\ntry:\n    x.cuda()\nexcept RuntimeError, error:\n    pass\n"
     findings = migrate_source(source.encode(), "a.py", Settings()).findings
     assert [each.code for each in findings] == ["NPU901"] and "2to3" in findings[0].help
+
+
+@pytest.mark.parametrize(
+    ("source", "python"),
+    [
+        ("type X = int", "3.12"),
+        ("def f[T](x: T) -> T: ...", "3.12"),
+        ("class A[T = int]: ...", "3.13"),
+        ("def f[T](x): ...\nclass A[T = int]: ...", "3.13"),
+        ("try: ...\nexcept A, B, C: ...", "3.14"),
+    ],
+)
+def test_the_python_that_a_file_needs_is_named(source: str, python: str) -> None:
+    """The newest that it needs, whichever line this Python stops at, and how transplt is run under it."""
+    finding = migrate_source(f"import torch\n{source}\n".encode(), "a.py", Settings()).findings[:1]
+    if sys.version_info >= tuple(map(int, python.split("."))):
+        assert not finding
+        return
+    assert finding[0].details == (("python", python),)
+    assert f"uv run --python {python} transplt" in finding[0].help
+
+
+@pytest.mark.parametrize("source", ["type X", "x[1] = = 2", "class A(B[int) : ..."])
+def test_what_no_python_reads_asks_for_none(source: str) -> None:
+    finding = migrate_source(f"import torch\n{source}\n".encode(), "a.py", Settings()).findings[0]
+    assert finding.code == "NPU901" and not finding.detail("python")
+
+
+def test_one_action_for_all_files_that_need_a_newer_python() -> None:
+    span = Span(1, 1, 1, 1, 0, 0)
+    rows = [("a.py", "3.12"), ("b.py", "3.14"), ("c.py", "")]
+    found = [
+        Finding(path, span, "NPU901", Level.MANUAL, "no", details=(("python", version),) if version else ())
+        for path, version in rows
+    ]
+    titles = {str(each.title): [place.path for place in each.places] for each in actions_of(found)}
+    assert titles["Run transplt under Python 3.14: these files are written in it"] == ["a.py", "b.py"]
+    assert len(titles) == 2

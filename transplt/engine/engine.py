@@ -296,6 +296,7 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         error.reason,
         effort=Effort.MEDIUM,
         help=error.help or "the file stays as it is: mend it and run transplt again",
+        details=(("python", error.python),) if error.python else (),
     )
     ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

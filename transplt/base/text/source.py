@@ -27,10 +27,15 @@ _NO_SOURCE = ("idna", "punycode")
 
 
 class UnreadableSource(Exception):
-    """A file that Python itself would refuse, or whose bytes cannot be kept through a rewrite."""
+    """A file that Python itself would refuse, or whose bytes cannot be kept through a rewrite; `python` is the oldest
+    one that would not.
+    """
 
-    def __init__(self, code: str, line: int, reason: str, help: str = "", column: int = 1) -> None:
+    def __init__(
+        self, code: str, line: int, reason: str, help: str = "", column: int = 1, python: str = ""
+    ) -> None:
         super().__init__(reason)
+        self.python = python
         self.column = column
         self.help = help
         self.code = code

@@ -17,6 +17,7 @@ from transplt.flow.entry_text import copied_library, named_aside, of_a_job, thir
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
+from transplt.syntax.parse import NEWER_PYTHON, python_of
 
 #: The kind of the one group of edits that --fix makes.
 OFFERED = "safe edits"
@@ -101,6 +102,8 @@ class Groups:
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
+        #: The newest Python that the syntax of a file needs which this one does not read.
+        self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
         self._triton: dict[str, set[str]] = {}
         for each in open_:
             if each.edit is None and each.code.startswith(_OF_KERNELS):
@@ -124,6 +127,10 @@ class Groups:
         if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
+        if finding.detail("python"):
+            title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)
+            how = NEWER_PYTHON.format(self._python)
+            return Group(title, "newer python", "", _blocks(finding, _page(finding.code)), how, Effort.LOW)
         if lock_file(finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = "change the requirements first, then lock again"

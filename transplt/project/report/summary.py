@@ -177,9 +177,12 @@ def _failed(result: RunResult) -> Iterator[str]:
         for record in result.failed
     ]
     reasons += [(shown(finding.path), finding.text) for finding in result.unread]
-    for path, why in reasons[:_MOST_NAMES]:
-        yield gettext("failed: {path}: {why}", path=path, why=visible(translated(why)))
-    if len(reasons) > _MOST_NAMES:
+    by_reason: dict[str, list[str]] = {}
+    for path, why in reasons:
+        by_reason.setdefault(visible(translated(why)), []).append(path)
+    for why, paths in tuple(by_reason.items())[:_MOST_NAMES]:
+        yield gettext("failed: {path}: {why}", path=_few(paths), why=why)
+    if len(by_reason) > _MOST_NAMES:
         yield gettext("failed: {count} files in all; the log lists them", count=len(reasons))
 
 
