@@ -197,3 +197,24 @@ def test_an_import_that_another_file_takes_is_one() -> None:
 @pytest.mark.parametrize(("path", "more"), [("pk/__init__.py", ""), ("pk/net.py", "__all__ = ['DataParallel']\n")])
 def test_an_import_that_a_file_lists_is_one(path: str, more: str) -> None:
     check_noop(f"from torch.nn import DataParallel\n{more}", path=path, open_codes=["NPU507"])
+
+
+@pytest.mark.parametrize(
+    ("code", "blocks"),
+    [
+        ("net = torch.nn.DataParallel(net, device_ids=[0, 1])", "slow"),
+        ("net = torch.nn.DataParallel(net, [0, 1, 2, 3])", "slow"),
+        ("net = torch.nn.DataParallel(net, device_ids=gpus)", "slow"),
+        ("if torch.cuda.device_count() > 1:\n    net = torch.nn.DataParallel(net)", "slow"),
+        ("if args.multi_gpu:\n    net = torch.nn.DataParallel(net)", "slow"),
+        ("net = torch.nn.DataParallel(net)", ""),
+        ("net = torch.nn.DataParallel(net, device_ids=None)", ""),
+        ("net = torch.nn.DataParallel(net, device_ids=[0])", ""),
+        ("net = torch.nn.DataParallel(net, device_ids=[args.gpu])", ""),
+        ("if args.resume:\n    net = torch.nn.DataParallel(net)", ""),
+    ],
+)
+def test_several_cards_that_become_one_are_work(code: str, blocks: str) -> None:
+    """A program that asks for several cards runs on one of them: slower, and only then something to do."""
+    found = [each for each in migrate(f"import torch\n{code}\n").findings if each.code == "NPU507"]
+    assert [each.blocks for each in found if each.open] == ([blocks] if blocks else [])

@@ -6,6 +6,8 @@ The class that takes its place is transplt/helper/data_parallel.py, where the re
 from __future__ import annotations
 
 import ast
+import re
+from itertools import takewhile
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
@@ -21,12 +23,15 @@ from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import begins, first_code, keyword_of, last_name, of_kind, root_name
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.nodes import argument_at, begins, first_code, is_none, last_name, of_kind, root_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
 CLASS_NAME = "OneCardDataParallel"
+#: What is asked where there are several cards, or may be: `if args.multi_gpu:`, `if torch.cuda.device_count() > 1:`.
+_CARDS = re.compile(r"gpus|multi_?gpu|parallel|device_count|distribut|n_?gpu", re.IGNORECASE)
+_EFFORT = Effort.MEDIUM
 _SEVERAL = "several cards need one process per card"
 
 
@@ -39,7 +44,7 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
             message = f"{api} does not work on several NPUs"
-            yield work.note(call, "NPU507", message, api=api, help=reason, effort=Effort.MEDIUM)
+            yield work.note(call, "NPU507", message, api=api, help=reason, effort=_EFFORT)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
@@ -56,7 +61,21 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     message = f"{api} -> {called.text}: the whole batch is computed on one card"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
-    yield work.note(call, "NPU507", f"{api} uses only one card on NPUs", level=Level.INFO, api=api, help=_advice(work))
+    level, message = Level.MANUAL if _is_for_several(work, call) else Level.INFO, f"{api} uses only one card on NPUs"
+    yield work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
+
+
+def _is_for_several(work: Work, call: ast.Call) -> bool:
+    """True where the cards are given, and not one alone, and where a condition asks for cards or a wish for them."""
+    cards = argument_at(call, 1, "device_ids")
+    if isinstance(cards, ast.Name):
+        cards = last_value(work.scan, cards) or cards
+    if cards is not None and not is_none(cards):
+        return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
+    return any(
+        isinstance(each, (ast.If, ast.IfExp)) and _CARDS.search(work.text(each.test))
+        for each in takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(call))
+    )
 
 
 @fixer.on(ast.ClassDef)
@@ -69,7 +88,7 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
             message = f"{node.name} derives from {api}, which does not work on several NPUs"
             help_ = f"it runs on one card; {_advice(work)}"
-            yield work.note(base, "NPU507", message, api=api, help=help_, effort=Effort.MEDIUM, blocks="later")
+            yield work.note(base, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
 
 
 @fixer.on(ast.Module)
@@ -141,8 +160,7 @@ def _reason_to_stay(work: Work, call: ast.Call) -> str:
 
 def _gives_elsewhere(work: Work, call: ast.Call) -> bool:
     """True when outputs are asked for on another card than the first, or may be: they stay on the first."""
-    wanted = keyword_of(call, "output_device") or (call.args[2] if len(call.args) > 2 else None)
-    cards = keyword_of(call, "device_ids") or (call.args[1] if len(call.args) > 1 else None)
+    wanted, cards = argument_at(call, 2, "output_device"), argument_at(call, 1, "device_ids")
     if isinstance(wanted, ast.Name):
         wanted = last_value(work.scan, wanted) or wanted
     if wanted is None or (isinstance(wanted, ast.Constant) and wanted.value is None):
