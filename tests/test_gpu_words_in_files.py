@@ -94,6 +94,10 @@ FOUND = [
      "affinity:\n  matchExpressions:\n    - key: nvidia.com/gpu.product\n      values:\n"
      "        - NVIDIA-H100-80GB-HBM3<"),
     ("GPUs of a batch system", "run.pbs", "NPU280", "#PBS -l select=1:ncpus=8:ngpus=4<"),
+    ("GPUs of Slurm", "run.sh", "NPU280", "#SBATCH --nodes=1\n#SBATCH --gpu-bind=single:1<\n"),
+    ("GPUs of Slurm", "run.sh", "NPU280", "srun --gpu-bind closest python a.py<"),
+    ("GPUs that Slurm counts", "run.sh", "NPU280", "torchrun --nproc_per_node=$SLURM_GPUS_ON_NODE a.py<"),
+    ("GPUs that Slurm counts", "run.sh", "NPU280", "GPUS=${SLURM_GPUS_PER_NODE}<\ntorchrun a.py"),
     ("GPUs of docker", "run.sh", "NPU280", "docker run --rm \\\n  --gpus all \\<\n  image python a.py"),
     ("GPUs of docker", "run.sh", "NPU280", "sudo docker run --gpus '\"device=0,1\"' image<"),
     ("GPUs of docker", "Makefile", "NPU280", "PARAMETERS := \\\n\t--gpus all \\<\n\t-v x:y"),
@@ -125,6 +129,9 @@ FOUND = [
 
 #: The same words elsewhere, and other values in the same places.
 QUIET = [
+    ("run.sh", "torchrun --nproc_per_node=${SLURM_GPUS_ON_NODE:-8} a.py"),
+    ("run.sh", "echo $SLURM_GPUS_ON_NODE\nN=$SLURM_NTASKS_PER_NODE\npython a.py"),
+    ("run.sh", "#SBATCH --ntasks-per-node=8\n#SBATCH --cpu-bind=cores\nexport SLURM_CPU_BIND=cores"),
     ("run.sh", "python a.py --torch_compile False --use_liger_kernel False --use_vllm=false"),
     ("run.sh", "python a.py --torch_compile_mode default --no_torch_compile"),
     ("run.sh", "python -m v actor_rollout_ref.actor.use_torch_compile=False actor_rollout_ref.actor.strategy=fsdp"),

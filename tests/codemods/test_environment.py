@@ -202,6 +202,8 @@ def test_names_of_the_project_stay(name: str) -> None:
         'env_info["CUDA_VISIBLE_DEVICES"] = shown',
         'launch(CUDA_VISIBLE_DEVICES="0")',
         'forward("CUDA_VISIBLE_DEVICES")',
+        'class Env:\n    NCCL_DEBUG: str = "INFO"',
+        'class Env:\n    CUDA_VISIBLE_DEVICES = "0"',
     ],
 )
 def test_names_in_uncertain_places_are_reported(line: str) -> None:
@@ -212,6 +214,14 @@ def test_names_in_uncertain_places_are_reported(line: str) -> None:
 @pytest.mark.parametrize("line", ['data.append(("CUDA_HOME", str(home)))', 'env_info["CUDA_HOME"] = CUDA_HOME'])
 def test_names_that_are_not_set(line: str) -> None:
     check_noop(f"{line}\n")
+
+
+@pattern("P63")
+@pytest.mark.parametrize(
+    "field", ['nccl_debug: str = "INFO"', "NCCL_READY = 1", 'CUDA_HOME = "/usr"', "x = 1"]
+)
+def test_fields_that_are_no_variables(field: str) -> None:
+    check_noop(f"class Env:\n    {field}\n")
 
 
 @pattern("P62", "T28")

@@ -111,6 +111,15 @@ FOUND = [
     ("gpu of spaCy", "NPU287", "import spacy\nspacy.require_gpu()"),
     ("gpu of EasyOCR", "NPU287", 'import easyocr\nr = easyocr.Reader(["en"], gpu=True)'),
     ("use_gpu of stanza", "NPU287", 'import stanza\nn = stanza.Pipeline("en", use_gpu=True)'),
+    ("cuda of torch_fidelity", "NPU287", "import torch_fidelity as f\nm = f.calculate_metrics(input1='a', cuda=True)"),
+    ("cuda of torch_fidelity", "NPU287", "from torch_fidelity import calculate_metrics\nm = calculate_metrics(fid=1)"),
+    ("optimizers of ColossalAI", "NPU144",
+     "from colossalai.nn.optimizer import HybridAdam\no = HybridAdam(m.parameters())"),
+    ("GPUs that Slurm counts", "NPU280", 'import os\nn = int(os.environ["SLURM_GPUS_ON_NODE"])'),
+    ("GPUs that Slurm counts", "NPU280", 'import os\nn = os.getenv("SLURM_GPUS_PER_NODE")'),
+    ("resource GPU of ray", "NPU147", 'import ray\nc = {"bundles": [[{"GPU": 1}]]}'),
+    ("resource GPU of ray", "NPU147", 'import ray\nn = sum(b.get("GPU", 0) for b in group.bundle_specs)'),
+    ("resource GPU of ray", "NPU147", 'import ray\nn = [node["Resources"].get("GPU") for node in ray.nodes()]'),
     ("MULTI_GPU of accelerate", "NPU140", ""),
 ]  # fmt: skip
 #: Codes that the imports of these sources have besides.
@@ -118,6 +127,15 @@ BESIDES = {"NPU510", "NPU511", "NPU512"}
 
 #: The same words in other places, and other values in the same: nothing is said.
 QUIET = [
+    "import torch_fidelity\nm = torch_fidelity.calculate_metrics(input1='a', cuda=False)",
+    "m = calculate_metrics(input1='a')\nn = metrics.calculate_metrics(fid=True)",
+    "from colossalai.nn.optimizer import CPUAdam\no = CPUAdam(m.parameters())",
+    "from deepspeed_like import HybridAdam\no = HybridAdam(m.parameters())",
+    'import os\nn = os.environ.get("SLURM_GPUS_ON_NODE", "8")\nm = os.getenv("SLURM_GPUS_ON_NODE", 8)',
+    'import os\nunder_slurm = "SLURM_GPUS_ON_NODE" in os.environ\nrow = {"SLURM_GPUS_ON_NODE": 8}',
+    'import os\nn = os.environ["SLURM_NTASKS_PER_NODE"]\nos.environ["SLURM_GPUS_ON_NODE"] = "8"',
+    'bundles = [[{"GPU": 1}]]\nn = sum(b.get("GPU", 0) for b in group.bundle_specs)',
+    'import ray\nn = sum(b.get("GPU", 0) for b in shop.articles)\nprices = {"card": [{"GPU": 1}]}',
     'import diffusers\np.enable_model_cpu_offload(device="npu")\np.enable_sequential_cpu_offload(0, "npu")',
     "p.enable_model_cpu_offload()",
     "a = TrainingArguments('out', torch_compile=False, use_liger_kernel=False)",

@@ -150,7 +150,8 @@ class NamePlace:
 class KeyPlace:
     """A string that is a key, in a file that imports one of `imports`, where a name around it matches `within`.
 
-    It has to get a value there (`{"GPU": 1}`, `found["GPU"] = 1`); with `reads` it may also be looked up.
+    It has to get a value there (`{"GPU": 1}`, `found["GPU"] = 1`); with `reads` it may also be looked up, with `alone`
+    only where no default stands beside it.
     """
 
     key: str
@@ -158,6 +159,7 @@ class KeyPlace:
     imports: tuple[str, ...]
     value: Value
     reads: bool
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +294,8 @@ def _place(entry: dict[str, Any]) -> Place:
         return NamePlace(entry["name"])
     if "key" in entry:
         within, imports = _pattern(entry.get("within")), tuple(entry.get("imports", ()))
-        return KeyPlace(entry["key"], within, imports, _value(entry.get("value")), bool(entry.get("reads")))
+        reads, alone = bool(entry.get("reads")), bool(entry.get("alone"))
+        return KeyPlace(entry["key"], within, imports, _value(entry.get("value")), reads, alone)
     names = entry.get("calls", ())
     return CallPlace(
         frozenset(name for name in names if not name.startswith(".")),

@@ -20,7 +20,8 @@ from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import has_key, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 
-fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=("cudagraphs", "compile(", "torch.compile"))
+_WORDS = ("cudagraphs", "compile(", "torch.compile")
+fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=_WORDS)
 
 
 @fixer.on(ast.Constant)

@@ -63,7 +63,34 @@ def given_by_keyword(work: Work, tree: ast.Module) -> Finds:
                     yield from _keyword(work, call, keyword, known[keyword.arg])
 
 
-def _no_effect(work: Work, node: ast.Constant, name: str, note: str = "") -> Note:
+@fixer.on(ast.ClassDef)
+def given_by_a_field(work: Work, owner: ast.ClassDef) -> Finds:
+    """`NCCL_DEBUG: str = "INFO"` of a class of settings, which somebody puts into the environment by its name."""
+    for each in owner.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=name) as field) | ast.Assign(targets=[ast.Name(id=name) as field]):
+                variable = variables().get(name)
+                if variable is None or variable.npu == name or string_of(each.value) == name:
+                    continue
+                if not variable.npu:
+                    yield _no_effect(work, field, name, variable.note)
+                elif variable.carries == "no" and "NCCL" not in name:
+                    yield work.keep(field, "idle-variable")
+                else:
+                    yield _doubted(work, field, variable)
+
+
+def _doubted(work: Work, node: ast.expr | ast.keyword, variable: Variable) -> Note:
+    return work.note(
+        node,
+        "NPU223",
+        f"{variable.name} may be the name of an environment variable here",
+        help=f"if so, its counterpart is {variable.npu}: {variable.note}",
+        effort=Effort.LOW,
+    )
+
+
+def _no_effect(work: Work, node: ast.expr, name: str, note: str = "") -> Note:
     help_ = note if note not in ("", "no counterpart") else ""
     return work.note(node, "NPU222", f"{name} has no effect on NPU", level=Level.INFO, help=help_)
 
@@ -84,13 +111,7 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
     elif not certain and variable.carries == "no":
         yield work.keep(node, "idle-variable")
     elif not certain:
-        yield work.note(
-            node,
-            "NPU223",
-            f"{value} may be the name of an environment variable here",
-            help=f"if so, its counterpart is {variable.npu}: {variable.note}",
-            effort=Effort.LOW,
-        )
+        yield _doubted(work, node, variable)
     else:
         yield from _rename(work, node, variable)
 
@@ -273,13 +294,7 @@ def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variabl
     elif isinstance(func, ast.Attribute) and func.attr in ("update", "dict"):
         certain = is_environment(work, func.value) or bool(call.args and is_environment(work, call.args[0]))
     if not certain:
-        yield work.note(
-            keyword,
-            "NPU223",
-            f"{variable.name} may be the name of an environment variable here",
-            help=f"if so, its counterpart is {variable.npu}: {variable.note}",
-            effort=Effort.LOW,
-        )
+        yield _doubted(work, keyword, variable)
         return
     reason = objection(work, variable, keyword.value)
     if reason:

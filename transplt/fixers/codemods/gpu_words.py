@@ -24,7 +24,7 @@ from transplt.syntax.scan import parent
 fixer = Fixer(__name__, code="NPU144", rank=340, words=gpu_words().literals)
 
 #: Methods of a dict whose first argument is a key.
-_BY_KEY = ("get", "pop", "setdefault")
+_BY_KEY = ("get", "pop", "setdefault", "getenv")
 #: What starts a command that it is given as a string or a list of strings.
 _STARTS = ("run", "call", "check_call", "check_output", "Popen", "popen", "system", "getoutput", "getstatusoutput")
 _GPU = re.compile("gpu", re.IGNORECASE)
@@ -100,8 +100,9 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
         case ast.Subscript(slice=index) as entry if index is node:
             holder = parent(entry)
             value = holder.value if isinstance(holder, ast.Assign) and entry in holder.targets else None
-        case ast.Call(func=func, args=[first, *_]) if first is node and last_name(func) in _BY_KEY:
-            pass
+        case ast.Call(func=func, args=[first, *rest]) if first is node and last_name(func) in _BY_KEY:
+            if rest and place.alone:
+                return False
         case _:
             return False
     if not (place.reads if value is None else is_value(place.value, value)):
@@ -110,10 +111,16 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
 
 
 def _names_around(work: Work, node: ast.AST) -> Iterator[str]:
-    """What the things around a node are called, up to its statement: keywords, callees, targets, what is indexed."""
+    """What the things around a node are called, up to its statement: keywords, callees, targets, what is indexed, keys
+    under which it stands, and what a comprehension goes through.
+    """
     while not isinstance(node, ast.stmt):
-        node = parent(node)
+        inner, node = node, parent(node)
         match node:
+            case ast.Dict(keys=keys, values=values) if inner in values:
+                yield string_of(keys[values.index(inner)]) or ""
+            case ast.ListComp(generators=loops) | ast.GeneratorExp(generators=loops) | ast.DictComp(generators=loops):
+                yield from (work.text(each.iter) for each in loops)
             case ast.keyword(arg=name):
                 yield name or ""
             case ast.Call(func=named) | ast.Subscript(value=named) | ast.AnnAssign(target=named):
