@@ -75,6 +75,9 @@ def test_inductor_needs_a_package(call: str) -> None:
         "if hasattr(torch, 'compile') and torch.compile is not None: ...",
         "torch.compile = lambda m: m",
         "m.compile(loss)",
+        "m.compile(mode='fast')",
+        "m.compile(**options)",
+        "m.compile(dynamic=True, optimizer='adam')",
         "m.compile()",
         "m = nn.Linear(1, 1)\nm.compile(optimizer='adam')",
         "m = nn.Linear(1, 1)\nm.compile(backend='eager')",
@@ -96,6 +99,8 @@ def test_a_decorator_compiles(decorator: str) -> None:
 def test_a_module_compiles_itself(call: str) -> None:
     net = "import torch\nclass Net(torch.nn.Module): ...\n"
     check_noop(f"{net}def f(args):\n    net = Net()\n    net.{call}\n", open_codes=["NPU512"])
+    check_noop("import torch\ndef f(block, cfg):\n    block.compile(**cfg.compile.asdict())\n", open_codes=["NPU512"])
+    check_noop("import torch\ndef f(block, cfg):\n    block.compile(fullgraph=cfg.full)\n", open_codes=["NPU512"])
     check_noop(f"{net}def f(args):\n    for each in Net().children():\n        each.{call}\n", open_codes=["NPU512"])
 
 

@@ -48,6 +48,8 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
 
 #: What torch.compile, and the method of a module that hands them on, takes by name.
 _SWITCHES = frozenset({"fullgraph", "dynamic", "backend", "mode", "options", "disable"})
+#: Those that no other `compile` has.
+_OWN_SWITCHES = frozenset({"fullgraph", "dynamic"})
 #: Modes that capture graphs: NPU281.
 _GRAPHS = ("reduce-overhead", "max-autotune")
 #: So many values are gone back for what a backend may be.
@@ -66,7 +68,10 @@ def compiles_itself(work: Work, call: ast.Call) -> Finds:
     if call.args or not isinstance(call.func, ast.Attribute) or work.names.qualified(call.func) is not None:
         return
     given = {each.arg for each in call.keywords if each.arg is not None}
-    if given <= _SWITCHES and work.once(_modules).is_one(work.file, call.func.value):
+    if not given <= _SWITCHES:
+        return
+    settings = any(each.arg is None and "compile" in work.text(each.value) for each in call.keywords)
+    if settings or not given.isdisjoint(_OWN_SWITCHES) or work.once(_modules).is_one(work.file, call.func.value):
         yield from _note(work, call.func, call)
 
 
