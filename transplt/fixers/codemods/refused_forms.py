@@ -1,0 +1,222 @@
+"""Calls with a counterpart on an NPU that torch_npu refuses in the form, or together with the others, in which a file
+has them.
+
+Each was run on torch_npu 2.13 over the emulated card, where it stops; beside it stands what documents it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.base.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.fixers.codemods.environment import given_value, names_environment
+from transplt.flow.last_value import last_value
+from transplt.rules.card_limits import card_named
+from transplt.rules.environment import refused
+from transplt.syntax.names import assigned_value
+from transplt.syntax.nodes import argument_at, by_place, is_none, keyword_of, last_name, string_of
+from transplt.syntax.scan import parent
+
+_WORDS = (
+    "pack_padded_sequence", "pack_sequence", "proj_size", "return_indices", "device_id=", "include_traces",
+    "enable_sleep_mode", "allow_internal_format", "grouped_mm", "ASCEND_RT_VISIBLE_DEVICES",
+)  # fmt: skip
+fixer = Fixer(__name__, code="NPU297", edits=False, needs=tuple(word.encode() for word in _WORDS), words=_WORDS)
+_RNN = "torch.nn.utils.rnn."
+_GROUPS = ("torch.distributed.", "torch.distributed.distributed_c10d.")
+_MESHES = ("torch.distributed.", "torch.distributed.device_mesh.")
+_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
+#: The first card whose max_pool2d gives places (rules/support/silent_errors.json).
+_GIVES_PLACES = "950"
+
+
+@fixer.on(ast.Call, name=("torch.nn.GRU", "torch.nn.RNN"))
+def packed_sequences(work: Work, made: ast.Call) -> Finds:
+    """Report a GRU or an RNN that gets a packed sequence. Ascend/pytorch, native API list, torch.nn.GRU: no sequences
+    of variable length.
+    """
+    holder = parent(made)
+    if not isinstance(holder, ast.Assign):
+        return
+    named = {ast.unparse(each) for each in holder.targets}
+    if any(ast.unparse(each.func) in named for each in work.once(_given_a_packed_sequence)):
+        kind = last_name(made.func)
+        yield work.note(
+            made.func,
+            fixer.code,
+            f"nn.{kind} is given a packed sequence, which torch_npu refuses",
+            api=f"torch.nn.{kind}",
+            help="give it the padded tensor and take each sequence's last output by its length (gather), or use "
+            "nn.LSTM, which takes packed sequences",
+        )
+
+
+def _given_a_packed_sequence(work: Work) -> list[ast.Call]:
+    """The calls of a file whose first argument is a packed sequence, written there or in a variable."""
+    packs = work.calls_by_name((f"{_RNN}pack_padded_sequence", f"{_RNN}pack_sequence"))
+    names = {name.id for pack in packs for name in _targets(pack)}
+    return [
+        call
+        for call in (work.scan.calls if packs else ())
+        if call.args and (call.args[0] in packs or _holds(work, call.args[0], names, packs))
+    ]
+
+
+def _targets(value: ast.expr) -> list[ast.Name]:
+    above = parent(value)
+    return [each for each in above.targets if isinstance(each, ast.Name)] if isinstance(above, ast.Assign) else []
+
+
+def _holds(work: Work, node: ast.expr, names: set[str], made: list[ast.Call]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names and last_value(work.scan, node) in made
+
+
+@fixer.on(ast.Call, name="torch.nn.LSTM")
+def projections(work: Work, call: ast.Call) -> Finds:
+    """Report an LSTM with projections: the native API list of Ascend/pytorch says that proj_size is not supported."""
+    size = keyword_of(call, "proj_size")
+    if isinstance(size, ast.Constant) and size.value:
+        yield work.note(
+            call.func,
+            fixer.code,
+            "torch_npu refuses an nn.LSTM with proj_size",
+            api="torch.nn.LSTM",
+            help="leave proj_size out and put an nn.Linear behind the LSTM (another model: its weights do not load)",
+        )
+
+
+@fixer.on(ast.Module)
+def places_that_are_undone(work: Work, tree: ast.Module) -> Finds:
+    """Report pooling whose places go to max_unpool: they are a mask of int8, or int32, where int64 is asked for.
+    op-plugin, MaxPool2dWithIndicesKernelNpuOpApi.cpp; hicann/ops-nn, aclnn_max_unpool2d.cpp.
+    """
+    if b"npool" not in work.source.utf8 or card_named(work.settings.hardware) == _GIVES_PLACES:
+        return
+    for size in "123":
+        pools = (f"torch.nn.MaxPool{size}d", f"torch.nn.functional.max_pool{size}d")
+        if work.calls_by_name((f"torch.nn.MaxUnpool{size}d", f"torch.nn.functional.max_unpool{size}d")):
+            for call in work.calls_by_name(pools):
+                given = keyword_of(call, "return_indices")
+                if isinstance(given, ast.Constant) and given.value is True:
+                    yield work.note(
+                        call.func,
+                        fixer.code,
+                        f"max_unpool{size}d takes no places from this pooling on an NPU: they are no int64 there",
+                        api=f"torch.nn.MaxUnpool{size}d",
+                        help="pool and unpool on the CPU, or with adaptive_max_pool2d, whose places are right, where "
+                        "the windows are equal and do not overlap",
+                    )
+
+
+@fixer.on(ast.Call, name=[f"{place}init_process_group" for place in _GROUPS])
+def groups_that_are_split(work: Work, call: ast.Call) -> Finds:
+    """Report groups that are split off a process group bound to a device: HCCL's does not support splitting."""
+    device = keyword_of(call, "device_id")
+    if device is None or is_none(device):
+        return
+    for at, what in _split(work):
+        yield work.note(
+            at,
+            fixer.code,
+            f"torch_npu refuses {what} where init_process_group has a device_id (line {call.lineno})",
+            api="torch.distributed.init_process_group",
+            help="leave device_id out there, and call torch.npu.set_device before it",
+        )
+
+
+def _split(work: Work) -> Iterator[tuple[ast.expr, str]]:
+    for call in work.calls_by_name([f"{place}init_device_mesh" for place in _MESHES]):
+        shape = argument_at(call, 1, "mesh_shape")
+        if isinstance(shape, (ast.Tuple, ast.List)) and len(shape.elts) > 1:
+            yield call.func, f"a mesh of {len(shape.elts)} dimensions"
+    for call in work.calls_by_name([f"{place}new_group" for place in _GROUPS]):
+        if string_of(keyword_of(call, "backend")) == "gloo":
+            yield call.func, "a group of gloo"
+
+
+@fixer.on(ast.Call, last="snapshot")
+def snapshots_of_a_pool(work: Work, call: ast.Call) -> Finds:
+    """Report `pool.snapshot(include_traces=...)`: torch_npu's MemPool takes no such argument."""
+    given = next((each for each in call.keywords if each.arg == "include_traces"), None)
+    if given is None or not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
+        return
+    made = last_value(work.scan, call.func.value)
+    if isinstance(made, ast.Call) and work.names.qualified(made.func) in ("torch.cuda.MemPool", "torch.npu.MemPool"):
+        yield work.note(
+            given,
+            fixer.code,
+            "MemPool.snapshot of torch_npu takes no include_traces",
+            api="torch.cuda.MemPool.snapshot",
+            help="leave the argument out",
+        )
+
+
+@fixer.on(ast.Call)
+def sleep_with_segments(work: Work, call: ast.Call) -> Finds:
+    """Report vLLM's sleep mode beside expandable segments: vllm-ascend, device_allocator/camem.py, refuses both."""
+    asleep = keyword_of(call, "enable_sleep_mode")
+    if not isinstance(asleep, ast.Constant) or asleep.value is not True:
+        return
+    asked = by_place(each for each in work.scan.texts if "expandable_segments:True" in str(each.value))
+    if asked:
+        yield work.note(
+            asleep,
+            fixer.code,
+            f"the sleep mode of vLLM does not go with expandable segments, which line {asked[0].lineno} asks for",
+            api="vllm.LLM",
+            help="leave expandable_segments out for the processes of vLLM, or enable_sleep_mode",
+        )
+
+
+@fixer.on(ast.Call, name=("torch.nn.utils.clip_grad_norm_", "torch._foreach_norm"))
+def norms_of_private_formats(work: Work, call: ast.Call) -> Finds:
+    """Report norms of all gradients at once beside weights in a format of the card: `_foreach_norm` refuses those."""
+    each_alone = keyword_of(call, "foreach")
+    if isinstance(each_alone, ast.Constant) and each_alone.value is False:
+        return
+    if not work.scan.calls_by_last_name(("npu_format_cast", "npu_format_cast_")):
+        return
+    for store in work.scan.stores:
+        value = assigned_value(store)
+        if store.attr == "allow_internal_format" and isinstance(value, ast.Constant) and value.value is True:
+            yield work.note(
+                call.func,
+                fixer.code,
+                f"{last_name(call.func)} refuses tensors in a format of the card, which line {store.lineno} allows",
+                api="torch._foreach_norm",
+                help="leave allow_internal_format at False, or give clip_grad_norm_ foreach=False",
+            )
+            return
+
+
+@fixer.on(ast.Call, name=("torch._grouped_mm", "torch.nn.functional.grouped_mm"))
+def products_of_groups(work: Work, call: ast.Call) -> Finds:
+    """Report products of groups: in torch 2.8 they have a kernel for CUDA alone; later ones go group by group, with
+    the offsets on the host. huggingface/transformers PR 46743; torch/_meta_registrations.py and GroupedMMUtils.h.
+    """
+    alone, full = work.settings.torch_version == "2.8", str(work.names.qualified(call.func))
+    what = "has kernels for CUDA alone in torch 2.8" if alone else "goes group by group on an NPU, and waits for it"
+    yield work.note(
+        call.func,
+        fixer.code,
+        f"{full} {what}",
+        level=Level.MANUAL if alone else Level.INFO,
+        api=full,
+        help="torch_npu.npu_grouped_matmul([x], [weights], group_list=offsets, split_item=2, group_type=0) does it at "
+        "once, in the type and layout that its page asks for",
+    )
+
+
+@fixer.on(ast.Module)
+def order_of_the_cards(work: Work, tree: ast.Module) -> Finds:
+    """Report cards that are not named in ascending order. hiascend CANN 9.0 reference, ASCEND_RT_VISIBLE_DEVICES."""
+    for node in by_place(each for each in work.scan.texts if each.value == _CARDS):
+        value = string_of(given_value(node))
+        reason = refused("CUDA_VISIBLE_DEVICES", value) if value is not None and names_environment(work, node) else ""
+        if "ascending" in reason:
+            message = f"{_CARDS} is not in ascending order here, and the program sees no card"
+            yield work.note(node, "NPU221", message, api=_CARDS, help=reason, blocks="first step")
