@@ -33,7 +33,7 @@ def test_packed_sequences(made: str, given: str) -> None:
         ("nn.LSTM(8, 16)", _PACKED),
         ("nn.GRU(8, 16)", "return self.rnn(x)"),
         ("nn.GRU(8, 16)", "packed = pack_padded_sequence(x, lengths)\n            return self.rnn(x), packed"),
-        ("nn.GRU(8, 16)", "x = pack_padded_sequence(x, lengths)\n            x = x.data\n            return self.rnn(x)"),
+        ("nn.GRU(8, 16)", "p = pack_padded_sequence(x, lengths)\n            p = p.data\n            self.rnn(p)"),
         ("nn.GRUCell(8, 16)", _PACKED),
         ("Other(8, 16)", _PACKED),
     ],

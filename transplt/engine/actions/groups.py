@@ -83,6 +83,10 @@ class _Entry:
     page: str  # the code of the page whose action it is; empty where the title says it
 
 
+def _newest_python(findings: list[Finding]) -> str:
+    return max(filter(None, (each.detail("python") for each in findings)), key=python_of, default="")
+
+
 class Groups:
     """The groups of the findings of one project."""
 
@@ -103,7 +107,7 @@ class Groups:
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
-        self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
+        self._python = _newest_python(open_)
         self._triton: dict[str, set[str]] = {}
         for each in open_:
             if each.edit is None and each.code.startswith(_OF_KERNELS):
@@ -127,10 +131,6 @@ class Groups:
         if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
-        if finding.detail("python"):
-            title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)
-            how = NEWER_PYTHON.format(self._python)
-            return Group(title, "newer python", "", _blocks(finding, _page(finding.code)), how, Effort.LOW)
         if lock_file(finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = "change the requirements first, then lock again"
@@ -172,6 +172,10 @@ class Groups:
         if finding.code == _REQUIRED:  # what else such an extra holds goes with it
             finding = self._named_extras.get((finding.path, finding.option), finding)
         page = _page(_under(finding))
+        if finding.detail("python"):
+            title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)
+            how = NEWER_PYTHON.format(self._python)
+            return Group(title, "newer python", "", _blocks(finding, page), how, Effort.LOW)
         if page.by == "extension" or finding.code in _EXTENSIONS:
             found = self._extension(finding, page)
             if found is not None:
