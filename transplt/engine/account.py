@@ -105,9 +105,7 @@ def settle(
         line, column = source.position(token.start)
         known, package = _unreported(work, known, packages)
         if known is None or package:
-            # What another framework has stops nothing in a file that has no torch.
-            blocks = "tidy" if package in FRAMEWORKS and not _IMPORTS_TORCH.search(source.utf8) else ""
-            note = replace(_unknown(source, token, package), blocks=blocks)
+            note = _unknown(source, token, package)
             if not package or package not in asked:
                 left.append(note)
             asked.add(package)
@@ -210,7 +208,9 @@ def _unknown(source: Source, token: Token, package: str) -> Note:
     if package:
         message = f"the package {package} has a name with {text!r} here that no rule knows"
         help_ = f"check what it does without CUDA, and whether {package} supports NPUs in the same way"
-    return Note((token.start, token.end), "NPU602", Level.UNKNOWN, message, package, help_, Effort.LOW)
+    note = Note((token.start, token.end), "NPU602", Level.UNKNOWN, message, package, help_, Effort.LOW)
+    # What another framework has stops nothing in a file that has no torch.
+    return replace(note, blocks="tidy") if package in FRAMEWORKS and not _IMPORTS_TORCH.search(source.utf8) else note
 
 
 def _one_a_line(source: Source, notes: list[Note]) -> list[Note]:

@@ -39,7 +39,7 @@ from transplt.syntax.nodes import (
 )
 from transplt.syntax.positions import Inside
 from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
-from transplt.syntax.scopes import Scope
+from transplt.syntax.scopes import Binding, Scope
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
 _GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
@@ -263,9 +263,8 @@ class _Behind:
         return words if value and value[0] else ""
 
     def _compared(self, left: ast.expr, how: ast.cmpop, other: ast.expr, at: ast.AST) -> str:
-        if isinstance(how, ast.Gt) and constant(other) == (1,) and isinstance(left, ast.Attribute):
-            asked_for = left.attr not in self.stored and _holds_settings(left.value)  # not how many there are
-            return f"{left.attr} > 1" if asked_for and _CARDS.fullmatch(left.attr) else ""
+        if (cards := self._several_cards(left, how, other)) is not None:
+            return cards
         value, words = self._value(left, at)
         if not value:
             return ""
@@ -281,6 +280,15 @@ class _Behind:
         if isinstance(how, (ast.NotEq, ast.IsNot)):
             return words if equal else ""
         return words if isinstance(how, (ast.Gt, ast.Lt)) and equal else ""
+
+    def _several_cards(self, count: ast.expr, how: ast.cmpop, other: ast.expr) -> str | None:
+        """The option because of which a program runs on one card: how many it is told to use, not how many there are.
+        None for another comparison.
+        """
+        if not isinstance(how, ast.Gt) or constant(other) != (1,) or not isinstance(count, ast.Attribute):
+            return None
+        asked_for = count.attr not in self.stored and _holds_settings(count.value)
+        return f"{count.attr} > 1" if asked_for and _CARDS.fullmatch(count.attr) else ""
 
     def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
         """The option because of which a question has the answer no: `args.quantize.startswith("bnb")`, or
@@ -352,12 +360,7 @@ class _Behind:
         while scope is not None and node.id not in scope.bindings:
             scope = scope.parent
         bindings = scope.bindings[node.id] if scope is not None else []
-        test = parent(node)
-        if isinstance(test, ast.If) and test.test is node:
-            bindings = [each for each in bindings if test not in chain(each.node)]
-        again = len(bindings) > 1 and bindings[0].kind == "param"
-        if again and not any(isinstance(each, _LOOPS) for each in chain(at)):  # what is bound below comes later
-            bindings = [each for each in bindings if begins(each.node) <= begins(node)]
+        bindings = _bound_before(bindings, node, at)
         if len(bindings) != 1:
             return (), "", node.id
         binding = bindings[0]
@@ -379,9 +382,7 @@ class _Behind:
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         index = names.index(name) - (owner is not None) if name in names else -1
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
-        calls = self.scan.calls_by_last_name({called})
-        if owner is None:
-            calls = [each for each in calls if isinstance(each.func, ast.Name)]  # `trainer.train()` is another one
+        calls = self._calls_of(called, owner)
         found = [(default, f"{name}=", name)] if default else []
         for call in calls:
             if hides_arguments(call):
@@ -398,10 +399,29 @@ class _Behind:
             return (), "", name
         return found[-1]  # an option that is passed on says more than the name of the parameter
 
+    def _calls_of(self, name: str, owner: ast.ClassDef | None) -> list[ast.Call]:
+        calls = self.scan.calls_by_last_name({name})
+        if owner is not None:
+            return calls
+        return [each for each in calls if isinstance(each.func, ast.Name)]  # `trainer.train()` is another `train`
+
     def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
         if self.taken & {"*", function.name} or function.name in self.texts:
             return True
         return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
+
+
+def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[Binding]:
+    """The bindings of a variable that its value at a test can come from: not what the test itself leads to, nor, of a
+    parameter outside of loops, what is bound below.
+    """
+    test = parent(node)
+    if isinstance(test, ast.If) and test.test is node:
+        bindings = [each for each in bindings if test not in chain(each.node)]
+    again = len(bindings) > 1 and bindings[0].kind == "param"
+    if again and not any(isinstance(each, _LOOPS) for each in chain(at)):
+        bindings = [each for each in bindings if begins(each.node) <= begins(node)]
+    return bindings
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}

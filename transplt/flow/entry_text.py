@@ -170,7 +170,7 @@ def named_aside(path: str) -> bool:
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
     found: tuple[set[str], ...] = (set(), set(), set(), set())
-    roots: set[str] = set()
+    imported: set[str] = set()
     for match in on_lines_with(b"import", _IMPORT, data):
         if (base := match["base"]) is None:
             names = _names(match["whole"])
@@ -179,7 +179,7 @@ def entry_of(data: bytes, path: str) -> Entry:
             module = named.lstrip(".")
             full = absolute(path, len(named) - len(module), module)
             names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
-        roots.update(name.partition(".")[0] for name in names)
+        imported.update(names)
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
@@ -194,10 +194,15 @@ def entry_of(data: bytes, path: str) -> Entry:
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     acts = "/" not in path and _ACTS.search(data) is not None
-    framework = "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
+    framework = _framework(imported)
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework
     )  # fmt: skip
+
+
+def _framework(imported: set[str]) -> str:
+    roots = {name.partition(".")[0] for name in imported}
+    return "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
 
 
 def _runs_backward(data: bytes) -> bool:

@@ -118,7 +118,7 @@ class Groups:
         """The one group of an open finding."""
         if finding.edit is not None:
             return _offered(finding)
-        if (folder := third_party(finding.path) or _copied(finding.path)) is not None:
+        if (folder := _of_others(finding.path)) is not None:
             title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
             how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             blocks = _blocks(finding, _page(finding.code))
@@ -242,8 +242,12 @@ class Groups:
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 
 
-def _copied(path: str) -> str | None:
-    """The folder of a copied library, where its name is not that of the project's own package: `src/diffusers`."""
+def _of_others(path: str) -> str | None:
+    """The folder of code of somebody else around a file: named so, or a copied library, where its name is not that of
+    the project's own package (`src/diffusers`).
+    """
+    if (folder := third_party(path)) is not None:
+        return folder
     folder = copied_library(path)
     return None if folder is None or posixpath.basename(posixpath.dirname(folder)) in _LAYOUTS else folder
 
