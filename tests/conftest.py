@@ -40,6 +40,17 @@ def _has_torch_npu() -> bool:
         return False
 
 
+@cache
+def _has_compiler() -> bool:
+    """Whether `transplt compiler install` was called, or a compiler is named."""
+    from transplt.proof.compiler import place
+    from transplt.proof.launch.options import UsageError
+
+    with contextlib.suppress(UsageError):
+        return place.find() is not None
+    return False
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Each worker imports a share of the modules before it collects all: none rewrites the asserts of all of them."""
@@ -58,6 +69,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("needs the extra: pip install '.[emulator]'")
     if item.get_closest_marker("card") is not None and not _has_torch_npu():
         pytest.skip("needs torch_npu: transplt emulator install")
+    if item.get_closest_marker("compiler") is not None and not _has_compiler():
+        pytest.skip("needs the compiler for Ascend cards: transplt compiler install")
 
 
 @pytest.hookimpl(wrapper=True)

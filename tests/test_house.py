@@ -108,7 +108,7 @@ READERS = {
     "transplt.proof.launch.ranks",
     "transplt.project.budget_watch", "transplt.base.disk.child", "transplt.edits.added_codemods",
     "transplt.base.extras", "transplt.proof.launch.installed", "transplt.proof.launch.elf",
-    "transplt.proof.launch.driver",
+    "transplt.proof.launch.driver", "transplt.proof.compiler.child",
 }  # fmt: skip
 
 
@@ -147,12 +147,15 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
     # git, npu-smi for `transplt doctor`, transplt itself for an agent and each repository of a survey, the tests that
-    # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up.
+    # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up, and
+    # the compiler for cards.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.base.disk.git_command",
         "transplt.precision.diagnose.npu_smi",
         "transplt.base.disk.child",
         "transplt.proof.prove.portable",
+        "transplt.proof.compiler.process",
+        "transplt.proof.compiler.child",
     }
 
 

@@ -152,5 +152,5 @@ def test_they_go_with_prove_only(given: list[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     done = CliRunner().invoke(main, ["-i", str(tmp_path / "train.py"), "-o", str(tmp_path / "out"), *given])
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "--stubs, --data, --python and --card-pack need --prove"
+    assert str(done.exception) == "--stubs, --data, --python, --compile and --card-pack need --prove"
     assert not (tmp_path / "out").exists()

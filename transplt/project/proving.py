@@ -13,6 +13,7 @@ from transplt.base.render.verdict import Verdict, Word
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.report.migration_record import RunResult
 from transplt.project.tree import migrate_tree
+from transplt.proof.compiler.compiling import Compiler
 from transplt.proof.launch.advice import Asked, missing_packages
 from transplt.proof.launch.environments import choose
 from transplt.proof.launch.options import RunOptions, Trace
@@ -43,12 +44,13 @@ class Proving:
         data: tuple[str, ...] = (),
         card_pack: str | None = None,
         python: str = "",
+        compiled: bool = False,
     ) -> None:
         plan = make_plan(options)
         # With what a plan decides: what does not hold is taken back from it too.
         self.options, self.progress, self.data = plan.options, progress, data
         source = plan.source
-        self.run = run_of(command, stubs, python, source if source.is_dir() else source.parent, progress)
+        self.run = run_of(command, stubs, python, source if source.is_dir() else source.parent, progress, compiled)
         self._proof(source, None, ())  # reports at once what is missing
         self.to_pack = check_pack(Path(card_pack), source) if card_pack is not None else None
         self.pack: Pack | None = None
@@ -100,7 +102,8 @@ class Proving:
 
 
 def run_of(
-    command: str, stubs: tuple[str, ...], python: str, project: Path, progress: Callable[[str], None]
+    command: str, stubs: tuple[str, ...], python: str, project: Path, progress: Callable[[str], None],
+    compiled: bool = False,
 ) -> RunOptions:
     """How the programs of a proof are run: `command` is a script of the project and its arguments, `python` the
     interpreter ("": the project's own). UsageError where it is not, or nothing can run it: with all that is missing.
@@ -117,8 +120,10 @@ def run_of(
             progress(f"with {chosen.in_words}")
         options = RunOptions(
             words[0], tuple(words[1:]), chosen.python, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(),
-            threads=1,
+            threads=1, compiled=compiled,
         )  # fmt: skip
+        if compiled:
+            Compiler.of(options.card)  # says at once where there is none
         asked = Asked("prove", options, project, project, ("--python",))
         if lines := missing_packages(asked):
             raise CannotRun(f"{shown(words[0])} cannot be loaded: {'; '.join(lines)}")

@@ -27,8 +27,9 @@ _NAME = re.compile(r"[0-9a-f]{32}\.(?:json|known)")
 _UNFINISHED = re.compile(r"[0-9a-f]{32}\.(?:json|known)\.[a-z0-9_]{8}")  # as tempfile makes them
 #: Results, and what is known of our own files: this is no content of the user's, and is not counted.
 _RESULT, _OURS = ".json", ".known"
-#: What is fetched or made once: the vendor's torch_npu with its driver, and environments of projects.
-WHAT_RUNS_NEED = ("torch_npu", "environments")
+#: What is fetched or made once: the vendor's torch_npu with its driver, environments of projects, and the compiler for
+#: Triton's kernels.
+WHAT_RUNS_NEED = ("torch_npu", "environments", "ascend_compiler")
 #: A file that is being written for so long is left over, in seconds.
 _ABANDONED = 3600.0
 _HEAD = b"transplt cache 1 "

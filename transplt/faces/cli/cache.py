@@ -26,7 +26,7 @@ def folder() -> int:
 
 @cache.command()
 def size() -> int:
-    """Print the size of the cache: results, then what runs need (torch_npu, environments of projects)."""
+    """Print the size of the cache: results, then what runs need (torch_npu, environments of projects, the compiler)."""
     cache = _cache()
     click.echo(_amount(*cache.size()))
     for each in cache.folders():
@@ -36,7 +36,9 @@ def size() -> int:
 
 
 @cache.command()
-@click.option("--all", "everything", is_flag=True, help="Also delete torch_npu and the environments of projects.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also delete torch_npu, the environments of projects and the compiler."
+)
 def clear(everything: bool) -> int:
     """Delete the results; the next check is slower."""
     cache = _cache()

@@ -49,6 +49,11 @@ class Check:
     add_ignores: str | None = option("With --fix: add an ignore comment for each remaining finding.", metavar="REASON")
     allow_dirty: bool = flag("With --fix: edit even if git has uncommitted changes.")
     diff: bool = flag("Print the edits as a patch; change nothing.")
+    compiled: bool = flag(
+        "Also compile the Triton kernels that are launched with sizes in the text, for --card (`transplt compiler`).",
+        "--compile",
+    )
+    card: str = option("With --compile: the card (910B, A3, 950).", default="910B", show_default=True, metavar="CARD")
     watch: bool = flag("Check again when a file changes, until Ctrl-C.")
     since: str | None = option("Only report lines changed since this commit (main, HEAD~1).", metavar="REF")
     baseline: str | None = option("Ignore the findings listed in this file.", type=FILE, metavar="FILE")
@@ -146,8 +151,29 @@ def _check(given: Check) -> int:
     if fixing and not stdin and result.changes:
         result = _changed(given, look, result)
         result = mark_known(result, known) if known is not None and given.add_ignores is not None else result
+    if given.compiled:
+        result = _compiled(given, result, inputs, options)
     _print(given, inputs, result, data, styled, fixing)
     return DONE if given.exit_zero else result.exit_code
+
+
+def _compiled(given: Check, result: CheckResult, inputs: list[Path], options: Options) -> CheckResult:
+    """The result in which the compiler of the card has the last word on kernels."""
+    from transplt.project.checking.check_run import files_in
+    from transplt.project.checking.compiled import with_compiled
+    from transplt.proof.compiler.compiling import Compiler
+    from transplt.proof.launch.options import UsageError as CannotRun
+    from transplt.rules.card_limits import card_named
+
+    say = (lambda text: None) if given.quiet else to_stderr
+    try:
+        compiler = Compiler.of(card_named(given.card))
+        result, lines = with_compiled(result, files_in(inputs, options, given.since), compiler, say)
+    except CannotRun as error:
+        raise UsageError(str(error)) from error
+    for line in lines:
+        say(line)
+    return result
 
 
 def _found(given: Check, fixing: bool, look: Callable[..., CheckResult]) -> CheckResult:
@@ -218,6 +244,7 @@ def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
         given.statistics and given.output_format not in STATISTICS,
         f"--statistics has no form in {given.output_format}; it goes with {', '.join(STATISTICS)}",
     )
+    yield given.compiled and (stdin or fix or diff), "--compile cannot be combined with `-`, --fix or --diff"
     yield _STDIN in given.paths and not stdin, "`-` reads standard input: give no other path"
     yield stdin and given.since is not None, "--since cannot be combined with `-`"
     for name, value in (("--pick", given.pick), ("--add-ignores", given.add_ignores)):

@@ -127,6 +127,7 @@ LAZY_COMMANDS = {
     ),
     "run": ("transplt.faces.cli.run:run_command", "Run a migrated script on an emulated NPU."),
     "emulator": ("transplt.faces.cli.emulator:emulator", "Fetch the torch_npu that `transplt run` runs scripts on."),
+    "compiler": ("transplt.faces.cli.compiler:compiler", "Fetch the compiler for Ascend cards that --compile asks."),
     "prove": (
         "transplt.proof.prove.command:prove_command",
         "Run the original and the migrated program and compare them.",

@@ -48,6 +48,10 @@ STUBS = click.option(
     "(`--stubs list`).",
 )
 DATA = click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it.")
+COMPILE = click.option(
+    "--compile", "compiled", is_flag=True, help="With --prove: also compile the Triton kernels for the card (`transplt "
+    "compiler`)."
+)  # fmt: skip
 PYTHON = click.option(
     "--python", default="", metavar="PATH", help="With --prove: the Python interpreter or environment with PyTorch "
     "(default: the project's own, else this one)."
@@ -102,6 +106,7 @@ _OUTPUT = (
     STUBS,
     DATA,
     PYTHON,
+    COMPILE,
     CARD_PACK,
     click.option("--diff", is_flag=True, help="Print the edits as a patch; change nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
@@ -148,6 +153,7 @@ def migrate(
     stubs: tuple[str, ...],
     data: tuple[str, ...],
     python: str,
+    compiled: bool,
     card_pack: str | None,
     diff: bool,
     exit_zero: bool,
@@ -169,15 +175,15 @@ def migrate(
         raise UsageError("--diff and --report-only cannot be combined")
     if prove is not None and (diff or options.report_only):
         raise UsageError("--prove cannot be combined with --diff or --report-only")
-    if prove is None and (stubs or data or python or card_pack is not None):
-        raise UsageError("--stubs, --data, --python and --card-pack need --prove")
+    if prove is None and (stubs or data or python or compiled or card_pack is not None):
+        raise UsageError("--stubs, --data, --python, --compile and --card-pack need --prove")
     proof, proving = None, None
     with progress_bar(not quiet) as progress:
         if prove is not None:
             from transplt.project.proving import Proving
 
             print_step = lambda text: None if quiet else to_stderr(f"prove: {text} ...")  # noqa: E731
-            proving = Proving(options, prove, print_step, stubs, data, card_pack, python)
+            proving = Proving(options, prove, print_step, stubs, data, card_pack, python, compiled)
             result, proof = proving.migrate(lambda plan: migrate_tree(plan, progress))
         else:
             plan = make_plan(options)

@@ -17,8 +17,10 @@ from transplt.base.render.verdict import Word
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
 from transplt.fixers.triton.reader.kernels import kernels_in
+from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.compiler.launches import compile_launches
 from transplt.proof.kernels.calls import Calls, Kernel, read_calls
-from transplt.proof.kernels.judged import judge
+from transplt.proof.kernels.judged import judge, take_compiled
 from transplt.proof.kernels.report import KernelProof, as_json, as_text
 from transplt.proof.kernels.runs import Kernels
 from transplt.proof.launch.interpreter import Versions
@@ -39,13 +41,23 @@ def prove_kernels(
     if not any(each.startswith(("triton-", "triton_")) for each in versions.installed):
         raise UsageError("--kernels needs Triton (its interpreter is used): pip install triton numpy")
     assert options.trace is not None
+    compiler = Compiler.of(options.card) if options.compiled else None
     kernels = Kernels(original, migrated, options, given, options.trace.seed)
     made = _setup(given, command, options, versions, (original, migrated))
     calls = read_calls(given.calls) if given.calls is not None else kernels.record(_announce)
     if given.save_calls is not None:
         write_asked_for(given.save_calls, calls.as_bytes())
     found = kernels.compare(calls, _announce)
-    proof = KernelProof.of(judge(calls, found), calls, _never(original, calls), kernels.seconds)
+    compiled = None
+    if compiler is not None:
+        compiled = compile_launches(kernels.launched, compiler, _announce)
+        for each in found:
+            each["migrated"]["findings"] = compiled.left(each["migrated"]["findings"] or [])
+    results = judge(calls, found)
+    if compiled is not None:
+        take_compiled(results, compiled)
+    proof = KernelProof.of(results, calls, _never(original, calls), kernels.seconds)
+    proof.compiled = compiled
     text, record = as_text(proof), as_json(proof, made)
     click.echo(text)  # before files that may not be written
     if given.json_report is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from transplt.base.render.cell import figure
 from transplt.base.render.verdict import Verdict, Word, gravest
+from transplt.proof.compiler.launches import Compiled
 from transplt.proof.kernels.calls import Calls, Kernel
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
@@ -214,6 +215,18 @@ def judge(calls: Calls, found: Iterable[dict[str, Any]]) -> list[KernelResult]:
         if result.reasons and not result.compared and not result.verdicts:
             result.verdicts.append(Verdict(Word.RUNS, result.reasons[0]))
     return sorted(results.values(), key=lambda each: each.place)
+
+
+def take_compiled(results: Iterable[KernelResult], compiled: Compiled) -> None:
+    """Let a kernel of the migrated program that the compiler of the card refuses stop there."""
+    refused = {(each.name, each.path): each for each in compiled.refused}
+    for result in results:
+        place = result.migrated or result.place
+        kernel = refused.get((result.kernel.name, place.path))
+        for answer in (kernel.told if kernel is not None else ()):
+            where = Place(answer.path, answer.line)
+            result.differences.append(Difference(f"it does not compile: {answer.sentence}", where, result.place))
+            result.verdicts.append(Verdict(Word.STOPS, f"{where}: it does not compile: {answer.sentence}"))
 
 
 def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from transplt.base.render.cell import figure, many, visible
 from transplt.base.render.verdict import Verdict, Word, gravest
+from transplt.proof.compiler.launches import Compiled
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.kernels.judged import KernelResult
 from transplt.proof.prove.found import Findings, Part
@@ -26,6 +27,7 @@ class KernelProof(Proof):
     never: list[str] = field(default_factory=list)
     why: str = ""
     shortened: list[str] = field(default_factory=list)
+    compiled: Compiled | None = None
 
     @classmethod
     def of(cls, kernels: list[KernelResult], calls: Calls, never: list[str], seconds: float) -> KernelProof:
@@ -93,6 +95,7 @@ def as_text(proof: KernelProof) -> str:
         if each.verdict.word is Word.EQUAL and each.largest:
             said.insert(0, f"within roundings: {'; '.join(each.roundings)}")
         lines += [visible(f"  {each.kernel.name}: {line}") for line in said]
+    lines += [f"  {line}" for line in (proof.compiled.lines() if proof.compiled is not None else ())]
     lines += [visible(f"  not compared: {reason}") for reason in proof.left()]
     return "\n".join(lines)
 
@@ -118,6 +121,7 @@ def as_json(proof: KernelProof, setup: Setup) -> dict[str, Any]:
             **asdict(setup),
             "comparisons": [part_as_json(part) for part in proof.parts],
             "kernels": [_kernel(each) for each in proof.kernels],
+            "compiled": proof.compiled.as_json() if proof.compiled is not None else None,
             "not_compared": proof.left(),
             "seconds_of_runs": round(proof.seconds, 1),
         }

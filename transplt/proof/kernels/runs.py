@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from transplt.base.text.regular_file import RECORDS, read_regular
+from transplt.proof.compiler.launches import launches_below
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.launch import runner
 from transplt.proof.launch.options import RunOptions, UsageError
@@ -24,7 +25,8 @@ _COMPARING = runner.SITE / "npu_emulator" / "kernels" / "comparing.py"
 
 @dataclass
 class Kernels:
-    """Two programs and how they are run. `seconds` is what the runs took."""
+    """Two programs and how they are run. `seconds` is what the runs took, `launched` what the migrated one launched,
+    for a compiler, with paths below its folder."""
 
     original: Project
     migrated: Project
@@ -32,6 +34,7 @@ class Kernels:
     given: Prove
     seed: int
     seconds: float = 0.0
+    launched: list[dict[str, Any]] = field(default_factory=list)
 
     def record(self, announce: Callable[[str], None]) -> Calls:
         """Run the script of the original, and gather the calls of its kernels.
@@ -85,6 +88,7 @@ class Kernels:
             while first < count:
                 given = (str(calls), str(results), str(first), host, str(self.given.programs), str(self.seed))
                 done = self._start("replaying", (*given, project.main), root, host)
+                self.launched += launches_below(done.processes, root)
                 begun = [int(path.stem) for path in results.glob("*.begun")]
                 last = max(begun, default=-1)
                 if not done.code or last < first or done.timed_out:

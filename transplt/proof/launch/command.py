@@ -20,6 +20,7 @@ from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.proof.launch.dumping import FAULTS, asked_for, folder_summary
 from transplt.proof.launch.options import LIMITS, RunOptions, UsageError
 from transplt.proof.launch.shared_options import (
+    COMPILE,
     NPUS,
     PYTHON,
     SECONDS,
@@ -103,6 +104,7 @@ class Run:
         f"fourth call in a step, on rank 1. {'; '.join(f'{kind}: {what}' for kind, what in FAULTS.items())}.",
         "--fault", multiple=True, metavar="OP=KIND[:VALUE]",
     )
+    compiled: bool = shared(COMPILE)
     shapes: bool = flag("List operators whose input shapes change between steps.")
     reference: Path | None = option(
         "Also run the unmigrated FILE twice on the same device, and compare printed numbers and saved checkpoints.",
@@ -145,7 +147,7 @@ def run_given(given: Run) -> int:
         options = RunOptions(
             given.script, args, given.python, given.module, given.torch_version or "", given.npus, given.nproc,
             given.cuda, given.cpu_fallback, random, given.stubs, given.shapes, given.reference, given.timeout,
-            card=given.card, host=given.host, dump=dump,
+            card=given.card, host=given.host, dump=dump, compiled=given.compiled,
         )  # fmt: skip
         code = run(options, given.report, context.find_object(Warm), spelled_options(context.command))
     except UsageError as error:
@@ -160,6 +162,8 @@ def run(
     """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
     when the run cannot start."""
     from transplt.base.disk.manifest import read_manifest
+    from transplt.proof.compiler.compiling import Compiler
+    from transplt.proof.compiler.launches import compile_launches, launches_below
     from transplt.proof.launch import reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold
     from transplt.proof.launch.device_backend import ran_on, torch_npu_of
@@ -178,6 +182,7 @@ def run(
         raise UsageError("--nproc is only for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():
         raise UsageError(f"no such folder for the report: {report_path.parent}.")
+    compiler = Compiler.of(options.card) if options.compiled and options.host == "npu" else None
     torch_npu = torch_npu_of(options, chosen.versions, start)
     migration = find_migration(start)
     wanted = options.torch_version or (migration.torch_version if migration else "")
@@ -193,11 +198,18 @@ def run(
             originals.append(runner.start(original, cuda="alias", capture=True, echo=False, warm=warm))
     edited = migration.files if migration else ()
     outcome = runner.start(options, edited, capture=options.reference is not None, host=options.host, warm=warm)
+    compiled = None
+    if compiler is not None:
+        root = migration.root if migration is not None else Path.cwd()
+        launched = launches_below(outcome.processes, root)
+        compiled = compile_launches(launched, compiler, lambda text: click.echo(f"transplt run: {text} ...", err=True))
     compared = None
     if originals:
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
     command = [options.script, *options.arguments]
-    result = build(outcome, migration, command, chosen.versions.torch, version, options.timeout, compared)
+    weigh = None if compiled is None else compiled.weigh
+    result = build(outcome, migration, command, chosen.versions.torch, version, options.timeout, compared, weigh)
+    result.compiled = compiled
     if torch_npu is not None:
         result.runs_on = ran_on(torch_npu, options.card, wanted)
     asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)

@@ -84,7 +84,8 @@ class RunOptions:
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
     the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
     `card` one of the table of limits; `host` is one of runner.SITES, `dump` what is recorded and computed wrongly;
-    `torch_npu` is None on another host; `redirected`: a script for CUDA runs below torch_npu's own transfer_to_npu."""
+    `torch_npu` is None on another host; `redirected`: a script for CUDA runs below torch_npu's own transfer_to_npu;
+    `compiled`: the launches of Triton's kernels are kept, for the compiler of the card."""
 
     script: str
     arguments: tuple[str, ...]
@@ -109,6 +110,7 @@ class RunOptions:
     dump: Dump | None = None
     torch_npu: TorchNpu | None = None
     redirected: bool = False
+    compiled: bool = False
 
     @property
     def shell(self) -> bool:

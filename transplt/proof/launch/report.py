@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from transplt.base.render.cell import visible
 from transplt.base.render.proofs import Seen, proofs
 from transplt.base.render.verdict import Verdict
+from transplt.proof.compiler.launches import Compiled
 from transplt.proof.launch.edits import Migration
 from transplt.proof.launch.host import too_small
 from transplt.proof.launch.judging import Facts, judge, reasons
@@ -44,6 +46,7 @@ class Report:
     memory: list[Use] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
     runs_on: str = ""
+    compiled: Compiled | None = None
 
     @property
     def stops(self) -> list[Seen]:
@@ -77,6 +80,7 @@ class Report:
             "torch": self.torch,
             "target_torch_version": self.torch_version,
             "runs_on": self.runs_on,
+            "compiled": self.compiled.as_json() if self.compiled is not None else None,
             "findings": self.findings,
             "operators": {
                 "calls": sum(self.operators.values()),
@@ -103,9 +107,10 @@ def build(
     torch_version: str,
     limit: float | None = None,
     reference: dict[str, Any] | None = None,
+    weigh: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = None,
 ) -> Report:
     """Merge the records of all processes into one report and judge it. `limit` is the seconds that the run had,
-    `reference` what transplt.proof.launch.reference.compare gave."""
+    `reference` what transplt.proof.launch.reference.compare gave; `weigh` says which of its findings hold."""
     root = migration.root if migration else Path.cwd()
     operators: Counter[str] = Counter()
     shapes: list[dict[str, Any]] = []
@@ -134,6 +139,7 @@ def build(
     ]
     processes = [_process(each, root) for each in reporting or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
+    findings = findings if weigh is None else weigh(findings)
     facts = Facts(
         outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
         too_small(outcome),
@@ -228,6 +234,7 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines.append(f"  operators with known silent errors, under the known conditions: {len(silent)}")
         lines += _cut([f"  {line}" for line in silent], limit)
     lines += [f"  ran on: {report.runs_on}"] if report.runs_on else []
+    lines += [f"  {line}" for line in (report.compiled.lines() if report.compiled is not None else ())]
     lines.append(f"  npu operators: {_operators(report)}")
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     if report.lines.get("known"):

@@ -112,7 +112,7 @@ def start(
 ) -> ScriptRun:
     """Run the script to its end. `cuda` overrides the option (reference runs); `capture` keeps its output; `host` is
     one of SITES; `warm` forks the processes of a script where it can."""
-    options = options if host == "npu" else replace(options, torch_npu=None)
+    options = options if host == "npu" else replace(options, torch_npu=None, compiled=False)
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
@@ -181,6 +181,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "driver": options.torch_npu.driver if options.torch_npu is not None else "",
         "needs": options.torch_npu.needs if options.torch_npu is not None else "",
         "redirected": options.redirected,
+        "compile": options.compiled and cuda is None,
     }
 
 

@@ -76,6 +76,10 @@ STUBS = click.option(
     help="Replace data sets and downloads by FILE, or by a built-in stub: torchvision draws random pictures, "
     "torchvision=256 so many in each data set (`--stubs list` names all).",
 )
+COMPILE = click.option(
+    "--compile", "compiled", is_flag=True,
+    help="Also compile each Triton kernel as it is launched, with the compiler for the card (`transplt compiler`).",
+)  # fmt: skip
 NPUS = click.option(
     "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="Number of cards of the emulated host."
 )

@@ -9,7 +9,7 @@ import click
 
 from transplt.base.render.options import argument, flag, option, shared
 from transplt.proof.launch.options import RunOptions, Trace
-from transplt.proof.launch.shared_options import CARD_PACK, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.proof.launch.shared_options import CARD_PACK, COMPILE, DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.proof.prove.witness import WITNESSES
 
 #: What a report is written to.
@@ -73,6 +73,7 @@ class Prove:
         "and by roundings where a kernel or its launch was changed).",
         type=click.FloatRange(0), default=0.0, metavar="SHARE",
     )
+    compiled: bool = shared(COMPILE)
     exit_zero: bool = flag("Exit with 0 instead of 1.")
     original: Path = argument(type=click.Path(exists=True, path_type=Path))
     migrated: Path = argument(type=click.Path(exists=True, path_type=Path))
@@ -100,5 +101,5 @@ class Prove:
         return RunOptions(
             self.main, self.args, self.python, torch_version=self.torch_version or "", random="cpu", stubs=self.stubs,
             timeout=self.timeout, trace=Trace(self.seed, self.steps), threads=self.threads, npus=self.npus,
-            portable=self.style == "portable",
+            portable=self.style == "portable", compiled=self.compiled,
         )  # fmt: skip

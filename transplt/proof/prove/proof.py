@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from transplt.base.render.cell import many
 from transplt.base.render.proofs import Seen
 from transplt.base.render.verdict import Verdict, Word, gravest
+from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.compiler.launches import Compiled, compile_launches
 from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.memory import in_words, uses
 from transplt.proof.launch.options import RunOptions
@@ -15,7 +17,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
-from transplt.proof.prove.found import Part
+from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
@@ -55,6 +57,7 @@ class Prover:
     inserted: dict[str, list[int]]
     announce: Callable[[str], None]
     on_cuda: Runner | None = None  # the migrated program where it ran before, if it is to go on running there
+    compiler: Compiler | None = None
 
     def prove(self, worlds: tuple[int, ...], own: Collection[str] = ()) -> Proof:
         """Compare with each number of processes; one process first, since the others are held against the original.
@@ -65,10 +68,16 @@ class Prover:
         self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone = self.migrated.run(replay=order)
+        compiled = None
+        if self.compiler is not None:
+            compiled = compile_launches(alone.launched, self.compiler, self.announce)
+            alone = replace(alone, findings=compiled.left(alone.findings))
         proof.memory = in_words(uses(alone.outcome.processes))
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))
+        if compiled is not None:
+            proof.parts.append(_compiled(compiled))
         if self.migrated.spawns and worlds == (1,):
             worlds = (1, 2)  # it starts a process for each card by itself: with one of them nothing of that is seen
         for world in worlds:
@@ -148,7 +157,17 @@ def between(
     added = inserted(original.root, migrated.root)
     port = Runner(migrated, options, "npu", watched[1], warm=warm, inserted=added)
     on_cuda = Runner(migrated, options, "cuda", warm=warm) if options.portable and witness is CUDA else None
-    return Prover(reference, port, branches, added, announce, on_cuda)
+    compiler = Compiler.of(options.card) if options.compiled else None
+    return Prover(reference, port, branches, added, announce, on_cuda, compiler)
+
+
+def _compiled(compiled: Compiled) -> Part:
+    """What the compiler of the card says of the kernels that the migrated program launched."""
+    head, *lines = compiled.lines()
+    verdict = Verdict(Word.EQUAL, head)
+    if compiled.refused:  # they stand first
+        verdict = Verdict(Word.STOPS, f"it does not compile: {lines[0].strip()}")
+    return Part("the Triton kernels, compiled for the card", verdict, Findings(remarks=[head, *map(str.strip, lines)]))
 
 
 def _notes(*runs: Run) -> list[str]:

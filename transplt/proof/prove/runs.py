@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from transplt.proof.compiler.launches import launches_below
 from transplt.proof.launch import runner
 from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.options import RunOptions, Trace
@@ -75,7 +76,8 @@ class Replay:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what each process trained, how it ended, what it printed, wrote and which lines it took."""
+    """One run: what each process trained, how it ended, what it printed, wrote and which lines it took; the launches of
+    Triton's kernels, where a compiler is to have them."""
 
     trainings: list[Training]
     stop: Stop | None
@@ -86,6 +88,7 @@ class Run:
     findings: list[dict[str, Any]]
     faults: list[CollectiveFault]
     witness: Witness = CUDA
+    launched: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def first(self) -> Training | None:
@@ -175,6 +178,7 @@ class Runner:
             ],
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
             self.witness,
+            launches_below(outcome.processes, root),
         )  # fmt: skip
 
     def _source(self, root: Path) -> Callable[[str], str | None]:

@@ -33,7 +33,8 @@ class Config:
     | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
     (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": the host is none
     with NPUs), `needs` one of packages that torch_npu imports ("": the environment has them). `redirected`: torch_npu's
-    own transfer_to_npu is imported right behind torch.
+    own transfer_to_npu is imported right behind torch. `compile`: launches of Triton's kernels are kept, for the
+    compiler of the card.
     """
 
     npus: int = 8
@@ -56,6 +57,7 @@ class Config:
     driver: str = ""
     needs: str = ""
     redirected: bool = False
+    compile: bool = False
 
     @property
     def enforced(self) -> bool:

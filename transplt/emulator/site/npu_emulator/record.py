@@ -47,6 +47,8 @@ class Record:
         self.saves: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
         self.memory: list[dict[str, int]] = []
+        #: Launches of Triton's kernels, for a compiler (see npu_emulator.triton.carried).
+        self.kernels: dict[str, dict[str, Any]] = {}
         self.exception: dict[str, Any] | None = None
         self.leaving: dict[str, Any] | None = None
         self.rank: str | None = None
@@ -99,6 +101,7 @@ class Record:
             "saves": self.saves,
             "shapes": self.shapes,
             "memory": self.memory,
+            "kernels": list(self.kernels.values()),
             "seconds": round(time.time() - self.started, 3),
         }
 

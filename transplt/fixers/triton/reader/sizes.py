@@ -96,6 +96,16 @@ def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[o
     return {value for file, each in given for value in _constants(file, each)}
 
 
+def constant_given(file: File, node: ast.expr) -> object:
+    """The one constant that an expression outside of kernels is; `Unset` where that may be several, or none."""
+    found = [*_constants(file, node)]
+    return found[0] if len(found) == 1 else Unset
+
+
+class Unset:
+    """No value."""
+
+
 def _constants(file: File, node: ast.expr) -> Iterator[object]:
     """The constants that an expression outside of kernels may be: those of all that sets a variable."""
     value = behind(file, node)

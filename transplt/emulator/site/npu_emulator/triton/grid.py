@@ -20,9 +20,10 @@ import triton.runtime.interpreter as interpreter
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from npu_emulator import DEVICE
+from npu_emulator.config import config
 from npu_emulator.record import record
 
-from . import launch, limits, memory, tiles
+from . import carried, launch, limits, memory, tiles
 from .launch import Launch
 
 #: The most programs of one launch that are run; 0: all. A launch of more ends the program with a sentence.
@@ -106,6 +107,9 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
         {name: value for name, value in arguments.items() if name not in constant},
         {name: value for name, value in arguments.items() if name in constant}, options,
     )  # fmt: skip
+    trial = limits.trying()
+    if config.compile and not trial:
+        carried.note(started, self, trial)
     former, launch.current = launch.current, started
     try:
         limits.check_launch(started)
@@ -115,6 +119,8 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
         after = [done for done in [observer(started) for observer in launch.observers] if done is not None]
         record.operators[f"triton::{started.name}"] += 1
         _run_programs(function, started, given)
+        if config.compile and trial:
+            carried.note(started, self, trial)
         for done in after:
             done()
     finally:

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 from npu_emulator import DEVICE, limits
 from npu_emulator.config import config
@@ -34,6 +34,8 @@ _TEXTS = {
 }
 #: Options of a launch that say nothing to an NPU, and what Config gives without being asked.
 _WITHOUT_MEANING = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
+#: What the compiler of the card says for itself: types, values, what does not fit.
+_COMPILED = frozenset(("NPU570", "NPU571", "NPU572", "NPU573", "NPU574", "NPU579"))
 _trials = 0
 
 
@@ -95,6 +97,11 @@ def trial() -> Iterator[None]:
         _trials -= 1
 
 
+def trying() -> bool:
+    """Whether a configuration is tried now."""
+    return _trials > 0
+
+
 def _said(key: str, values: dict[str, Any]) -> tuple[limits.Limit, str, str]:
     text = limits.text(key)
     name = launch.current.name if launch.current is not None else ""
@@ -102,11 +109,14 @@ def _said(key: str, values: dict[str, Any]) -> tuple[limits.Limit, str, str]:
     return text, text.message.format(**values), text.help.format(**values)
 
 
-def refuse(key: str, frame: Place | None, kind: type[Refused] = Refused, **values: Any) -> NoReturn:
-    """Note the finding `key` of the texts at the line of `frame`, and raise it."""
+def refuse(key: str, frame: Place | None, kind: type[Refused] = Refused, **values: Any) -> None:
+    """Note the finding `key` of the texts at the line of `frame`, and raise it; where the compiler itself is asked
+    afterwards, what it knows is only noted."""
     text, message, advice = _said(key, values)
     if not (_trials and kind is DoesNotFit):
         record.finding(frame, text.code, message, advice)
+    if config.compile and kind is DoesNotFit and not _trials and text.code in _COMPILED:
+        return
     at = ""
     if frame is not None:
         at = f" at {os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -1,0 +1,159 @@
+"""What is made of the compiler's words: one answer, at the line of the project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from transplt.proof.compiler.answers import read
+from transplt.proof.compiler.launches import Compiled, CompiledKernel, gather
+
+SOURCE = """def kernel(x_ptr, o_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(o_ptr + at, tl.fine(at.to(tl.uint32)))
+"""
+KERNEL = {
+    "functions": [
+        {"name": "kernel", "path": "ops.py", "line": 20, "source": SOURCE},
+        {"name": "helper", "path": "more.py", "line": 7, "source": "def helper(x):\n    return x\n"},
+    ]
+}  # fmt: skip
+CAST = "'hivm.hir.vcast' op currently don't support cast uint32_t_to_uint64_t_rintmode"
+FRONT = "triton-ascend 3.2.0"
+OVERFLOW = """
+[ConvertLinalgRToBinary] encounters error:
+[ERROR] Cannot find hivmc under $PATH
+loc("/a/transplt_0.py":20:0): error: ub overflow, requires 3146112 bits while 1572864 bits available!
+[ERROR] Failed to run BiShengIR pipeline
+"""
+TYPE = """
+loc("/tmp/a/transplt_0.py":20:0): error: Failed to run BiShengHIR pipeline
+
+loc("/tmp/a/transplt_1.py":8:16): error: 'hivm.hir.vcast' op currently don't support cast uint32_t_to_uint64_t_rintmode
+[ERROR] Failed to run BiShengIR pipeline
+"""
+DUMP = "PLEASE submit a bug report\nStack dump:\n #0 0x0\nAborted\n"
+ABORT = f"LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion\n{DUMP}"
+CRASH = f"bishengir-compile: x.cpp:12: void f(): Assertion `a && b' failed.\n{DUMP}"
+OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than what the program is for"
+
+
+@pytest.mark.parametrize(
+    ("told", "answer", "place"),
+    [
+        pytest.param(
+            {"kind": "", "memory": {"UB": [4096, 196608], "L1": [0, 524288]}}, "yes; UB 4,096 of 196,608", (":", 0),
+            id="it compiles, with what it takes",
+        ),
+        pytest.param({"kind": "", "memory": {}}, "yes", (":", 0), id="it compiles, with nothing planned"),
+        pytest.param(
+            {"kind": "E", "text": OVERFLOW}, "no: UB needs 393,264 of 196,608 bytes", ("ops.py:", 20),
+            id="an overflow is one of bytes, at the kernel",
+        ),
+        pytest.param(
+            {"kind": "E", "text": OVERFLOW.replace("ub over", "cc over")}, "no: L0C needs 393,264 of 196,608 bytes",
+            ("ops.py:", 20), id="another memory by its own name",
+        ),
+        pytest.param(
+            {"kind": "E", "text": TYPE},
+            f"no: {CAST}", ("more.py:", 8),
+            id="a type, at the line of the function that has it",
+        ),
+        pytest.param(
+            {"kind": "E", "text": TYPE.replace('transplt_1.py":8', 'transplt_0.py":21')}, f"no: {CAST}",
+            ("ops.py:", 22), id="the line that names the type, behind the one that loads the value",
+        ),
+        pytest.param(
+            {"kind": "E", "text": ABORT}, "no: LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion",
+            ("ops.py:", 20), id="what it says before it ends itself is its word",
+        ),
+        pytest.param(
+            {"kind": "CompilationError", "text": "at 3:4:\n    x\n    ^\nAssertionError('Unsupported lhs dtype int16')",
+             "function": 1, "offset": 1},
+            "no: Unsupported lhs dtype int16", ("more.py:", 8), id="the front end, by the line in its function",
+        ),
+        pytest.param(
+            {"kind": "E", "text": CRASH},
+            "not judged: the compiler itself crashed (Assertion `a && b' failed)", ("ops.py:", 20),
+            id="a failed assertion is no word about the kernel",
+        ),
+        pytest.param(
+            {"kind": "KeyError", "text": "'Keyword argument enable_ubuf_saving was specified but unrecognised'"},
+            f"not judged: enable_ubuf_saving {OLDER}", ("ops.py:", 20), id="an option of a newer front end",
+        ),
+        pytest.param(
+            {"kind": "AttributeError", "text": "module 'triton.language' has no attribute 'fine'"},
+            f"not judged: fine {OLDER}", ("ops.py:", 22), id="a function of a newer one, at its line",
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer(told: dict[str, Any], answer: str, place: tuple[str, int]) -> None:
+    found = read(told, KERNEL, FRONT, "Ascend910B2")
+    assert (str(found), (f"{found.path}:", found.line)) == (answer, place)
+
+
+def test_a_chip_that_is_newer_than_the_front_end() -> None:
+    told = {"kind": "E", "text": "error: unexpected type fp8."}
+    assert read(told, KERNEL, FRONT, "Ascend910B2").word == "no"
+    assert str(read(told, KERNEL, FRONT, "Ascend950PR_9589")) == (
+        "not judged: triton-ascend 3.2.0 is older than this chip: unexpected type fp8"
+    )
+
+
+def compiled(*told: dict[str, Any], trial: bool = False) -> Compiled:
+    units = [{"name": "kernel", "path": "ops.py", "line": 20, "trial": trial} for _ in told]
+    return gather(units, [read(each, KERNEL, FRONT, "Ascend910B2") for each in told], "a card")
+
+
+def finding(code: str, line: int = 22, name: str = "kernel", path: str = "ops.py") -> dict[str, Any]:
+    return {"code": code, "path": path, "line": line, "message": f"kernel {name}: as estimated", "level": "error"}
+
+
+FITS: dict[str, Any] = {"kind": "", "memory": {}}
+MANY: dict[str, Any] = {"kind": "E", "text": OVERFLOW}
+ODD: dict[str, Any] = {"kind": "E", "text": TYPE.replace("transplt_1.py\":8", "transplt_0.py\":22")}
+OLD: dict[str, Any] = {"kind": "AttributeError", "text": "module 'triton.language' has no attribute 'fine'"}
+
+
+@pytest.mark.parametrize(
+    ("told", "before", "after"),
+    [
+        pytest.param([FITS], [finding("NPU574"), finding("NPU570")], [], id="what compiles has no such findings"),
+        pytest.param([FITS], [finding("NPU560"), finding("NPU576")], ["NPU560", "NPU576"], id="others stay"),
+        pytest.param([FITS], [finding("NPU574", name="other")], ["NPU574"], id="and those of other kernels"),
+        pytest.param([FITS], [finding("NPU574", path="b.py")], ["NPU574"], id="and of other files"),
+        pytest.param([OLD], [finding("NPU574")], ["NPU574"], id="what was not judged stays as it was"),
+        pytest.param([MANY], [finding("NPU574")], ["NPU574 it does not compile"], id="an overflow is told once"),
+        pytest.param([MANY, FITS], [], ["NPU574 it does not compile"], id="of several launches the worst counts"),
+        pytest.param([ODD], [finding("NPU573")], ["NPU573 the compiler refuses it too"], id="a type is confirmed"),
+        pytest.param(
+            [ODD], [finding("NPU573", 21)], ["NPU573", "NPU580 it does not compile"],
+            id="behind a refusal the compiler has seen nothing",
+        ),
+        pytest.param([MANY], [finding("NPU573")], ["NPU574 it does not compile"], id="before an overflow it saw all"),
+    ],
+)
+def test_findings_of_a_run(told: list[dict[str, Any]], before: list[dict[str, Any]], after: list[str]) -> None:
+    found = compiled(*told).weigh(before)
+    words = ("it does not compile", "the compiler refuses it too")
+    said = [" ".join([each["code"], *(word for word in words if word in each["message"])]) for each in found]
+    assert said == after
+
+
+def test_a_configuration_that_an_autotuner_only_tries_is_no_refusal() -> None:
+    assert compiled(MANY, trial=True).kernels == []
+    assert [each.word for each in compiled(MANY).kernels] == ["no"]
+
+
+def test_the_lines_of_a_report() -> None:
+    units = [{"name": name, "path": "ops.py", "line": 20} for name in ("b", "a", "c")]
+    answers = [read(each, KERNEL, FRONT, "Ascend910B2") for each in (FITS, ODD, OLD)]
+    assert gather(units, answers, "a card").lines() == [
+        "kernels compiled for a card: 1 yes, 1 no, 1 not judged",
+        f"  a (ops.py:20): no: ops.py:22: {CAST}",
+        f"  c (ops.py:20): not judged: ops.py:22: fine {OLDER}",
+        "  b (ops.py:20): yes",
+    ]
+    assert Compiled("a card", []).lines() == ["kernels compiled for a card: no kernel was launched"]
+    assert CompiledKernel("k", "ops.py", 1).word == "yes"

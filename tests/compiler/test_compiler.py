@@ -1,0 +1,100 @@
+"""The compiler itself, where it is there: what it says of kernels, and that it takes what `--tune triton` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import clean, migrate
+from tests.tunings.test_triton_runs import CASES, KERNELS
+from transplt.project.checking.launches_written import launches_written
+from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.compiler.launches import Compiled, gather
+from transplt.syntax.files import File
+
+pytestmark = [pytest.mark.compiler, pytest.mark.extra]
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def half(x):
+    return x * 0.5
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(o_ptr + at, BODY, mask=at < n)
+
+
+def run(n):
+    x = torch.zeros(n, dtype=torch.TYPE, device="npu")
+    kernel[(1,)](x, x, n, BLOCK=SIZE)
+"""
+
+
+def said(source: str, card: str = "910B") -> Compiled:
+    """What the compiler says of each kernel of a file."""
+    compiler = Compiler.of(card)
+    units: list[dict[str, Any]] = [forms[0] for forms in launches_written(File.of("ops.py", clean(source).encode()))]
+    return gather(units, compiler.answers(units, lambda text: None), compiler.title)
+
+
+def kernel(body: str, dtype: str = "float32", size: int = 1024) -> str:
+    return HEAD.replace("BODY", body).replace("TYPE", dtype).replace("SIZE", str(size))
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        pytest.param(kernel("half(x)"), "yes; UB 4,096 of 196,608", id="it fits"),
+        pytest.param(
+            kernel("tl.exp(x) + half(x)", size=65536),
+            "no: UB needs 524,288 of 196,608 bytes (BLOCK = 16384 fits)", id="it does not, and how much would",
+        ),
+        pytest.param(
+            kernel("tl.sort(x)", "int32"),
+            "no: ops.py:15: 'hivm.hir.vsort' op failed to verify that operand at idx 0 and 1 should have element type "
+            "16-bit float or 32-bit float", id="an operation of a type, at its line",
+        ),
+        pytest.param(
+            kernel("x.to(tl.float64)"), "no: ops.py:15: LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion",
+            id="a type that ends the compiler, at its line",
+        ),
+    ],
+)  # fmt: skip
+def test_its_word(source: str, line: str) -> None:
+    assert said(source).lines()[1] == f"  kernel (ops.py:12): {line}"
+
+
+def test_another_card_has_another_room() -> None:
+    assert said(kernel("half(x)", size=32768), "950").lines()[1] == "  kernel (ops.py:12): yes; UB 131,072 of 253,952"
+
+
+def test_it_takes_what_the_tuning_writes() -> None:
+    source = CASES.replace("BLOCK=triton.next_power_of_2(x.shape[1])", "BLOCK=64")
+    tuned = migrate(source, path="kernels.py", tune=(("triton", ""),)).data.decode()
+    assert tuned.count("for block in range(tl.program_id(0), ") == len(KERNELS)
+    before = {each.name: each.word for each in said(source).kernels}
+    after = {each.name: each.word for each in said(tuned).kernels}
+    # A block that does not fit goes in parts, and then it does.
+    assert before == {**dict.fromkeys(KERNELS, "yes"), "gated": "no"}
+    assert after == dict.fromkeys(KERNELS, "yes")
+
+
+def test_it_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = kernel("half(x)", size=512)
+    first = said(source).lines()
+
+    def never(*_: object) -> str:
+        raise AssertionError("the answer is in the cache")
+
+    monkeypatch.setattr("transplt.proof.compiler.compiling.ask", never)
+    assert said(source).lines() == first

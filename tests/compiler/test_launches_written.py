@@ -1,0 +1,89 @@
+"""What a file says of the launches of its kernels, for `check --compile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.harness import clean
+from transplt.project.checking.launches_written import launches_written
+from transplt.syntax.files import File
+
+HEAD = """
+import math
+import torch
+import triton
+import triton.language as tl
+from triton.language.math import exp
+from elsewhere import strange
+
+SIZE = 64
+HALF = tl.constexpr(0.5)
+
+
+@triton.jit
+def twice(x):
+    return x * HALF + exp(x)
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, eps, BLOCK: tl.constexpr, UP: tl.constexpr = True):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(o_ptr + at, twice(x) + eps, mask=at < n)
+
+
+"""
+POINTER = {"kind": "tensor", "type": "float32", "aligned": True}
+NUMBER = {"kind": "int", "type": "i32", "one": False, "divisible": False}
+
+
+def written(code: str, head: str = HEAD) -> list[list[dict[str, Any]]]:
+    return [*launches_written(File.of("ops.py", clean(head + code).encode()))]
+
+
+def test_all_that_a_kernel_is_compiled_for() -> None:
+    made = "def run(n):\n    x = torch.zeros(n, dtype=torch.int32)\n"
+    (forms,) = written(f"{made}    kernel[(1,)](x, x, n, 0.5, BLOCK=SIZE)\n")
+    (form,) = forms
+    assert form["constexprs"] == {"BLOCK": {"value": 64}, "UP": {"value": True}}
+    pointer = {**POINTER, "type": "int32"}
+    assert form["arguments"] == {"x_ptr": pointer, "o_ptr": pointer, "n": NUMBER, "eps": {"kind": "float"}}
+    assert [(each["name"], each["line"], [*each["globals"]]) for each in form["functions"]] == [
+        ("kernel", 18, ["tl", "twice"]), ("twice", 13, ["HALF", "exp"]),
+    ]  # fmt: skip
+    assert form["functions"][1]["globals"] == {
+        "HALF": {"constexpr": {"value": 0.5}}, "exp": {"from": [["triton.language.math", "exp"]]},
+    }  # fmt: skip
+
+
+def test_types_that_the_file_does_not_say_are_assumed_twice() -> None:
+    (forms,) = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=16)\n")
+    assert [each["arguments"]["x_ptr"]["type"] for each in forms] == ["float32", "bfloat16"]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("def run(x, n, b):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=b)\n", "the value of BLOCK is not in the text"),
+        (
+            "def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=triton.next_power_of_2(n))\n",
+            "the value of BLOCK is not in the text",
+        ),
+        ("def run(x, a):\n    kernel[(1,)](*a, BLOCK=16)\n", "what x_ptr is given is not in the text"),
+    ],
+)
+def test_a_run_is_needed(code: str, why: str) -> None:
+    ((form,),) = written(code)
+    assert form["why"] == f"{why}; a run knows it: transplt run --compile"
+
+
+def test_a_function_of_another_file() -> None:
+    head = HEAD.replace("* HALF", "* strange(x)")
+    ((form,),) = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=16)\n", head)
+    assert form["why"].startswith("what strange is does not stand in the file")
+
+
+def test_nothing_is_launched() -> None:
+    assert written("x = 1\n") == []

@@ -1,0 +1,163 @@
+"""The kernels that a run launched, compiled: what is told of each, and what becomes of the findings of estimates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transplt.base.render.cell import visible
+from transplt.proof.compiler.answers import NO, UNJUDGED, YES, Answer
+from transplt.proof.compiler.compiling import Compiler
+
+#: What tables and estimates say of types and sizes, which the compiler knows better.
+ESTIMATED = frozenset(f"NPU57{digit}" for digit in (0, 1, 2, 3, 4, 9))
+OVERFLOW, REFUSED = "NPU574", "NPU580"
+HELP_OVERFLOW = "take a smaller block, or go through the block in parts"
+HELP_REFUSED = "write this line otherwise; docs/triton.md has what stands for what"
+
+
+@dataclass
+class CompiledKernel:
+    """One kernel, by the file and the line of its `def`, and what the compiler says of each launch that is compiled
+    otherwise; `trials` are of configurations that an autotuner only tries."""
+
+    name: str
+    path: str
+    line: int
+    answers: list[Answer] = field(default_factory=list)
+    trials: int = 0
+
+    @property
+    def word(self) -> str:
+        """The gravest of its answers."""
+        return max((each.word for each in self.answers), key=(YES, UNJUDGED, NO).index, default=YES)
+
+    @property
+    def refused_lines(self) -> set[int]:
+        """Those at which the compiler stops, of what does not overflow."""
+        return {each.line for each in self.answers if each.word == NO and each.overflow is None}
+
+    def leaves_open(self, code: str) -> bool:
+        """Whether an estimate may still hold: the compiler did not judge, or stopped before it saw all."""
+        if self.word == UNJUDGED or code not in ESTIMATED:
+            return True
+        overflows = any(each.overflow for each in self.answers)
+        return bool(self.refused_lines) and not (code == OVERFLOW and overflows)
+
+    @property
+    def told(self) -> list[Answer]:
+        """What is worth a line: all that is not "yes", or of those the one that takes the most."""
+        rest = list({str(each): each for each in self.answers if each.word != YES}.values())
+        return rest or [max(self.answers, key=lambda each: each.memory.get("UB", [0])[0])]
+
+    def as_json(self) -> dict[str, Any]:
+        """For a report."""
+        return {
+            "kernel": self.name, "path": self.path, "line": self.line, "compiles": self.word,
+            "answers": [vars(each) for each in self.answers],
+        }  # fmt: skip
+
+
+@dataclass
+class Compiled:
+    """All kernels of a run; `title` says for what and by which versions."""
+
+    title: str
+    kernels: list[CompiledKernel]
+
+    @property
+    def refused(self) -> list[CompiledKernel]:
+        """Those that do not compile as they are launched."""
+        return [each for each in self.kernels if each.word == NO]
+
+    def as_json(self) -> dict[str, Any]:
+        """For a report."""
+        return {"for": self.title, "kernels": [each.as_json() for each in self.kernels]}
+
+    def lines(self, limit: int = 20) -> list[str]:
+        """For a terminal: a head, and a line for each answer."""
+        counts = [(sum(each.word == word for each in self.kernels), word) for word in (YES, NO, UNJUDGED)]
+        said = ", ".join(f"{count} {word}" for count, word in counts if count) or "no kernel was launched"
+        found = [f"kernels compiled for {self.title}: {said}"]
+        every = [(kernel, answer) for kernel in self.kernels for answer in kernel.told]
+        every.sort(key=lambda each: (YES, UNJUDGED, NO).index(each[1].word), reverse=True)
+        for kernel, answer in every[:limit]:
+            at = "" if not answer.line or answer.line == kernel.line else f" {answer.path}:{answer.line}:"
+            text = str(answer).replace(f"{answer.word}:", f"{answer.word}:{at}", 1)
+            found.append(visible(f"  {kernel.name} ({kernel.path}:{kernel.line}): {text}"))
+        return [*found, *([f"  ... and {len(every) - limit} more"] if len(every) > limit else [])]
+
+    def left(self, findings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those findings of a run that the compiler does not refute or replace; paths are as those of the kernels."""
+        return self._left(findings)[0]
+
+    def _left(self, findings: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], set[tuple[str, int]]]:
+        words = {(each.name, each.path): each for each in self.kernels}
+        found: list[dict[str, Any]] = []
+        confirmed: set[tuple[str, int]] = set()
+        for each in findings:
+            name = each["message"].removeprefix("kernel ").partition(":")[0]
+            kernel = words.get((name, each["path"]))
+            if each["code"] not in ESTIMATED or kernel is None or kernel.leaves_open(each["code"]):
+                if kernel is not None and each["code"] != OVERFLOW and each["line"] in kernel.refused_lines:
+                    confirmed.add((name, each["line"]))
+                    each = {**each, "message": f"{each['message']}; the compiler refuses it too"}
+                found.append(each)
+        return found, confirmed
+
+    def weigh(self, findings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Likewise, with its refusals as findings."""
+        found, confirmed = self._left(findings)
+        for kernel in self.refused:
+            for answer in kernel.told:
+                if answer.word == NO and (kernel.name, answer.line) not in confirmed:
+                    found.append(_finding(kernel, answer))
+        return found
+
+
+def _finding(kernel: CompiledKernel, answer: Answer) -> dict[str, Any]:
+    fits = f" ({answer.fits})" if answer.fits else ""
+    return {
+        "path": answer.path or kernel.path, "line": answer.line or kernel.line,
+        "code": OVERFLOW if answer.overflow else REFUSED,
+        "message": f"kernel {kernel.name}: it does not compile: {answer.sentence}{fits}",
+        "help": HELP_OVERFLOW if answer.overflow else HELP_REFUSED, "level": "error", "count": 1,
+    }  # fmt: skip
+
+
+def launches_below(processes: Iterable[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
+    """The launches that the records of processes hold, each once; paths below `root` are told from there."""
+    units = {repr(each): each for process in processes for each in process.get("kernels", ())}
+    inside = [{**each, "path": _below(each["path"], root)} for each in units.values()]
+    for unit in inside:
+        functions = unit.get("functions", ())
+        unit["functions"] = [{**each, "path": _below(each["path"], root)} for each in functions]
+    return inside
+
+
+def compile_launches(
+    units: Sequence[dict[str, Any]], compiler: Compiler, say: Callable[[str], None]
+) -> Compiled:
+    """What the compiler says of launches."""
+    return gather(units, compiler.answers(units, say), compiler.title)
+
+
+def gather(units: Sequence[dict[str, Any]], answers: Sequence[Answer], title: str) -> Compiled:
+    """By kernel. A configuration that an autotuner tries and a card refuses is passed over there too."""
+    kernels: dict[tuple[str, int, str], CompiledKernel] = {}
+    for unit, answer in zip(units, answers, strict=True):
+        key = (unit["path"], unit["line"], unit["name"])
+        kernel = kernels.setdefault(key, CompiledKernel(unit["name"], unit["path"], unit["line"]))
+        if unit.get("trial") and answer.word == NO:
+            kernel.trials += 1
+        else:
+            kernel.answers.append(answer)
+    return Compiled(title, [each for _, each in sorted(kernels.items()) if each.answers])
+
+
+def _below(path: str, root: Path) -> str:
+    real = Path(os.path.realpath(path))
+    return real.relative_to(root.resolve()).as_posix() if real.is_relative_to(root.resolve()) else path
