@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,22 @@ def test_lines_that_go_out_take_their_literals_along(form: Form, gone: str, left
     assert place is not None and place[2] == ""
     assert data[: place[0]] + data[place[1] :] == form([left, "d"]).removeprefix(b"\xef\xbb\xbf") or not left
     assert json.loads(data[: place[0]] + data[place[1] :])
+
+
+def test_an_edit_does_not_go_through_all_lines_of_its_cell() -> None:
+    class Lines(tuple[tuple[int, int], ...]):
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            raise AssertionError("a pass over all lines for each edit is quadratic")
+
+    layout = layout_of(FORMS["jupyter"](["x.cuda()\n" * 9]))
+    assert layout is not None
+    (part,) = layout.program.parts
+    cell = replace(part.cell, lines=Lines(part.cell.lines or ()))
+    program = replace(layout.program, parts=(replace(part, cell=cell),))
+    start = program.starts[0] + 18
+    for extent in ((start, start + 9), (start + 2, start + 6), (start, start)):
+        for new in ("", "npu\n"):
+            assert program.edit(*extent, new, True) == layout.program.edit(*extent, new, True)
 
 
 def test_an_edit_over_two_cells_is_none() -> None:

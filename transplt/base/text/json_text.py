@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -61,6 +61,7 @@ class Decoded:
     utf8: bytearray = field(default_factory=bytearray)
     _starts: list[int] = field(default_factory=list)  # of runs, in the text
     _runs: list[tuple[int, int, bool]] = field(default_factory=list)  # start and end in the file, whether as it is
+    _line_ends: list[int] | None = None
 
     def add(self, data: bytes, start: int, end: int) -> None:
         """Add the literal whose quotes stand at `start` and before `end`. ValueError for half a surrogate pair."""
@@ -78,6 +79,7 @@ class Decoded:
             self._starts.append(len(self.utf8))
             self._runs.append((start, end, plain))
             self.utf8 += text
+            self._line_ends = None
 
     def start(self, offset: int) -> int:
         """Where the byte at an offset of the text stands in the file; of the end, the place behind the last one."""
@@ -92,6 +94,12 @@ class Decoded:
         index = bisect_right(self._starts, offset - 1) - 1
         start, end, plain = self._runs[index]
         return start + offset - self._starts[index] if plain else end
+
+    def line(self, offset: int) -> int:
+        """The line of the text, from 1, in which the byte at an offset stands."""
+        if self._line_ends is None:
+            self._line_ends = [match.start() for match in re.finditer(b"\n", self.utf8)]
+        return bisect_left(self._line_ends, offset) + 1
 
 
 def _unescaped(match: re.Match[bytes]) -> tuple[bytes, int]:

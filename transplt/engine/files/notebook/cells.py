@@ -68,7 +68,7 @@ class Notebook:
             return f"cell {cell.number}"
         # The first offset of the text whose byte stands at that place of the file or behind it.
         at = bisect_right(range(len(cell.text.utf8)), offset - 1, key=cell.text.start)
-        return f"cell {cell.number}, line {cell.text.utf8.count(10, 0, at) + 1}"
+        return f"cell {cell.number}, line {cell.text.line(at)}"
 
 
 def in_cells(findings: Iterable[Finding], utf8: bytes) -> tuple[Finding, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -84,7 +85,7 @@ def _python(found: Layout, cell: Cell) -> Part | None:
         found.unread.append((cell, refused(utf8)))
         return None
     for start, end in code.hidden:
-        inner = [extent for extent in code.shell if start <= extent[0] and extent[1] <= end]
+        inner = code.shell[bisect_left(code.shell, (start,)) : bisect_left(code.shell, (end, end + 1))]
         found.pieces += [Piece(alone(Part(cell, *_cut(utf8, extent))), FileKind.SHELL) for extent in inner]
         if not inner:
             found.left.append(Part(cell, *_cut(utf8, (start, end))))

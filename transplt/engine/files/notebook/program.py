@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -125,22 +125,23 @@ def _in_literals(part: Part, first: int, last: int, new: str, escapes: bool) -> 
     if lines is None:
         return start, end, _escaped(new, escapes)
     between = f'"{part.cell.gap}"'
-    ends, starts = {close - 1 for _, close in lines}, {open_ + 1 for open_, _ in lines}
-    if not new and last > first and start in starts and end in ends:
-        return _whole_literals(lines, start, end)
+    opened = bisect_left(lines, start - 1, key=lambda line: line[0])
+    closed = bisect_left(lines, end + 1, key=lambda line: line[1])
+    starts = opened < len(lines) and lines[opened][0] == start - 1
+    ends = closed < len(lines) and lines[closed][1] == end + 1
+    if not new and last > first and starts and ends:
+        return _whole_literals(lines, opened, closed)
     pieces = [_escaped(line, escapes) for line in _LINES.findall(new)] or [""]
     after = between.join(pieces)
     if first == last == len(text.utf8) and text.utf8.endswith(b"\n"):
         after = between + after
-    if new.endswith("\n") and end not in ends:
+    if new.endswith("\n") and not ends:
         after += between
     return start, end, after
 
 
-def _whole_literals(lines: tuple[Extent, ...], start: int, end: int) -> tuple[int, int, str]:
+def _whole_literals(lines: tuple[Extent, ...], first: int, last: int) -> tuple[int, int, str]:
     """Whole literals of a list go out, with what parts them from the others."""
-    first = next(index for index, (open_, _) in enumerate(lines) if open_ + 1 == start)
-    last = next(index for index, (_, close) in enumerate(lines) if close - 1 == end)
     if last + 1 < len(lines):
         return lines[first][0], lines[last + 1][0], ""
     return lines[first - 1][1] if first else lines[0][0], lines[last][1], ""
