@@ -9,8 +9,8 @@ from transplt.edits.work import Work
 from transplt.flow.callees import PARSER_CALLS
 from transplt.flow.gates.idle import sets_libraries
 from transplt.program.program import enclosing_function
-from transplt.syntax.nodes import argument_at, called_name, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.nodes import argument_at, called_name, last_name, place_in_block
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: What is caught where a torch lacks a name that the `try` uses.
 _LACKS = frozenset({"AttributeError", "TypeError", "ImportError", "ModuleNotFoundError"})
@@ -36,6 +36,8 @@ def answered(work: Work, edit: Edit) -> str:
         return "both"
     if edit.api == _VISIBLE and _names_amd(work, node):
         return "amd-names"
+    if edit.api == _VISIBLE and _is_set_for_both(work, node):
+        return "both"
     return _above(work, node)
 
 
@@ -50,6 +52,13 @@ def _names_amd(work: Work, node: ast.AST) -> bool:
     """True in a function that sets the names of AMD's cards and of NVIDIA's right."""
     function = enclosing_function(node)
     return function is not None and any(name in work.text(function) for name in _OF_AMD)
+
+
+def _is_set_for_both(work: Work, node: ast.AST) -> bool:
+    """True where the next statement sets the variable of NPUs likewise."""
+    block, index = place_in_block(statement(node))
+    texts = [work.text(each).replace(_VISIBLE, "ASCEND_RT_VISIBLE_DEVICES") for each in block[index : index + 2]]
+    return len(texts) == 2 and texts[0] == texts[1]
 
 
 def _above(work: Work, node: ast.AST) -> str:

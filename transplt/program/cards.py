@@ -114,6 +114,8 @@ def _names_card(file: File) -> bool:
     called = [file.names.qualified(call.func) or "" for call in file.scan.calls]
     if any(taken_over(PROCESSES, name) for name in called if not name.startswith("torch.")):
         return True  # a Trainer of Lightning or transformers puts its model there
+    if "torch.cuda.amp.GradScaler" in called:
+        return True
     return any(file.scan.attributes.get(name) or file.scan.names.get(name) for name in _PLACES)
 
 

@@ -17,7 +17,7 @@ from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.flow.gates.optional_imports import can_fail
 from transplt.flow.replaced_packages import is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
-from transplt.rules.taken_over import Package
+from transplt.rules.taken_over import Package, packages
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import chain, parent
@@ -34,7 +34,9 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     if not imports or work.defines_package(package.root):
         return False
     reading = _Reading(work, package)
-    plans = {node: reading.plan(node) for node in imports if not writer.keeps(node, code)}
+    plans = {
+        node: reading.plan(node) for node in imports if not writer.keeps(node, code) and not _of_several(work, node)
+    }
     open_ = [node for node in imports if node not in plans or plans[node] is None]
     asks_alone = not any(reading.takes(plan) for plan in plans.values() if plan)
     if asks_alone and not is_taken_over(package, work.project, but=work.scan.path):
@@ -45,9 +47,9 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     if len(done) < len(imports):
         return False
     for node in done:
-        writer.takes_care(node, codes)
-        for alias in node.names:
-            writer.takes_care(alias, codes)
+        names = list(imports_in(work, package, node))
+        for each in [node, *names] if len(names) == len(node.names) else names:
+            writer.takes_care(each, codes)
     return True
 
 
@@ -64,6 +66,11 @@ def imports_in(work: Work, package: Package, node: _Import) -> Iterator[ast.alia
             yield from node.names
     else:
         yield from (alias for alias in node.names if package.holds(alias.name))
+
+
+def _of_several(work: Work, node: _Import) -> bool:
+    """True for an import of two packages that are taken over: one statement is written once, and stays for a person."""
+    return sum(any(imports_in(work, each, node)) for each in packages().values()) > 1
 
 
 @dataclass(slots=True)

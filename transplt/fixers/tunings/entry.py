@@ -36,9 +36,13 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     last = _last_import(work.scan.tree)
     if last is None or not writer.fits(last):
         return
+    torch = torch_name(writer)
+    brought = [each.node.lineno for each in work.scan.root.bindings.get(torch, ()) if isinstance(each.node, _IMPORTS)]
+    if brought and min(brought) > last.lineno:  # torch is imported below what is done first
+        return
     below = (edit.where for edit in writer.edits if edit.group and isinstance(edit.where, Beside))
     lead = [] if any(place.node is last and place.below for place in below) else [""]
-    writer.after(last, [*lead, f"{torch_name(writer)}.{line}"], code, message)
+    writer.after(last, [*lead, f"{torch}.{line}"], code, message)
 
 
 def is_entry(work: Work) -> bool:
