@@ -28,7 +28,8 @@ from tests.hostile import (
     open_up,
 )  # fmt: skip
 from tests.processes import unmeasured
-from transplt.base.errors import shown
+from transplt.base.disk.publish import publish, staging
+from transplt.base.errors import CannotFinish, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Seconds for a run over the whole tree, and over a tree of one file; they take 5 and half a second.
@@ -204,6 +205,45 @@ def test_a_hostile_project(tmp_path: Path, project: Project) -> None:
     assert (place.out / "in_msft" / "good.py").exists() == (
         project.good and project.command[0] == "-i" and ran.code != 2
     )
+
+
+@pytest.mark.parametrize("command", [("-i", "a.py", "--diff"), ("check", "a.py", "--diff")], ids=" ".join)
+def test_a_terminal_obeys_nothing_of_a_patch(tmp_path: Path, command: tuple[str, ...]) -> None:
+    text = b"import torch\ntorch.cuda.synchronize()  # \x1b]0;owned\x07\x1b[2J\n"
+    (tmp_path / "a.py").write_bytes(text)
+    piped = subprocess.run(
+        [sys.executable, "-m", "transplt", *command, "-q"], cwd=tmp_path, env={**unmeasured(), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, timeout=SMALL_LIMIT, check=False,
+    )  # fmt: skip
+    assert b"\x1b]0;owned\x07\x1b[2J" in piped.stdout, "bytes in a pipe: a patch is to be applied"
+    ours, its = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "transplt", *command, "-q"], cwd=tmp_path, env={**unmeasured(), "PYTHONPATH": str(ROOT)},
+        stdout=its, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        process.wait(SMALL_LIMIT)
+    os.close(its)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    assert b"\\x1b]0;owned\\x07\\x1b[2J" in shown and b"\x1b" not in shown
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_hidden_folder_that_is_swapped_for_a_link(tmp_path: Path, replaced: bool) -> None:
+    """Somebody who may write beside the output: nothing of what the link leads to is published, changed or removed."""
+    outside, target = tmp_path / "outside", tmp_path / "out_msft"
+    outside.mkdir()
+    (outside / "precious.txt").write_text("mine")
+    if replaced:
+        target.mkdir()
+        (target / "before.py").write_text("old")
+    with pytest.raises(CannotFinish, match="something else in the place"), staging(target) as stage:
+        stage.folder.rename(tmp_path / "taken")
+        stage.folder.symlink_to(outside)
+        publish(stage, replace=replaced)
+    assert (outside / "precious.txt").read_text() == "mine"
+    assert not target.is_symlink() and target.exists() == replaced
+    assert not replaced or (target / "before.py").read_text() == "old"
 
 
 def _path(top: Path, entry: Entry) -> Path:

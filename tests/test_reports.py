@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 import zipfile
+from ast import literal_eval
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from openpyxl import load_workbook
 
 from transplt.base.disk.walk import LeftOut
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span, Status, TokenCount
-from transplt.base.render.cell import MAX_CHARACTERS, cell, visible
+from transplt.base.render.cell import MAX_CHARACTERS, cell, for_terminal, visible
 from transplt.base.settings import Settings
 from transplt.project.report import write_reports
 from transplt.project.report.change_list import COLUMNS as CHANGE_COLUMNS
@@ -107,6 +108,21 @@ def test_formulas_are_neutralised_everywhere(text: str, tmp_path: Path) -> None:
         assert all(each.data_type != "f" for each in row)
         assert row[0].value.startswith("'")
         assert row[2].value.startswith("'")
+
+
+@given(st.text(st.sampled_from("\\n\n'=x\r\t-\x1b"), max_size=12) | st.text(st.characters(codec="utf-8"), max_size=20))
+def test_what_an_edit_replaces_can_be_read_back(text: str) -> None:
+    row = rows_of(result_of(edit("a.py", 1, before=text)))[0]["Before"]
+    read = re.sub(r"\\(?:x..|u.{4}|U.{8}|.)", lambda found: str(literal_eval(f'"{found[0]}"')), row)
+    formula = read.lstrip("'").startswith(
+        ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+    )
+    assert (read.removeprefix("'") if formula else read) == text
+
+
+def test_a_terminal_is_shown_what_it_might_obey() -> None:
+    shown = for_terminal("+a\tb \u00e9\r\n-\x1b]0;x\x07\r\u202e\n".encode() + b"\xff")
+    assert shown.decode() == "+a\tb \u00e9\n-\\x1b]0;x\\x07\\r\\u202e\n\\xff"
 
 
 def test_long_cells_are_cut_and_say_so() -> None:

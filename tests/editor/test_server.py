@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -155,6 +157,22 @@ def test_a_place_that_is_none_is_answered(monkeypatch: pytest.MonkeyPatch) -> No
         read("first", None)
     ((number, error),) = answers
     assert number == 7 and error.message == "Invalid Params"
+
+
+def test_a_command_that_is_none_is_refused_in_one_line() -> None:
+    parts = [
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
+        {"id": 2, "method": "workspace/executeCommand", "params": {"command": "nope", "arguments": []}},
+        {"id": 3, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    texts = [json.dumps({"jsonrpc": "2.0", **each}).encode() for each in parts]
+    sent = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
+    ran = subprocess.run(
+        [sys.executable, "-m", "transplt", "lsp"], input=sent, capture_output=True, timeout=60, check=False
+    )
+    assert b"Command name 'nope' is not defined" in ran.stdout
+    assert ran.stderr.decode().splitlines() == ["Invalid Params: Command name 'nope' is not defined"]
 
 
 def test_wrong_settings_are_a_message(tmp_path: Path) -> None:

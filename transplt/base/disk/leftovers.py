@@ -158,7 +158,10 @@ def remove_tree(folder: Path) -> None:
         path = pending.pop()
         folders.append(path)
         with contextlib.suppress(OSError):
-            if stat.S_IMODE(os.lstat(path).st_mode) & 0o700 != 0o700:
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISDIR(mode):  # a link that somebody put in its place
+                continue
+            if stat.S_IMODE(mode) & 0o700 != 0o700:
                 os.chmod(path, 0o700)
             with os.scandir(path) as entries:
                 for entry in entries:

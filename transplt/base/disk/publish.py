@@ -97,10 +97,11 @@ def _is_the_same(source: Path, target: Path, folder: Path, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A hidden folder beside `target` in which the output is made."""
+    """A hidden folder beside `target` in which the output is made, and which one it is: its device and its inode."""
 
     folder: Path
     target: Path
+    identity: tuple[int, int]
 
 
 @contextlib.contextmanager
@@ -118,7 +119,7 @@ def staging(target: Path) -> Iterator[Staging]:
                 hold.enter_context(held(folder))
             except OSError as error:
                 raise CannotFinish(f"cannot write into {shown(target.parent)}: {reason(error)}") from error
-            yield Staging(folder, target)
+            yield Staging(folder, target, _identity(folder))
         except BaseException:
             remove_tree(folder)
             if not os.path.lexists(target):
@@ -140,7 +141,15 @@ def publish(stage: Staging, *, replace: bool) -> None:
             aside = Path(tempfile.mkdtemp(prefix=f".{hidden(stage.target)}.old.", dir=stage.target.parent))
             hold.enter_context(held(aside))
             os.rename(stage.target, aside / stage.target.name)
-        os.rename(stage.folder, stage.target)
+        if _identity(stage.folder) == stage.identity:
+            os.rename(stage.folder, stage.target)
+        if not os.path.lexists(stage.target) or _identity(stage.target) != stage.identity:
+            if os.path.lexists(stage.target):  # swapped just now: what was there before comes back
+                os.rename(stage.target, stage.folder)
+            raise CannotFinish(
+                f"somebody put something else in the place of the folder {shown(stage.folder)}, in which the output "
+                f"was made: look at {shown(stage.target.parent)}, and write where nobody else may write (-o)"
+            )
         finished(stage.target)
     except BaseException as error:
         if aside is not None:
@@ -155,6 +164,12 @@ def publish(stage: Staging, *, replace: bool) -> None:
             remove_tree(aside)
     finally:
         hold.close()
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Which folder it is; links are not followed."""
+    info = os.lstat(folder)
+    return info.st_dev, info.st_ino
 
 
 def make_folders(stage: Staging, folders: Iterable[str]) -> None:

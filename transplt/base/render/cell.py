@@ -38,6 +38,20 @@ def cell(text: str) -> str:
     return f"'{shown}" if text.startswith(_FORMULA_STARTS) else shown
 
 
+def exact_cell(text: str) -> str:
+    """`cell` of a text that can be read back: backslashes are doubled, and apostrophes before what looks like a formula
+    have one more.
+    """
+    guard = "'" if text.startswith("'") and text.lstrip("'").startswith(_FORMULA_STARTS) else ""
+    return guard + cell(text.replace("\\", "\\\\"))
+
+
+def for_terminal(data: bytes) -> bytes:
+    """What a terminal may be shown of a file: its lines and tabs; other control characters are written as escapes."""
+    lines = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in lines).encode()
+
+
 def shortened(text: str, most: int) -> str:
     """`text`, visible, with at most so many characters: a longer one ends with three dots."""
     shown = visible(text)

@@ -15,7 +15,7 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on
-from transplt.base.render.cell import visible
+from transplt.base.render.cell import for_terminal, visible
 from transplt.base.render.options import argument, flag, option, shared, taking
 from transplt.base.render.spelling import QUIET, formerly
 from transplt.faces.cli import command
@@ -213,9 +213,9 @@ def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, s
     from transplt.project.report.formats.findings_text import footer
 
     if given.diff:
-        _write(given.output_file, result.patch, inputs)
+        _write(given.output_file, result.patch, inputs, verbatim=True)
     elif given.paths == (_STDIN,) and fixing:
-        _write(given.output_file, result.changes[0].data if result.changes else data, inputs)
+        _write(given.output_file, result.changes[0].data if result.changes else data, inputs, verbatim=True)
     elif not given.fix_only:
         color = given.output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render(result, given.output_format, color=color, verbose=given.verbose, counts=given.statistics)
@@ -313,7 +313,8 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
+def _write(name: str | None, data: bytes, inputs: Sequence[Path], *, verbatim: bool = False) -> None:
+    """`verbatim`: the data holds what the files hold, which no terminal should obey."""
     try:
         if name is not None:
             from transplt.base.disk.replace import write_asked_for
@@ -321,7 +322,7 @@ def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
             write_asked_for(name, data, inputs)
         else:
             sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.write(for_terminal(data) if verbatim and sys.stdout.isatty() else data)
             sys.stdout.buffer.flush()
     except BrokenPipeError:
         discard_stdout()  # who reads it has seen enough

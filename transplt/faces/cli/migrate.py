@@ -11,6 +11,7 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.language import spoken_on
+from transplt.base.render.cell import for_terminal
 from transplt.base.render.spelling import QUIET
 from transplt.faces.cli import command
 from transplt.faces.cli.command import DONE, LEFT, Command, to_stderr
@@ -189,7 +190,8 @@ def migrate(
             plan = make_plan(options)
             result = diff_tree(plan, progress) if diff else migrate_tree(plan, progress)
     if diff:
-        sys.stdout.buffer.write(b"".join(record.patch for record in result.files))
+        patch = b"".join(record.patch for record in result.files)
+        sys.stdout.buffer.write(for_terminal(patch) if sys.stdout.isatty() else patch)
         sys.stdout.buffer.flush()
     if not quiet:
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import signal
@@ -54,6 +55,14 @@ class _Protocol(LanguageServerProtocol):
             if "id" in data and "method" in data:
                 self._send_response(data["id"], error=error.to_response_error())
             raise
+
+
+def _as_one_line(record: logging.LogRecord) -> bool:
+    """A request that is refused is logged as one line: nothing is wrong here."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, JsonRpcException):
+        record.msg, record.args, record.exc_info = str(error), (), None
+    return True
 
 
 def _converter() -> Any:
@@ -269,6 +278,7 @@ def serve(options: Options) -> None:
         signal.signal(number, lambda *_: os._exit(_INTERRUPTED))
     with os.fdopen(os.dup(1), "wb", 0) as out:
         os.dup2(2, 1)
+        logging.getLogger("pygls.protocol.json_rpc").addFilter(_as_one_line)
         make_server(options).start_io(sys.stdin.buffer, out)
 
 

@@ -2,6 +2,7 @@
 
 UTF-8 without a byte order mark (a mark would become part of the first column's name in every CSV reader but
 Excel, which takes UTF-8 through Data > From Text/CSV), comma separated, lines end with CRLF (RFC 4180).
+Before and After are texts with the escapes of Python: `\\n` is a line end, `\\\\n` a backslash and an n.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 
-from transplt.base.render.cell import cell
+from transplt.base.render.cell import cell, exact_cell
 from transplt.project.report.migration_record import RunResult
 
 COLUMNS = ("File", "Start Line", "End Line", "Operation Type", "Message", "Column", "Code", "Before", "After")
@@ -31,8 +32,8 @@ def render_change_list(result: RunResult) -> bytes:
                 cell(finding.text),
                 finding.span.column,
                 finding.code,
-                cell(finding.edit.before),
-                cell(finding.edit.after),
+                exact_cell(finding.edit.before),
+                exact_cell(finding.edit.after),
             )
         )
     return text.getvalue().encode("utf-8")
