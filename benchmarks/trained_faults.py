@@ -1,8 +1,8 @@
 """Faults in front of the last backward pass and behind it: what `transplt compare` and `watch` say of recorded runs.
 
-usage: python -m benchmarks.trained_faults [--set mended|aside|all] [--only WORD] [--msprobe PYTHON] [--folder DIR]
+usage: python -m benchmarks.trained_faults [--set mended|aside|all|causes] [--only WORD] [--msprobe PYTHON] [--folder DIR]
 
-The faults, pairs and programs are those of tests/precision/trained.py. Each is recorded by `transplt run --dump` on
+The faults, pairs and programs are those of tests/precision/trained.py, of the set `causes` those of causes.py. Each is recorded by `transplt run --dump` on
 the emulated NPU, its bench on the stand-in for CUDA; with `--msprobe` (an interpreter that has it and torch) also by
 msprobe on the CPU, in a probe copy of `transplt instrument` with its default steps. What lies in DIR is not recorded
 again.
@@ -24,8 +24,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
+from tests.precision.causes import CAUSES, QUIET  # noqa: E402
 from tests.precision.planting import compared, program, record  # noqa: E402
-from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded  # noqa: E402
+from tests.precision.trained import HARMLESS, TRAINED, Harmless, Trained, graded  # noqa: E402
 from transplt.precision.dumps import open_dump  # noqa: E402
 from transplt.precision.first_line import sentence  # noqa: E402
 from transplt.precision.instrument.project import PROBES  # noqa: E402
@@ -34,6 +35,10 @@ from transplt.precision.rank_detail import Detail  # noqa: E402
 from transplt.precision.watch.points import bounds, chosen  # noqa: E402
 from transplt.precision.watch.watching import watch  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
+
+
+#: Programs of two ranks.
+_RANKS = ("shares", "halves")
 
 
 def slug(text: str) -> str:
@@ -52,7 +57,7 @@ class Runs:
         place = self.folder / kind / f"{slug(name)}_{side}"
         if not place.exists():
             if self.warm is not None:
-                nproc = 2 if kind == "shares" else 0
+                nproc = 2 if kind in _RANKS else 0
                 device = "npu" if side == "npu" else "cuda"
                 record(place, f"trained/{kind}", device, self.warm, swaps, nproc=nproc, task="statistics",
                        threads=threads)  # fmt: skip
@@ -67,7 +72,7 @@ class Runs:
             (place / name).write_bytes(data)
         for probe in PROBES:
             shutil.copy(probe, place)
-        self.jobs.append({"folder": str(place), "script": f"{kind}.py", "nproc": 2 if kind == "shares" else 0,
+        self.jobs.append({"folder": str(place), "script": f"{kind}.py", "nproc": 2 if kind in _RANKS else 0,
                           "fault": None, "threads": threads})  # fmt: skip
 
     def record_with(self, python: str) -> None:
@@ -86,7 +91,8 @@ class Runs:
 
 def measure(runs: Runs, faults: list[Trained], pairs: list[Harmless], python: str) -> Counter[str]:
     """Record all, and count what is said of them."""
-    benches = {kind: runs.run(kind, "bench", (), "bench") for kind in KINDS}
+    kinds = dict.fromkeys(each.kind for each in (*faults, *pairs))
+    benches = {kind: runs.run(kind, "bench", (), "bench") for kind in kinds}
     of = {each.name + each.kind: runs.run(each.kind, each.name, each.swaps, "npu") for each in faults}
     equal = [
         (pair, runs.run(pair.kind, pair.name, pair.swaps, "npu", pair.threads),
@@ -120,15 +126,16 @@ def measure(runs: Runs, faults: list[Trained], pairs: list[Harmless], python: st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=["mended", "aside", "all"], default="all")
+    parser.add_argument("--set", choices=["mended", "aside", "all", "causes"], default="all")
     parser.add_argument("--only", default="")
     parser.add_argument("--msprobe", default="", metavar="PYTHON")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="trained-"))
     faults = [each for each in TRAINED if given.set == "all" or each.aside == (given.set == "aside")]
+    faults, every = (CAUSES, QUIET) if given.set == "causes" else (faults, HARMLESS)
     faults = [each for each in faults if given.only in f"{each.kind} {each.name}"]
-    pairs = [each for each in HARMLESS if given.only in f"{each.kind} {each.name}"]
+    pairs = [each for each in every if given.only in f"{each.kind} {each.name}"]
     with Warm() as warm:
         print(dict(measure(Runs(folder / "transplt", warm), faults, pairs, "")))
     if given.msprobe:

@@ -34,7 +34,7 @@ class Trained:
 
     @property
     def nproc(self) -> int:
-        return 2 if self.kind == "shares" else 0
+        return 2 if self.kind in ("shares", "halves") else 0
 
 
 def _behind(kind: str, name: str, old: str, new: str, lines: str, told: str = "") -> Trained:
