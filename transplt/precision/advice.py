@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from transplt.precision.distance import overflows
 from transplt.precision.judgement import ARGUMENT, DATA, GRADIENT, NUMERIC, WEIGHTS, Judgement
-from transplt.precision.table import COSINE, Line
+from transplt.precision.table import Line
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,4 @@ def advise(rows: Sequence[Line], verdict: Judgement | None) -> Advice:
 
 
 def _bad(line: Line) -> bool:
-    if line.metrics is not None and line.metrics.cosine == line.metrics.cosine and line.metrics.cosine < COSINE:
-        return True
-    return line.reached == "No"
+    return line.turned or line.reached == "No"

@@ -22,7 +22,7 @@ def by_ptdbg(detail: Detail, *, verdict: bool) -> str:
     line = detail.ptdbg
     if line is None or line.metrics is None:
         return f"{before}every row meets the requirements"
-    cosine, absolute = figure(line.metrics.cosine), figure(line.metrics.max_absolute)
+    cosine, absolute = figure(line.metrics.figures.cosine), figure(line.metrics.figures.max_absolute)
     return f"{before}first at {visible(line.npu_name)} (row {line.index}): Cosine {cosine}, MaxAbsError {absolute}"
 
 

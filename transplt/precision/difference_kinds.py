@@ -7,7 +7,7 @@ import struct
 
 from transplt.base.render.cell import figure
 from transplt.precision.distance import FLOAT16_MAX, largest
-from transplt.precision.metrics import Metrics
+from transplt.precision.metrics import Measured
 from transplt.precision.record import Tensor
 
 #: A scale is reported where all figures agree on it to this share of how far it is from 1.
@@ -16,7 +16,7 @@ _DIRECTION = 0.99
 _ROUNDING = 0.02
 
 
-def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
+def how(npu: Tensor, bench: Tensor, metrics: Measured | None = None) -> str:
     """A clause: `scaled by 1.02`. With `metrics`, from the elements, else from the four figures."""
     if npu.shape != bench.shape:
         return f"of shape {list(npu.shape)} and not {list(bench.shape)}"
@@ -24,7 +24,7 @@ def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
         return clause
     if npu.dtype != bench.dtype:
         return f"in {npu.dtype} and not in {bench.dtype}"
-    if metrics is not None and not metrics.error:
+    if metrics is not None and not metrics.figures.error:
         return _by_elements(npu, bench, metrics)
     return _by_figures(npu, bench)
 
@@ -46,8 +46,11 @@ def extent(tensor: Tensor) -> str:
     return f"{figure(tensor.min or 0.0)} to {figure(tensor.max or 0.0)}"
 
 
-def _by_elements(npu: Tensor, bench: Tensor, metrics: Metrics) -> str:
+def _by_elements(npu: Tensor, bench: Tensor, measured: Measured) -> str:
+    metrics = measured.figures
     cosine, scale = metrics.cosine, metrics.scale
+    if npu.size > 1 and metrics.difference_norm > 0 and measured.other_order:
+        return "another order of the same values"
     if metrics.npu_norm == 0 and metrics.bench_norm > 0:
         return "all zero"
     if cosine < -_DIRECTION:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from transplt.precision.metrics import Metrics
+from transplt.precision.metrics import Measured
 from transplt.precision.record import Tensor
 
 #: Relative L2 distance of one operator that counts as rounding. float16 has 11 bits, bfloat16 8: a sum of products
@@ -88,12 +88,12 @@ def by_figures(npu: Tensor, bench: Tensor, least: float = 0.0) -> float:
     return worst
 
 
-def apart(npu: Tensor, bench: Tensor, least: float = 0.0, metrics: Metrics | None = None) -> float:
+def apart(npu: Tensor, bench: Tensor, least: float = 0.0, metrics: Measured | None = None) -> float:
     """The relative L2 distance of the elements, where there are `metrics` of them; else by the figures."""
-    if metrics is None or metrics.error:
+    if metrics is None:
         return by_figures(npu, bench, least)
     gap, size = metrics.difference_norm, metrics.bench_norm
     if gap != gap:  # truth has no differences, only a distance
-        return metrics.relative_euclidean
+        return by_figures(npu, bench, least) if metrics.figures.error else metrics.figures.relative_euclidean
     size = max(size, least * math.sqrt(npu.size))
     return gap / size if size > 0 else math.inf if gap > 0 else 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from transplt.precision.difference_kinds import how
 from transplt.precision.match import Match
-from transplt.precision.metrics import Metrics
+from transplt.precision.metrics import Measured
 from transplt.precision.record import OPTIMIZER as OPTIMIZER_ROW
 from transplt.precision.record import Row, Tensor
 
@@ -16,7 +16,7 @@ WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER,
 )  # fmt: skip
 #: An output is bad of its own only if it is that many times worse than the inputs.
 WORSE = 4.0
-AllMetrics = dict[tuple[str, str], Metrics]
+AllMetrics = dict[tuple[str, str], Measured]
 
 
 @dataclass(slots=True)

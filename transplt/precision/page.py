@@ -51,8 +51,8 @@ def render(found: Comparison, detail: Detail, *, advice: bool, graph: str = "") 
         rows=[
             (
                 line.index, visible(line.npu_name), visible(line.bench_name), _shown(line.distance),
-                _shown(line.metrics.cosine if line.metrics else math.nan),
-                _shown(line.metrics.max_absolute if line.metrics else math.nan), visible(line.error),
+                _shown(line.metrics.figures.cosine if line.metrics else math.nan),
+                _shown(line.metrics.figures.max_absolute if line.metrics else math.nan), visible(line.error),
             )
             for line in bad[:_MOST_ROWS]
         ],

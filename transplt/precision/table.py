@@ -13,7 +13,7 @@ from transplt.precision.after_backward import rows_behind
 from transplt.precision.distance import apart, overflows, tolerance
 from transplt.precision.judgement import AllMetrics
 from transplt.precision.match import Match, Matched, Measure, is_unwritten, taken_in
-from transplt.precision.metrics import Metrics
+from transplt.precision.metrics import Measured
 from transplt.precision.record import Row, Tensor
 
 #: Of the ptdbg rule: a row is bad when both hold.
@@ -43,7 +43,7 @@ class Line:
     bench: Tensor | None
     role: str  #: input, parameter or output
     phase: str
-    metrics: Metrics | None
+    metrics: Measured | None
     distance: float  #: relative to the bench; nan where one side is missing
     tolerance: float
     error: str
@@ -65,7 +65,12 @@ class Line:
             return "Unmatched"
         if self.metrics is None or self.metrics.error:
             return "None"
-        return "No" if self.metrics.cosine < COSINE and self.metrics.max_absolute > MAX_ABSOLUTE else "Yes"
+        return "No" if self.turned and self.metrics.figures.max_absolute > MAX_ABSOLUTE else "Yes"
+
+    @property
+    def turned(self) -> bool:
+        """Whether the cosine is a bad one: of two that are near each other it need not be known."""
+        return self.metrics is not None and not self.metrics.near and self.metrics.figures.cosine < COSINE
 
 
 def lines(matched: Matched, metrics: AllMetrics, given: float | None = None) -> Iterator[Line]:
@@ -143,7 +148,7 @@ def cells(line: Line, rule: str, stacks: Mapping[str, tuple[str, ...]]) -> list[
     for tensor in (line.npu, line.bench):
         figures = (None,) * 4 if tensor is None else tensor[3:7]
         sides += [_number(value) for value in figures]
-    metrics = [_number(getattr(line.metrics, name)) if line.metrics else "" for name, _ in _METRICS]
+    metrics = [_number(getattr(line.metrics.figures, name)) if line.metrics else "" for name, _ in _METRICS]
     if line.metrics is not None and line.metrics.error:
         metrics = ["N/A"] * len(_METRICS)
     return [

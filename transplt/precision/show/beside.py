@@ -14,7 +14,7 @@ from transplt.base.render.cell import figure
 from transplt.precision.difference_kinds import how
 from transplt.precision.elements import Array, elements, numpy_or_sentence
 from transplt.precision.match import pairs
-from transplt.precision.metrics import measure
+from transplt.precision.metrics import measure, measured
 from transplt.precision.record import Record, Row, Tensor
 
 
@@ -52,10 +52,10 @@ def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iter
         found = Beside(one.name, "", _figures(one, other))
         arrays = [elements(record, tensor) for record, tensor in ((npu[0], one), (bench[0], other))]
         if arrays[0] is not None and arrays[1] is not None:
-            _measure(found, arrays[0], arrays[1], top)
+            both = arrays[0], arrays[1]
+            _measure(found, *both, top)
             same = not found.apart and one.shape == other.shape
-            measured = measure(arrays[0], arrays[1])
-            found.how = "the same" if same else how(one, other, measured)
+            found.how = "the same" if same else how(one, other, measured(*both, lambda both=both: both))
         else:
             found.how = "the same figures" if same else how(one, other)
         yield found
