@@ -102,7 +102,7 @@ QUIET = [
     Harmless("chat", "a module for a function", (("F.linear(x, self.head)", "x @ self.head.t()"),)),
     Harmless("chat", "two threads", threads=2),
     Harmless("photos", "a relu of torch", (("y = F.relu(self.norm1", "y = torch.relu(self.norm1"),)),
-    Harmless("photos", "channels last", (("Net().to(device)", "Net().to(device, memory_format=torch.channels_last)"),)),
+    Harmless("photos", "a relu in place", (("F.relu(x + y)", "F.relu(x + y, inplace=True)"),)),
     Harmless("photos", "an adaptive pool for a mean", (("x.mean(dim=(2, 3))", "F.adaptive_avg_pool2d(x, 1).flatten(1)"),)),
     Harmless("photos", "SGD for all at once", (("weight_decay=5e-4)", "weight_decay=5e-4, foreach=True)"),)),
     Harmless("photos", "an accuracy that is shown", (("    optimizer.zero_grad()\n", "    print(float((model.fc.weight.detach() > 0).float().mean()))\n    optimizer.zero_grad()\n"),)),

@@ -25,7 +25,7 @@ from transplt.precision.judgement import (
     telling_argument,
 )
 from transplt.precision.match import Match, Matched
-from transplt.precision.record import BACKWARD
+from transplt.precision.record import BACKWARD, MODULE
 from transplt.precision.steps import steps_of
 
 #: Where torch itself changes gradients and weights: the next step's weights show whether it did the same.
@@ -79,6 +79,8 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
     """The first divergence behind the backward pass."""
     for each in matched.gradients:
         if each.one_sided:
+            if matched.steps:  # what they are given shows it, whoever called the module
+                continue
             return _behind(Judgement(STRUCTURE, each, one_sided(each), each.row.name, each.position))
         if each.outputs > 1:
             clause = how_far(each.worst, metrics)
@@ -93,6 +95,24 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
     if (left := next((other for step in steps if (other := step.left()) is not None), None)) is not None:
         return _behind(_cause(matched, metrics) or left)
     return _behind(_cause(matched, metrics, proved=bool(steps)))
+
+
+def changed_at_start(matched: Matched) -> Match | None:
+    """An operator at the start of a step that one side has alone, and that writes into a tensor."""
+    for each in matched.model:
+        if each.row.kind == MODULE:
+            return None
+        if each.one_sided and each.row.api.endswith("_") and not moves(each.row):
+            return each
+    return None
+
+
+def judge_noisy(matched: Matched) -> Judgement | None:
+    """What is compared where weights are apart by noise: the optimizers' settings, and what wrote before the model ran.
+    """
+    if (each := changed_at_start(matched)) is not None:
+        return Judgement(STRUCTURE, each, one_sided(each), each.row.name, each.position)
+    return judge_settings(matched)
 
 
 def judge_settings(matched: Matched) -> Judgement | None:

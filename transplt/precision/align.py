@@ -16,6 +16,13 @@ from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, OPTIMIZE
 #: More differences than this are not looked for: the two are programs of their own, and what is found is approximate.
 _MOST_EDITS = 1500
 _WRAPPED = re.compile(r"^(Module\.(?:\d+\.)?)(?:module\.)+")
+#: What a recorder calls by one of these names, another may call by another.
+_FAMILIES = frozenset({"Functional", "Tensor", "Torch", "VF", "Aten", "Mint"})
+_ARITHMETIC = frozenset("add sub mul truediv floordiv mod pow matmul and or xor".split())
+_SPELLED = {
+    "truediv": "div", "divide": "div", "true_divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg",
+    "floordiv": "floor_divide", "mod": "remainder", "concat": "cat", "radd": "add", "rmul": "mul",
+}  # fmt: skip
 _WRAPPERS = re.compile(r"\.(?:DistributedDataParallel|DataParallel)$")
 
 
@@ -68,7 +75,20 @@ def api_of(row: Row) -> str:
 def _key(row: Row) -> Hashable:
     """What operators have to share to be the same, beside their order."""
     taken, made = ([tensor.shape for tensor in side if tensor.is_tensor] for side in (row.inputs, row.outputs))
-    return (api_of(row), row.phase, tuple(taken), tuple(made))
+    return (_function(row), row.phase, tuple(taken), tuple(made))
+
+
+def _function(row: Row) -> str:
+    """The function of a row, which recorders call by different names: `Tensor.__add__`, `Tensor.add`, `Torch.add`."""
+    family, _, name = row.api.partition(".")
+    if row.kind != API or family not in _FAMILIES:
+        return api_of(row)
+    if name.startswith("__") and name.endswith("__"):
+        bare = name.strip("_")
+        in_place = bare[:1] == "i" and bare[1:] in _ARITHMETIC
+        name = bare[1:] if in_place else bare
+        name = f"{_SPELLED.get(name, name)}{'_' * in_place}"
+    return _SPELLED.get(name, name)
 
 
 def paired(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:

@@ -9,16 +9,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from transplt.base.disk.child import leave_signals
-from transplt.precision.after_backward import Behind, behind, judge_settings, together
+from transplt.precision.after_backward import Behind, behind, changed_at_start, judge_noisy, together
 from transplt.precision.align import in_optimizer
 from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import Array, elements
-from transplt.precision.harmless_operators import moves
 from transplt.precision.judge import judge
 from transplt.precision.judgement import OPTIMIZER, WEIGHTS, AllMetrics, Judgement
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import measured
-from transplt.precision.record import GRADIENT, MODULE, TRANSPLT, Dump, Part, Record, Tensor, UnusableDump
+from transplt.precision.record import GRADIENT, TRANSPLT, Dump, Part, Record, Tensor, UnusableDump
 from transplt.precision.weights import Weights, apart_by_noise, weights_of
 
 #: Fewer pairs of files than this are not worth processes of their own.
@@ -152,12 +151,8 @@ def _changed_at_start(found: Comparison, first: Compared) -> tuple[str, ...]:
     """The frames of an operator at the start of a step that one side has alone, and that writes into a tensor."""
     key = first.step, first.rank
     matched = match(found.npu.parts[key], found.bench.parts[key], found.tolerance)
-    for each in matched.model:
-        if each.row.kind == MODULE:
-            return ()
-        if each.one_sided and each.row.api.endswith("_") and not moves(each.row):
-            return frames_of(found.npu.parts[key], found.bench.parts[key], each)
-    return ()
+    each = changed_at_start(matched)
+    return () if each is None else frames_of(found.npu.parts[key], found.bench.parts[key], each)
 
 
 _Task = tuple[int, int, Part, Part, float | None, Weights | None, bool]
@@ -182,7 +177,7 @@ def _one(task: _Task) -> Compared:
     step, rank, npu, bench, given, before, last = task
     matched, metrics = matched_with_metrics(npu, bench, given)
     noisy = apart_by_noise(matched, before)
-    verdict = judge(matched, metrics, before) if not noisy else judge_settings(matched)
+    verdict = judge(matched, metrics, before) if not noisy else judge_noisy(matched)
     differing = sum(each.one_sided or each.outputs > 1 for each in matched.model) if not noisy else 0
     frames = frames_of(npu, bench, verdict.match, verdict.of) if verdict is not None else ()
     stepped = frames_of(npu, bench, matched.steps[-1]) if matched.steps else _stepped(matched)

@@ -9,6 +9,7 @@ from transplt.base.render.cell import figure, many, visible
 from transplt.precision.compare import Compared, Comparison
 from transplt.precision.judgement import (
     ARGUMENT,
+    CUT,
     DATA,
     DRIFT,
     GRADIENT,
@@ -97,6 +98,8 @@ def _what(first: Compared) -> str:
         return f"initial weights differ: {name} is {how} (it goes into {visible(verdict.match.row.name)})"
     if verdict.kind == DATA:
         return f"input inconsistent: {name} is {how}, and no recorded operator made it{visible(verdict.more)}"
+    if verdict.kind == CUT:
+        return f"the gradient is cut off: {how} {name}, whose values agree (requires_grad, detach, no_grad)"
     if verdict.kind == WIRING:
         return f"input inconsistent: {name} is {how}"
     if verdict.kind == OVERFLOW:
@@ -118,4 +121,7 @@ def _what(first: Compared) -> str:
         done = how.startswith("moved ")
         return f"the optimizer's step: {name} {'was' if done else 'is'} {how}"
     distance = f" ({figure(verdict.match.outputs, 3)} times the tolerance)" if verdict.match.outputs > 1 else ""
+    if verdict.unsure:
+        known = f"of its {visible(verdict.unsure)} only the largest and smallest are known"
+        return f"{name}: its output is {how}{distance}, and {known}: look at this data first"
     return f"{name}: its inputs agree and its output is {how}{distance}"

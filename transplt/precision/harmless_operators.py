@@ -26,7 +26,12 @@ def print_of(tensor: Tensor) -> Print:
 
 def harmless(model: Sequence[Match]) -> frozenset[int]:
     """The positions of such operators."""
-    found = {number for number, each in enumerate(model) if each.one_sided and (moves(each.row) or reshapes(each.row))}
+    found = {
+        number
+        for number, each in enumerate(model)
+        if each.one_sided and (moves(each.row) or reshapes(each.row) or _counts(each.row))
+    }
+    found |= {*_called_otherwise(model)}
     replaced = _replaced(model)
     found |= replaced
     calls = {(model[number].npu is None, model[number].row.api, model[number].row.index) for number in replaced}
@@ -83,6 +88,30 @@ def writes_in_place(row: Row) -> bool:
 def moves(row: Row) -> bool:
     """True for what only moves data, or makes memory that nobody has written."""
     return row.api.rpartition(".")[2] in _MOVES
+
+
+def _counts(row: Row) -> bool:
+    """True for a number that is counted up, as the batches of a norm that trains."""
+    whole = all(each.size == 1 and "int" in each.dtype for each in row.tensors if each.is_tensor)
+    return row.api.endswith(".add_") and row.phase == FORWARD and whole
+
+
+def _called_otherwise(model: Sequence[Match]) -> Iterator[int]:
+    """Modules that one side alone calls, and of which the other side has the result, by a function."""
+    calls = [number for number, each in enumerate(model) if each.one_sided and each.row.kind == MODULE]
+    if not calls:
+        return
+    sides = ([row for each in model if (row := getattr(each, side)) is not None] for side in ("npu", "bench"))
+    made = [{print_of(one) for row in rows if row.kind == API for one in row.outputs} for rows in sides]
+    spared = {
+        (model[number].npu is None, model[number].row.api, model[number].row.index)
+        for number in calls
+        if model[number].row.phase == FORWARD
+        and {print_of(each) for each in model[number].row.outputs} <= made[model[number].npu is not None]
+    }
+    for number in calls:
+        if (model[number].npu is None, model[number].row.api, model[number].row.index) in spared:
+            yield number
 
 
 def reshapes(row: Row) -> bool:

@@ -17,8 +17,10 @@ from transplt.precision.distance import by_figures, tolerance
 from transplt.precision.harmless_operators import harmless, print_of
 from transplt.precision.judgement import (
     ARGUMENT,
+    CUT,
     DATA,
     DRIFT,
+    GRADIENT,
     NUMERIC,
     OPTIMIZER,
     OVERFLOW,
@@ -33,7 +35,7 @@ from transplt.precision.judgement import (
     other_argument,
     telling_argument,
 )
-from transplt.precision.match import Match, Matched, pairs
+from transplt.precision.match import Match, Matched, pairs, taken_in
 from transplt.precision.record import BACKWARD, FORWARD, MODULE, Tensor
 from transplt.precision.unrecorded_operators import Unrecorded
 from transplt.precision.weights import Weights, full_name, moved
@@ -44,6 +46,9 @@ def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights |
     what the weights were in the step before."""
     known = metrics or {}
     found = _initial_weights(matched.model, known, before) or _Reading(matched, known).judgement()
+    cut = _cut_off(matched.model)
+    if cut is not None and found is not None and found.match.row.phase == BACKWARD:
+        return cut
     if found is not None:
         # A step ends when optimizers have stepped, so without one of them it goes on: a weight is used again in it, or
         # one side alone has a forward operator behind a backward one.
@@ -51,7 +56,7 @@ def judge(matched: Matched, metrics: AllMetrics | None = None, before: Weights |
         late = forward and any(each.row.phase == BACKWARD for each in matched.model[: found.position])
         return (judge_settings(matched) if late or found.kind == OPTIMIZER else None) or found
     if (behind := judge_behind(matched, known)) is not None:
-        return behind
+        return cut if cut is not None and behind.kind in (GRADIENT, STRUCTURE) else behind
     # An operator that another argument makes no other result with: in this step.
     for each in matched.model:
         if not each.one_sided and each.row.phase == FORWARD and (clause := telling_argument(each)):
@@ -175,17 +180,45 @@ class _Reading:
             return None
         dtypes = _dtypes(each)
         if each.outputs > 1 and each.outputs > WORSE * each.inputs:
-            clause = (dtypes or how_far(each.worst, self.metrics)) + other_argument(each)
-            return Judgement(NUMERIC, each, clause, each.row.name, each.position, each.worst)
+            clause, argument = dtypes or how_far(each.worst, self.metrics), other_argument(each)
+            found = Judgement(NUMERIC, each, clause + argument, each.row.name, each.position, each.worst)
+            found.unsure = "" if dtypes or argument or each.row.phase != FORWARD else _blind_inputs(each)
+            return found
         if dtypes:
             return Judgement(NUMERIC, each, dtypes, each.row.name, each.position, each.worst)
         # Of integers and truth the largest and the smallest value are known, by which outputs cannot be judged.
         made = [tensor for tensor in each.npu.outputs if tensor.is_tensor] if each.npu is not None else []
-        blind = bool(made) and all(t.mean is None and t.path is None and t.digest is None for t in made)
+        blind = bool(made) and all(map(_is_blind, made))
         if blind and self.blind is None and each.row.phase == FORWARD and (argument := other_argument(each)):
             clause = f"alike in its figures{argument}"
             self.blind = Judgement(NUMERIC, each, clause, each.row.name, each.position)
         return None
+
+
+def _is_blind(tensor: Tensor) -> bool:
+    """Of integers and truth, dumps of figures have the largest and the smallest value alone."""
+    return tensor.mean is None and tensor.path is None and tensor.digest is None
+
+
+def _blind_inputs(each: Match) -> str:
+    """The names of integers that an operator is given, and of which too little is known to call them the same."""
+    assert each.npu is not None and each.bench is not None
+    given = (one for one, _ in pairs(taken_in(each.npu), each.bench.inputs) if _is_blind(one) and one.size > 1)
+    return " and ".join(one.name for one in given if one.max != one.min)
+
+
+def _cut_off(model: Sequence[Match]) -> Judgement | None:
+    """The first operator through which, or into which, gradients flow on one side alone."""
+    for each in model:
+        npu, bench = each.npu, each.bench
+        if npu is None or bench is None or each.row.phase != FORWARD or npu.kind == MODULE:
+            continue
+        for one, other in (*pairs(npu.inputs, bench.inputs), *pairs(npu.outputs, bench.outputs)):
+            if None not in (one.requires_grad, other.requires_grad) and one.requires_grad != other.requires_grad:
+                clause = "no gradient flows through" if other.requires_grad else "on this side alone a gradient flows through"
+                name = f"{each.row.name} {one.name}"
+                return Judgement(CUT, each, clause, name, each.position, (one, other))
+    return None
 
 
 def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:

@@ -10,9 +10,10 @@ from transplt.precision.metrics import Measured
 from transplt.precision.record import OPTIMIZER as OPTIMIZER_ROW
 from transplt.precision.record import Row, Tensor
 
-WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER, ARGUMENT = (
+WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER, ARGUMENT, CUT = (
     "initial weights differ", "input inconsistent", "overflow", "structure differs", "numeric divergence",
     "other input", "errors add up", "gradients differ", "the optimizer's step differs", "other argument",
+    "gradient cut off",
 )  # fmt: skip
 #: An output is bad of its own only if it is that many times worse than the inputs.
 WORSE = 4.0
@@ -31,7 +32,15 @@ class Judgement:
     behind: bool = False  #: it is about what runs behind the last backward pass
     #: The weights of a later step show whether it is a divergence: operators of torch's own that one side has alone.
     settled_later: bool = False
+    unsure: str = ""  #: inputs of which a dump of figures knows too little to call them the same
     of: str = ""  #: the row whose frames are those of the verdict, where it is not the one of `match`
+
+
+#: Whether a layer trains, among the arguments of its function; source: torch 2.13.
+_TRAINING = {
+    "batch_norm": ("input.5", "kwargs.training"), "instance_norm": ("input.5", "kwargs.use_input_stats"),
+    "dropout": ("input.2", "kwargs.training"),
+}  # fmt: skip
 
 
 def other_argument(each: Match) -> str:
@@ -46,6 +55,9 @@ def other_argument(each: Match) -> str:
         one, other = ours.get(name), theirs.get(name)
         if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
             continue
+        if name in _TRAINING.get(each.row.api.rpartition(".")[2], ()) and None not in (one, other):
+            modes = ("eval", "training") if one in ("0", "False") else ("training", "eval")
+            return f"; it is in {modes[0]} mode and not in {modes[1]} mode"
         if one is None or other is None:
             # What is given by its place on one side may be given by its name on the other.
             if name.startswith("kwargs.") and "None" not in (one, other):

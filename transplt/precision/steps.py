@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from transplt.precision.difference_kinds import how
-from transplt.precision.distance import by_figures, floor, overflows, tolerance
+from transplt.precision.distance import by_figures, floor, largest, overflows, tolerance
 from transplt.precision.judgement import GRADIENT, OPTIMIZER, STRUCTURE, Judgement, class_of, one_sided, value_of
 from transplt.precision.match import Match, Matched, pairs
 from transplt.precision.optimizer_file import MADE
@@ -67,6 +67,12 @@ class Step:
         assert npu is not None and bench is not None
         noise = {_param(one) for one, other in pairs(npu.inputs, bench.inputs)
                  if _is_a(one, "gradient") and by_figures(one, other) > tolerance(one, other, None)}  # fmt: skip
+        ours, theirs = ([each for each in row.inputs if _is_a(each, "state")] for row in (npu, bench))
+        for lacking, there, which in ((theirs, ours, "without the"), (ours, theirs, "with a")):
+            names = {each.name for each in there}
+            if (lost := next((each for each in lacking if each.name not in names and largest(each)), None)) is not None:
+                said = "lost, or not loaded" if which == "without the" else "which the bench's has not"
+                return self._judged(OPTIMIZER, f"taken {which} state {_param(lost)}: {said}", (lost, lost))
         for gap, (one, other) in self._apart(npu.inputs, bench.inputs, "state", _OF_STATES):
             if gap > 1 and not any(_param(one).startswith(f"{name}.") for name in noise):
                 clause = f"taken with a state that is {how(one, other)} ({_param(one)})"

@@ -25,7 +25,7 @@ from transplt.faces.cli.completing import FILE, FOLDER
 @click.option(
     "--top", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of elements to show."
 )
-@click.option("--case", type=FILE, metavar="OUT.py", help="Write a pytest test of this operator.")
+@click.option("--case", type=FILE, metavar="OUT.py", help="Write a test of this operator, for python or pytest.")
 @json_format
 def show(
     dump: str, name: str, *, step: int | None, rank: int | None, bench: str | None, top: int, case: str | None,
@@ -86,5 +86,5 @@ def _case(found: object, path: str) -> int:
     from transplt.base.disk.replace import write_asked_for
 
     write_asked_for(path, text.encode("utf-8"))
-    click.echo(f"{shown(path)} written: python -m pytest {shown(path)}")
+    click.echo(f"{shown(path)} written: python {shown(path)} (or python -m pytest, where that is installed)")
     return DONE

@@ -106,6 +106,9 @@ def _backward(folder: str, row: Row, back: Row, outputs: Sequence[Tensor], by_no
     writer = Literals(folder, back, draws=False)
     if by_node and _writes(row):
         raise Uncallable(back, "writes into its input, and the dump has only the last node of its backward pass")
+    figures = [(each.dtype, each.shape, *each[3:7]) for each in row.inputs if each.requires_grad and each.size > 1]
+    if not by_node and len({*figures}) < len(figures):
+        raise Uncallable(back, "is given one tensor in several places, of which the dump has one gradient")
     for results, made in _sides(back, outputs):
         leaves = _node(row, made) if by_node else _leaves(row, made)
         if leaves:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from transplt.base.render.cell import figure
 from transplt.precision.difference_kinds import how
 from transplt.precision.elements import Array, elements, numpy_or_sentence
+from transplt.precision.judgement import value_of
 from transplt.precision.match import pairs
 from transplt.precision.metrics import measure, measured
 from transplt.precision.record import Record, Row, Tensor
@@ -45,7 +46,9 @@ class Beside:
 
 
 def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iterator[Beside]:
-    """Each tensor that both operators have, in order; the elements where both dumps have them."""
+    """Each tensor that both operators have, in order, with the elements where both dumps have them; then the arguments
+    that are no tensors.
+    """
     for one, other in zip_tensors(npu[1], bench[1]):
         sides = [(t.dtype, t.shape, t.digest, *map(str, (t.max, t.min, t.mean, t.norm))) for t in (one, other)]
         same = sides[0] == sides[1]
@@ -59,6 +62,18 @@ def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iter
         else:
             found.how = "the same figures" if same else how(one, other)
         yield found
+    yield from _plain_arguments(npu[1], bench[1])
+
+
+def _plain_arguments(npu: Row, bench: Row) -> Iterator[Beside]:
+    """Numbers, words and truth; where a device is named, the two may differ."""
+    ours, theirs = (
+        {each.name: value_of(each) for each in row.inputs if not each.is_tensor} for row in (npu, bench)
+    )
+    for name in dict.fromkeys((*ours, *theirs)):
+        one, other = (side.get(name, "not given") for side in (ours, theirs))
+        same = one == other or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu"))
+        yield Beside(name, "the same" if same else f"{one} and not {other}", [("value", one, other)])
 
 
 def zip_tensors(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:

@@ -17,14 +17,13 @@ from transplt.precision.record import API, BACKWARD, FORWARD, Row
 from transplt.precision.show.operator import Found
 
 _HEAD = '''\
-"""One operator of a recorded run as a test; written by `transplt show --case`.
+"""One operator of a recorded run as a test; written by `transplt show --case`. Run it with python, or with pytest.
 
 It computes on the NPU of this machine, or on the CPU where there is none, and is held against the CPU in float64.
 """
 
 from pathlib import Path
 
-import pytest
 import torch
 
 try:
@@ -156,7 +155,10 @@ def test_backward():
 """
 _END = """
 if __name__ == "__main__":
-    pytest.main([__file__])
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(name, "passed")
 """
 
 
