@@ -1030,3 +1030,26 @@ def test_a_file_seen_alone_does_not_know_whose_function_it_is() -> None:
     facts = ProjectFacts()
     result = migrate_source(source.encode(), "train.py", Settings(), facts)
     assert not result.changed and [each.code for each in result.findings] == ["NPU302"]
+
+
+@pattern("T30")
+def test_a_literal_within_another_type() -> None:
+    check_rewrite(
+        """
+        import torch
+        from typing import List, Literal
+        def devices() -> List[Literal["cpu", "cuda"]]:
+            found: List[Literal["cpu", "cuda"]] = ["cpu"]
+            found.append("cuda")
+            return [torch.zeros(1, device=each) for each in found]
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from typing import List, Literal
+        def devices() -> List[Literal["cpu", "npu"]]:
+            found: List[Literal["cpu", "npu"]] = ["cpu"]
+            found.append("npu")
+            return [torch.zeros(1, device=each) for each in found]
+        """,
+    )

@@ -109,7 +109,7 @@ def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path)
 
 def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Reached:
     if isinstance(above, ast.AnnAssign) and current is above.annotation:
-        annotated = store_slots(slots, above.target, ())
+        annotated = store_slots(slots, above.target, path)
         yield _in_annotation(current, annotated[0] if annotated else None)
     else:
         yield from stored(slots, above.target, path)
@@ -155,7 +155,7 @@ def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Re
 
 def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Reached:
     if current is above.returns:
-        yield _in_annotation(current, slots.returned(slots.scan.scopes[above]))
+        yield _in_annotation(current, inside(slots.returned(slots.scan.scopes[above]), path))
     else:
         yield ReachedPlace("other", "decorator")
 
@@ -217,6 +217,8 @@ def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path)
         yield Up(above, path[:-1])
     elif last_name(above.value) in ("Literal", "Optional", "Union", "Annotated"):
         yield Up(above, ())
+    elif isinstance(current, ast.Subscript) and last_name(current.value) == "Literal":
+        yield Up(above, (*path, None))
     else:
         yield ReachedPlace("key", other=above.value)
 
