@@ -18,6 +18,15 @@ def test_a_file_that_may_come_from_a_gpu(line: str) -> None:
     check_noop(f"import torch\nuse_cuda = True\n{line}\n", open_codes=["NPU152"])
 
 
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [("torch.jit.load(args.pretrained)", Level.MANUAL), ("torch.jit.load('net.pt')", Level.INFO)],
+)
+def test_a_script_that_may_come_from_a_gpu(call: str, level: Level) -> None:
+    found = check_noop(f"import torch\n{call}\n", files={"b.py": "x = 1\n"}, open_codes=["NPU152"]).findings
+    assert [(each.level, each.api) for each in found] == [(level, "torch.jit.load")]
+
+
 @pytest.mark.parametrize("source", ["import torch\ntorch.load(path)\n", "import torch as th\nth.load(path)\n"])
 def test_a_file_with_no_other_word_of_a_rule(source: str) -> None:
     """The load itself makes a file worth a look, not a word that happens to stand beside it."""
@@ -36,6 +45,9 @@ def test_a_file_with_no_other_word_of_a_rule(source: str) -> None:
         "np.load(path)",
         "loader.load(path)",
         "load = torch.load",
+        "torch.jit.load(path, 'cpu')",
+        "torch.jit.load(path, map_location=where)",
+        "joblib.load(path)",
     ],
 )
 def test_the_device_is_said_or_it_is_another_load(line: str) -> None:

@@ -20,9 +20,9 @@ from transplt.program.program import enclosing_function
 from transplt.syntax.nodes import argument_at, called_name, hides_arguments, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
 
-fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
+fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load(", "jit.load"))
 
-_MESSAGE = "torch.load without map_location fails for a file that was saved on a GPU"
+_MESSAGE = "{name} without map_location fails for a file that was saved on a GPU"
 _HELP = "add map_location='cpu' (or the device) if the file may come from a GPU; files saved on an NPU need no change"
 
 
@@ -34,10 +34,10 @@ _FOREIGN = re.compile(
 )
 #: How functions are called that load what somebody else has trained.
 _LOADER = re.compile(r"pre_?train", re.IGNORECASE)
-_FROM_ELSEWHERE = "torch.load without map_location: a file from elsewhere may have been saved on a GPU"
+_FROM_ELSEWHERE = "{name} without map_location: a file from elsewhere may have been saved on a GPU"
 
 
-@fixer.on(ast.Call, name="torch.load")
+@fixer.on(ast.Call, name=("torch.load", "torch.jit.load"))
 def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
@@ -53,13 +53,16 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     on_cpu = saved_as(name, saved) if name else None
     if on_cpu:
         return
-    if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or (name and work.project.known)):
+    api = str(work.names.qualified(call.func))
+    named = name and work.project.known and api == "torch.load"  # who saves a script is not known
+    if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or named):
+        level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
-        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks=blocks)
     elif on_cpu is None and _is_given_by_a_loader(work, call.args[0]):
-        yield work.note(call.func, "NPU152", _FROM_ELSEWHERE, api="torch.load", help=_HELP, blocks="later")
+        level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
-        yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
+        level, message, blocks = Level.INFO, _MESSAGE, ""
+    yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
 
 
 def _name(path: ast.expr) -> str:
