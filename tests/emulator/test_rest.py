@@ -166,6 +166,45 @@ def test_a_row_says_what_happens(transplt_run: Any, name: str) -> None:
         assert (code, report["verdict"]) == (1, "stops") and words[1] in report["sentence"], report["sentence"]
 
 
+_REFUSED = """
+from torch import nn
+from torch.nn.functional import max_pool2d, max_unpool2d
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+rows = torch.arange(60.0).reshape(5, 3, 4) / 60
+packed = pack_padded_sequence(rows.npu(), [5, 4, 2])
+weight = torch.ones(16, 16).npu()
+def of_a_format():
+    torch.npu.config.allow_internal_format = True
+    torch._foreach_norm([torch_npu.npu_format_cast(weight, 29)])
+FORMS = {
+    "GRU": lambda: pad_packed_sequence(nn.GRU(4, 4).npu()(packed)[0]),
+    "RNN": lambda: pad_packed_sequence(nn.RNN(4, 4).npu()(packed)[0]),
+    "proj_size": lambda: nn.LSTM(4, 4, proj_size=2).npu()(torch.ones(5, 3, 4).npu()),
+    "unpool": lambda: max_unpool2d(*max_pool2d(torch.ones(1, 1, 4, 4).npu(), 2, return_indices=True), 2),
+    "snapshot": lambda: torch.npu.MemPool().snapshot(include_traces=True),
+    "format": of_a_format,
+}
+taken = []
+for name, form in FORMS.items():
+    try:
+        form()
+    except (RuntimeError, TypeError):
+        continue
+    taken.append(name)
+assert not taken, taken
+assert pad_packed_sequence(nn.LSTM(4, 4).npu()(packed)[0])[0].shape == (5, 3, 4)
+gru, on_cpu = nn.GRU(4, 4).npu(), nn.GRU(4, 4)
+on_cpu.load_state_dict({name: value.cpu() for name, value in gru.state_dict().items()})
+assert not torch.allclose(gru(packed)[1].cpu(), on_cpu(pack_padded_sequence(rows, [5, 4, 2]))[1])
+"""
+
+
+def test_forms_that_a_check_reports_are_refused(transplt_run: Any) -> None:
+    """What NPU297 says of forms in one process, held against torch_npu itself."""
+    code, report, errors = transplt_run(_NET + _REFUSED)
+    assert (code, report["verdict"]) == (0, "runs"), errors
+
+
 def test_what_the_profiler_writes_is_read(transplt_run: Any, tmp_path: Path) -> None:
     assert transplt_run(_NET + ROWS["`torch_npu.profiler`"])[0] == 0
     done = CliRunner().invoke(transplt, ["profile-read", str(tmp_path / "prof")])

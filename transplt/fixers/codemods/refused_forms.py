@@ -17,6 +17,7 @@ from transplt.fixers.codemods.environment import given_value, names_environment
 from transplt.flow.last_value import last_value
 from transplt.rules.card_limits import card_named
 from transplt.rules.environment import refused
+from transplt.rules.versions import versions_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import argument_at, by_place, is_none, keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
@@ -36,22 +37,24 @@ _GIVES_PLACES = "950"
 
 @fixer.on(ast.Call, name=("torch.nn.GRU", "torch.nn.RNN"))
 def packed_sequences(work: Work, made: ast.Call) -> Finds:
-    """Report a GRU or an RNN that gets a packed sequence. Ascend/pytorch, native API list, torch.nn.GRU: no sequences
-    of variable length.
+    """Report a GRU or an RNN that gets a packed sequence. torch_npu packs for its LSTM, with the padding left in, and the
+    others read the rows as if it were gone. Ascend/pytorch, native API list, torch.nn.GRU: no such sequences.
     """
     holder = parent(made)
     if not isinstance(holder, ast.Assign):
         return
     named = {ast.unparse(each) for each in holder.targets}
     if any(ast.unparse(each.func) in named for each in work.once(_given_a_packed_sequence)):
-        kind = last_name(made.func)
+        kind, unpacks = last_name(made.func), work.calls_by_name((f"{_RNN}pad_packed_sequence",))
+        also = ", and pad_packed_sequence refuses its output" if unpacks else ""
         yield work.note(
             made.func,
             fixer.code,
-            f"nn.{kind} is given a packed sequence, which torch_npu refuses",
+            f"nn.{kind} computes other numbers from a packed sequence on an NPU{also}",
             api=f"torch.nn.{kind}",
             help="give it the padded tensor and take each sequence's last output by its length (gather), or use "
             "nn.LSTM, which takes packed sequences",
+            blocks="first step" if unpacks else "numbers",
         )
 
 
@@ -114,9 +117,11 @@ def places_that_are_undone(work: Work, tree: ast.Module) -> Finds:
 
 @fixer.on(ast.Call, name=[f"{place}init_process_group" for place in _GROUPS])
 def groups_that_are_split(work: Work, call: ast.Call) -> Finds:
-    """Report groups that are split off a process group bound to a device: HCCL's does not support splitting."""
+    """Report groups that are split off a process group bound to a device, as torch 2.13 does on each accelerator (until
+    then on CUDA alone, torch/distributed/device_mesh.py): HCCL's does not support splitting.
+    """
     device = keyword_of(call, "device_id")
-    if device is None or is_none(device):
+    if device is None or is_none(device) or work.settings.torch_version not in versions_of(">=2.13"):
         return
     for at, what in _split(work):
         yield work.note(
