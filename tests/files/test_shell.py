@@ -399,10 +399,50 @@ def test_other_shells_are_not_edited() -> None:
     assert not shell("$env:CUDA_VISIBLE_DEVICES=0\n", "run.ps1").changed
 
 
-def test_the_portable_style_edits_nothing() -> None:
-    text = "CUDA_VISIBLE_DEVICES=0 python train.py --device cuda\nnvidia-smi\n"
+_CARDS, _ON_NPUS = "export CUDA_VISIBLE_DEVICES", 'export ASCEND_RT_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"{_CARDS}=0,1\na\n", f"{_CARDS}=0,1\n{_ON_NPUS}\na\n"),
+        (f"for i in 0 1; do\n\t{_CARDS}=$i\n\ta\ndone\n", f"for i in 0 1; do\n\t{_CARDS}=$i\n\t{_ON_NPUS}\n\ta\ndone\n"),
+        (f"{_CARDS}=0\na $CUDA_VISIBLE_DEVICES", f"{_CARDS}=0\n{_ON_NPUS}\na $CUDA_VISIBLE_DEVICES"),
+        ("export NCCL_SOCKET_IFNAME=e", 'export NCCL_SOCKET_IFNAME=e\nexport HCCL_SOCKET_IFNAME="$NCCL_SOCKET_IFNAME"'),
+    ],
+)  # fmt: skip
+def test_the_portable_style_exports_a_variable_of_the_npu_beside(before: str, after: str) -> None:
+    result = held(before, after, style="portable")
+    assert codes(result) == [] and result.tokens.converted == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CUDA_VISIBLE_DEVICES=0 python train.py --device cuda\nnvidia-smi\n",
+        f"{_CARDS}=0 # one\n",
+        f"{_CARDS}=0; a\n",
+        f"{_CARDS}=0 B=1\n",
+        "CUDA_VISIBLE_DEVICES=0\nexport CUDA_VISIBLE_DEVICES\n",
+        # Others may have set that of the NPU before.
+        f"{_CARDS}=${{CUDA_VISIBLE_DEVICES:-0,1}}\n",
+        # One of two alone would leave the cards of the other.
+        f"{_CARDS}=0\na\nunset CUDA_VISIBLE_DEVICES\n",
+        f"{_CARDS}=0\na\n{_CARDS}=1 # the other\n",
+        # The value means something else there.
+        f"{_CARDS}=GPU-7e2f\n",
+        "export NCCL_DEBUG=INFO\n",
+        "DS_ACCELERATOR=cuda deepspeed train.py\n",
+    ],
+)
+def test_the_portable_style_edits_nothing_else(text: str) -> None:
     result = held(text, text, style="portable")
     assert set(codes(result)) == {"NPU801"}
+
+
+def test_a_script_that_exports_both_is_done() -> None:
+    text = f"{_CARDS}=0\nexport ASCEND_RT_VISIBLE_DEVICES=0\n"
+    assert codes(held(text, text, style="portable")) == []
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,10 @@ def _known(text: bytes, done: Rewritten) -> Known:
                 return cause
             if start in gone:
                 return Cause(TokenVerdict.CONVERTED)
-        return others.cause(at)
+        cause = others.cause(at)
+        if cause is not None and cause.reason == "both":
+            return edits.cause(at) or cause  # the NPU's stands beside it
+        return cause
 
     return known
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Finds, Kept, Note
+from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.engine.files.document import Document
+from transplt.engine.files.shell import variables
 from transplt.engine.files.shell.arguments import Reads, argument_changes
 from transplt.engine.files.shell.embedded import embedded_changes
 from transplt.engine.files.shell.held_values import held_changes
 from transplt.engine.files.shell.script import Script, errors, read_script
 from transplt.engine.files.shell.texts import text_changes
 from transplt.engine.files.shell.tools import tool_changes
-from transplt.engine.files.shell.variables import variable_changes
 
 
 def changes(document: Document) -> Finds:
-    """What becomes of a shell text on NPU; in the portable style it stays, and what it keeps for itself is no work."""
+    """What becomes of a shell text on NPU; in the portable style it gets variables beside those of CUDA, and what it
+    keeps for itself is no work.
+    """
     script = read_script(document)
     if script is None or script.lost == 0:
         return
@@ -24,7 +26,7 @@ def changes(document: Document) -> Finds:
         match found:
             case Kept(reason=reason) if reason != "reported-beside":
                 yield found
-            case Note(level=Level.INFO):
+            case Note(level=Level.INFO) | Edit(code=variables.RENAMED):
                 yield found
             case _ if document.settings.style == "npu":
                 yield found
@@ -39,7 +41,7 @@ def _of_commands(script: Script) -> Finds:
         if owned is not None:
             elsewhere.add(owned.id)
         yield change
-    yield from variable_changes(script, frozenset(elsewhere))
+    yield from variables.variable_changes(script, frozenset(elsewhere))
     reads = Reads()
     yield from argument_changes(script, frozenset(elsewhere), reads)
     yield from held_changes(script, frozenset(elsewhere), reads)

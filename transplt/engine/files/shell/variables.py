@@ -29,6 +29,8 @@ from transplt.rules.environment import (
 )
 
 RENAMED, OTHER_VALUE, NO_EFFECT = "NPU810", "NPU811", "NPU812"
+#: What stands in front of a variable that is exported in a line of its own, and behind it.
+_EXPORTS, _ENDS = re.compile(rb"[ \t]*export[ \t]+\Z"), re.compile(rb"[ \t]*(?:\n|\Z)")
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _GIVES = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|$)")
 #: Options of launchers and containers behind which the name of a variable stands, with its value or alone.
@@ -62,11 +64,12 @@ def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
     for use in _uses(script, elsewhere):
         by_name.setdefault(use.name, []).append(use)
     own = {name for name, uses in by_name.items() if any(use.role == "set" for use in uses)}
+    portable = script.document.settings.style == "portable"
     for name, uses in by_name.items():
         variable = variables().get(name)
         if variable is not None and variable.npu and variable.npu != name:
-            yield from _known(script, variable, uses)
-        elif name == "DS_ACCELERATOR":
+            yield from _for_both(script, variable, uses) if portable else _known(script, variable, uses)
+        elif name == "DS_ACCELERATOR" and not portable:
             yield from _accelerator(script, uses)
         elif without_effect(name):
             yield from _idle(name, variable, uses)
@@ -178,6 +181,43 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             yield _other_value(variable, use, "another value that this script gives it does not carry over")
         else:
             yield Kept(use.extent, "reported-beside")
+
+
+def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
+    """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
+    where one of them cannot get one, none does. What one command is given stays.
+    """
+    utf8 = script.document.utf8
+    own = [use for use in uses if use.role in ("set", "removed")]
+    if not own or script.document.host is not None:
+        return
+    done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
+    if not done and not all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own):
+        return
+    for use in uses:
+        if use.role != "given":
+            yield Kept(use.extent, "both")
+        if use.role == "set" and not done:
+            start, end = utf8.rfind(b"\n", 0, use.extent[0]) + 1, use.whole[1]
+            above = utf8[start:end].decode()
+            export = above[: len(above) - len(above.lstrip())] + f'export {variable.npu}="${variable.name}"'
+            message = f"{variable.npu} is exported beside {variable.name}"
+            whole = (use.extent[0], end)
+            text = f"{utf8[slice(*whole)].decode()}\n{export}"
+            group = f"variable {variable.name}"
+            yield Edit(whole, RENAMED, message, text, api=variable.name, help=variable.note, group=group)
+
+
+def _stands_alone(utf8: bytes, use: Use) -> bool:
+    """True for `export X=...`, the whole line, with a value that is not made of what it was before."""
+    (name, behind), (_, end) = use.extent, use.whole
+    value = utf8[behind:end]
+    return bool(
+        _EXPORTS.fullmatch(utf8, utf8.rfind(b"\n", 0, name) + 1, name)
+        and _ENDS.match(utf8, end)
+        and b"\n" not in value
+        and use.name.encode() not in value
+    )
 
 
 def _refusal(script: Script, variable: Variable, use: Use) -> str:
