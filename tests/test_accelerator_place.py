@@ -68,6 +68,11 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from pkg.utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
         ({**PACKAGE, "pkg/models/net.py": ""}, "train.py",
          "from pkg.utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
+        # A file beside it that imports nothing of the package does as the others do.
+        ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n"}, "pkg/utils/misc.py",
+         "from .device import DEVICE_TYPE", "pkg/utils/device.py"),
+        ({**PACKAGE, "pkg/models/net.py": "from pkg.utils import misc\nx()\n"}, "pkg/utils/misc.py",
+         "from pkg.utils.device import DEVICE_TYPE", "pkg/utils/device.py"),
         # What an __init__ above it imports must not lead back.
         ({**PACKAGE, "pkg/models/net.py": "from ..utils import misc\nx()\n",
           "pkg/utils/__init__.py": "from ..models.net import Net\n"}, "pkg/models/net.py",

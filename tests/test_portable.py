@@ -216,12 +216,33 @@ def test_data_parallel_is_never_another_class(source: str) -> None:
     check_stays(source, "NPU507")
 
 
-@pytest.mark.parametrize("gate", ["x.is_cuda", "x.is_cuda and n > 1"])
+@pytest.mark.parametrize("gate", ["x.is_cuda", "x.is_cuda and n > 1", "torch.cuda.device_count() > 1"])
 def test_a_gate_in_front_of_data_parallel_stays_cudas(gate: str) -> None:
-    """It is false on NPUs, where what stands behind it has no use: nothing is left to do."""
+    """It is false on NPUs, where one card computes the batch: nothing stops, and a person may use more cards."""
     source = f"import torch\nif {gate}:\n    y = torch.nn.parallel.data_parallel(net, x, range(n))\n"
     result = ported(source)
-    assert not result.changed and "NPU211" not in codes(result, applied=False)
+    (finding,) = result.findings
+    assert not result.changed and (finding.code, finding.span.line, finding.blocks) == ("NPU507", 2, "later")
+    assert result.tokens.manual == result.tokens.found == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if x.is_cuda:\n    f()\nelse:\n    y = torch.nn.DataParallel(net)",
+        "if several:\n    y = torch.nn.DataParallel(net)",
+    ],
+)
+def test_data_parallel_that_no_question_for_cuda_guards(source: str) -> None:
+    result = ported(f"import torch\n{source}\n")
+    (finding,) = (each for each in result.findings if each.code == "NPU507")
+    assert finding.blocks != "later"
+
+
+@pytest.mark.parametrize("gate", ["x.is_cuda", "torch.cuda.device_count() > 1"])
+def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
+    result = ported(f"import torch\nfrom mine import DataParallel\nif {gate}:\n    y = DataParallel(net)\n")
+    assert not result.changed and result.tokens.ignored == 1
 
 
 def test_what_only_newer_torch_npu_has() -> None:
@@ -443,10 +464,77 @@ def test_mixed_precision_that_is_not_only_called(source: str) -> None:
         ),
         ('seen = os.environ.get("CUDA_VISIBLE_DEVICES")', "seen = os.environ.get(VISIBLE_DEVICES)"),
         ('seen = os.environ["CUDA_VISIBLE_DEVICES"]', "seen = os.environ[VISIBLE_DEVICES]"),
+        # One that is put back.
+        (
+            'before = os.environ.get("CUDA_LAUNCH_BLOCKING")\nos.environ["CUDA_LAUNCH_BLOCKING"] = "1"\nf()',
+            'before = os.environ.get(LAUNCH_BLOCKING)\nos.environ["CUDA_LAUNCH_BLOCKING"] = "1"\n'
+            'os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"\nf()',
+        ),
+        (
+            "if torch.distributed.get_backend() == torch.distributed.Backend.NCCL:\n    f()",
+            "if torch.distributed.get_backend() == DIST_BACKEND:\n    f()",
+        ),
+        ("torch.distributed.is_nccl_available()", "torch.distributed.is_backend_available(DIST_BACKEND)"),
     ],
 )
 def test_backends_and_variables(before: str, after: str) -> None:
     check(before, after, "import os\nimport torch\n")
+
+
+def test_the_question_for_a_backend_where_an_older_torch_is_admitted() -> None:
+    check_stays("torch.distributed.is_nccl_available()", "NPU111", oldest_torch="2.0")
+    check_stays("ask = torch.distributed.is_nccl_available", "NPU111")
+
+
+_PROFILED = "torch.profiler.ProfilerActivity"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            f"""
+            with torch.profiler.profile(
+                activities=[{_PROFILED}.CPU, {_PROFILED}.CUDA],
+                schedule=torch.profiler.schedule(wait=1, warmup=1, active=1),
+            ) as p:
+                with torch.profiler.record_function("x"):
+                    f()
+                p.step()
+            """,
+            """
+            with profiler.profile(
+                activities=[profiler.ProfilerActivity.CPU, DEVICE_ACTIVITY],
+                schedule=profiler.schedule(wait=1, warmup=1, active=1),
+            ) as p:
+                with torch.profiler.record_function("x"):
+                    f()
+                p.step()
+            """,
+        ),
+        (
+            "from torch.profiler import ProfilerActivity, profile, record_function\n"
+            "with profile(activities=[ProfilerActivity.CUDA]), record_function('x'):\n    f()",
+            "from torch.profiler import record_function\n"
+            "with profiler.profile(activities=[DEVICE_ACTIVITY]), record_function('x'):\n    f()",
+        ),
+    ],
+)
+def test_the_profiler(before: str, after: str) -> None:
+    check(before, after)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # torch_npu's profiler has no tables.
+        f"with torch.profiler.profile(activities=[{_PROFILED}.CUDA]) as p:\n    f()\np.key_averages()",
+        # Others may make the profiler.
+        f"activities = [{_PROFILED}.CUDA]",
+    ],
+)
+def test_a_profiler_that_stays(source: str) -> None:
+    check_stays(source, "NPU131")
 
 
 @pytest.mark.parametrize(
@@ -455,8 +543,8 @@ def test_backends_and_variables(before: str, after: str) -> None:
         'os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")',
         'if x: os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
         'f(); os.environ["CUDA_VISIBLE_DEVICES"] = "0"',
-        # One that is put back is not read under the other name.
-        'before = os.environ.get("CUDA_LAUNCH_BLOCKING")\nos.environ["CUDA_LAUNCH_BLOCKING"] = "1"',
+        # One that the module does not name is not read under another one.
+        'before = os.environ.get("NCCL_SOCKET_IFNAME")\nos.environ["NCCL_SOCKET_IFNAME"] = "e"',
         'os.environ["CUDA_VISIBLE_DEVICES"] = "0"; f()',
     ],
 )

@@ -133,8 +133,11 @@ def test_only_documents() -> None:
         assert said(document(f"```bash\n{RUN}\n```\n", path)) == []
 
 
-def test_the_portable_style_says_and_edits_nothing() -> None:
-    assert said(document(f"```bash\n{RUN}\n```\n", style="portable")) == []
+def test_the_portable_style_edits_nothing_and_asks_for_a_command_beside() -> None:
+    text = f"```bash\n{RUN}\n```\n"
+    result = document(text, style="portable")
+    assert result.data.decode() == text and said(result) == said(document(text))
+    assert all(each.help.endswith("put the command for NPUs beside it") for each in result.findings)
 
 
 def test_the_example_of_the_page() -> None:

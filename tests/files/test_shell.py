@@ -406,7 +406,7 @@ _CARDS, _ON_NPUS = "export CUDA_VISIBLE_DEVICES", 'export ASCEND_RT_VISIBLE_DEVI
     ("before", "after"),
     [
         (f"{_CARDS}=0,1\na\n", f"{_CARDS}=0,1\n{_ON_NPUS}\na\n"),
-        (f"for i in 0 1; do\n\t{_CARDS}=$i\n\ta\ndone\n", f"for i in 0 1; do\n\t{_CARDS}=$i\n\t{_ON_NPUS}\n\ta\ndone\n"),
+        (f"if a; then\n\t{_CARDS}=$i\nfi\n", f"if a; then\n\t{_CARDS}=$i\n\t{_ON_NPUS}\nfi\n"),
         (f"{_CARDS}=0\na $CUDA_VISIBLE_DEVICES", f"{_CARDS}=0\n{_ON_NPUS}\na $CUDA_VISIBLE_DEVICES"),
         ("export NCCL_SOCKET_IFNAME=e", 'export NCCL_SOCKET_IFNAME=e\nexport HCCL_SOCKET_IFNAME="$NCCL_SOCKET_IFNAME"'),
     ],

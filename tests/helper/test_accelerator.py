@@ -19,8 +19,9 @@ EVERY = [name for name, module in owners().items() if module == "accelerator"]
 _ON_CPU = """
 import device, torch
 assert (device.DEVICE_TYPE, device.DIST_BACKEND) == ("cuda", "nccl")
-assert device.VISIBLE_DEVICES == "CUDA_VISIBLE_DEVICES"
-assert device.device_module is torch.cuda
+assert (device.VISIBLE_DEVICES, device.LAUNCH_BLOCKING) == ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING")
+assert device.device_module is torch.cuda and device.profiler is torch.profiler
+assert device.DEVICE_ACTIVITY is torch.profiler.ProfilerActivity.CUDA
 assert device.device() == torch.device("cuda") and device.device(1) == torch.device("cuda:1")
 scaler = device.grad_scaler(enabled=False)
 assert not scaler.is_enabled()

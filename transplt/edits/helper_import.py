@@ -12,6 +12,7 @@ from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
+from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace
 from transplt.flow.import_layout import INIT, in_folder, is_below
 from transplt.syntax.modules import modules_of
@@ -37,7 +38,9 @@ def from_line(work: Work, place: HelperPlace, names: Sequence[tuple[str, str]]) 
 
 
 def _package(work: Work, place: HelperPlace) -> str:
-    """The package as a file names it: relative inside of it, unless the file names it in full or may be started."""
+    """The package as a file names it: relative inside of it, unless the file names it in full or may be started; one
+    that imports nothing of it does as most of the others do.
+    """
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
     froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
     relative = any(node.level for node in froms)
@@ -51,9 +54,19 @@ def _package(work: Work, place: HelperPlace) -> str:
     names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
     first = place.package.partition(".")[0]
     in_full = any(name.partition(".")[0] == first for name in names) or has_main_guard(work.scan.tree)
-    if in_full and not relative:
+    if not relative and (in_full or work.project.once(_mostly_in_full, top, place.package)):
         return place.package
     return "." * (1 + folder[len(top) :].count("/"))
+
+
+def _mostly_in_full(project: ProjectFacts, folder: str, package: str) -> bool:
+    """Whether the files of the outermost package around a folder name it more often than they import relatively."""
+    first, *inner = package.split(".")
+    above = "/".join(folder.split("/")[: -len(inner) or None])
+    inside = (each for path, each in project.placing.items() if is_below(path, above))
+    names = [name for each in inside for name in each.imported]
+    full = sum(name.partition(".")[0] == first for name in names)
+    return full > sum(name.startswith(".") for name in names)
 
 
 def imported_as(work: Work, place: HelperPlace) -> str:

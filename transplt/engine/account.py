@@ -21,7 +21,7 @@ from transplt.rules.reasons import named
 _OTHERWISE = (TokenVerdict.MANUAL, TokenVerdict.UNKNOWN, TokenVerdict.IGNORED)
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.M)
 #: What an edit for both puts beside a word of CUDA.
-_OF_AN_NPU = re.compile(r"npu|hccl|ASCEND_RT_VISIBLE_DEVICES")
+_OF_AN_NPU = re.compile(r"npu|hccl|HCCL_|ASCEND_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from transplt.edits.trees.transform import New, OfText, Transform
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_imports import Taken, taken_by, without
+from transplt.fixers.codemods.data_parallel import REPLICAS
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
 from transplt.rules.versions import oldest_held, version_key
@@ -50,6 +51,13 @@ _ASKING = (
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
+_CUDA_ACTIVITY = "torch.profiler.ProfilerActivity.CUDA"
+_BACKEND = ("torch.distributed.Backend.NCCL", "torch.distributed.distributed_c10d.Backend.NCCL")
+_HAS_BACKEND = ("torch.distributed.is_nccl_available", "torch.distributed.distributed_c10d.is_nccl_available")
+#: torch has a question for a backend of any name.
+_IS_BACKEND_AVAILABLE = "2.1"
+#: Variables whose names the module has.
+_VARIABLES = {"CUDA_VISIBLE_DEVICES": "VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING": "LAUNCH_BLOCKING"}
 #: What takes a `map_location` and hands it to torch.load.
 _LOADS = (
     "torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
@@ -129,9 +137,10 @@ class _Forms:
             raise _Stays("a comment, or the settings, say so")
         if id(node) in self.done:
             return []
-        if edit.api in _OF_REPLICAS and _guards_replicas(node):
-            self.work.add(self.work.keep(node, "cuda-side"))  # DataParallel behind it is for CUDA
-            return []
+        if edit.api in _OF_REPLICAS and (calls := _guarded_replicas(node)):
+            if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
+                self.work.add(self.work.keep(node, "cuda-side"))
+            return []  # that of torch has its finding, at the question
         match edit.code, node:
             case _, ast.Import() | ast.ImportFrom():
                 return self._imported(edit, node)
@@ -139,6 +148,12 @@ class _Forms:
                 return [self._amp(edit, node)]
             case "NPU103", ast.Attribute() | ast.Name() if edit.api in _CUSTOM:
                 return [self._replaced(edit, node, edit.api.rpartition(".")[2])]
+            case "NPU111", ast.Attribute() | ast.Name() if edit.api in _BACKEND:
+                return [self._replaced(edit, node, "DIST_BACKEND")]
+            case "NPU111", ast.Attribute(value=value) if edit.api in _HAS_BACKEND:
+                return [self._asks_for_backend(edit, node, value)]
+            case "NPU130", ast.Attribute() | ast.Name():
+                return [self._profiler(edit, node)]
             case "NPU201", ast.Constant(value=str(value)):
                 return [self._device_string(edit, node, value)]
             case "NPU201", ast.JoinedStr():
@@ -199,6 +214,24 @@ class _Forms:
         new = self._name(edit, name)
         return self._edit(edit, node, "NPU260", edit.api, new, new)
 
+    def _profiler(self, edit: Edit, node: ast.expr) -> Edit:
+        """`torch.profiler.f` -> `profiler.f`; the activity of CUDA is that of the accelerator."""
+        full = self.work.names.qualified(node) or edit.api
+        if full == _CUDA_ACTIVITY:
+            return self._replaced(edit, node, "DEVICE_ACTIVITY")
+        new = f"{self._name(edit, 'profiler')}.{full.removeprefix('torch.profiler.')}"
+        return self._edit(edit, node, "NPU260", full, new, new)
+
+    def _asks_for_backend(self, edit: Edit, node: ast.Attribute, distributed: ast.expr) -> Edit:
+        """`dist.is_nccl_available()` -> `dist.is_backend_available(DIST_BACKEND)`, which asks the former for nccl."""
+        call, admitted = call_of(node), self.work.settings.oldest_torch
+        if call is None:
+            raise _Stays("it is not called here")
+        if admitted and version_key(admitted) < version_key(_IS_BACKEND_AVAILABLE):
+            raise _Stays(f"torch {admitted}, which the project admits, cannot be asked for any backend")
+        text = f"{self.work.text(distributed)}.is_backend_available({self._name(edit, 'DIST_BACKEND')})"
+        return self._edit(edit, call, "NPU111", edit.api, text, text)
+
     # --- imports ---------------------------------------------------------------------------------------------------
 
     def _imported(self, edit: Edit, node: ast.Import | ast.ImportFrom) -> list[Edit]:
@@ -238,7 +271,7 @@ class _Forms:
             try:
                 if rule is None or not rule.renames:
                     raise _Stays("an NPU has no such name")
-                said = f"{full} -> {rule.new}{full[len(prefix):]}"
+                said = f"{full} -> {rule.new}{full[len(prefix) :]}"
                 new += self.of(Edit(node, rule.code, said, "", edit.level, full, rule.help, group=edit.group))
                 self.done.add(id(node))
             except _Stays as why:
@@ -291,9 +324,9 @@ class _Forms:
             raise _Stays("a text inside of another one needs Python 3.12")
         name = self._name(edit, "DEVICE_TYPE")
         match above, parent(above):
-            case ast.Attribute(attr="format"), (
-                ast.Call(args=[given], keywords=[]) as call
-            ) if rest in (":{}", ":{0}") and _is_plain(given) and quote not in (said := self.work.text(given)):
+            case ast.Attribute(attr="format"), (ast.Call(args=[given], keywords=[]) as call) if (
+                rest in (":{}", ":{0}") and _is_plain(given) and quote not in (said := self.work.text(given))
+            ):
                 text = f"f{quote}{{{name}}}:{{{said}}}{quote}"
                 return self._edit(edit, call, "NPU261", shown, text, text)
         braced = rest.replace("{", "{{").replace("}", "}}")
@@ -332,7 +365,7 @@ class _Forms:
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
                 if "\n" in line or self.work.text(whole).count(value) != 1 or self._shares_line(whole):
                     raise _Stays("the statement cannot be repeated as it is")
-                if value != "CUDA_VISIBLE_DEVICES" and self._reads(value):
+                if value not in _VARIABLES and self._reads(value):
                     raise _Stays("the file reads it as well")
                 said = f"{found[1]} is set beside {value}"
                 self.work.add(self.work.keep(whole, _BOTH))
@@ -340,10 +373,10 @@ class _Forms:
             case ast.Subscript(ctx=ast.Load()), ast.Assign() if found[1] in self.work.text(whole):
                 self.work.add(self.work.keep(node, _BOTH))
                 return []
-            case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value == "CUDA_VISIBLE_DEVICES":
+            case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value in _VARIABLES:
                 if isinstance(above, ast.Call) and last_name(above.func) not in ("get", "getenv", "pop"):
                     raise _Stays("it is set by a call")
-                name = self._name(edit, "VISIBLE_DEVICES")
+                name = self._name(edit, _VARIABLES[value])
                 return [self._edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise _Stays("what reads it is not known")
 
@@ -462,13 +495,13 @@ class _Forms:
         return found
 
 
-def _guards_replicas(node: ast.expr | ast.stmt | ast.arg) -> bool:
-    """True in the test of an `if` that leads to DataParallel."""
+def _guarded_replicas(node: ast.expr | ast.stmt | ast.arg) -> list[ast.Call]:
+    """The calls of DataParallel behind an `if` in whose test the node is."""
     whole = statement(node)
     if not isinstance(whole, ast.If) or not any(each is node for each in ast.walk(whole.test)):
-        return False
-    calls = (each for inner in whole.body for each in inner_nodes(inner, ast.Call))
-    return any(last_name(each.func) in ("DataParallel", "data_parallel") for each in calls)
+        return []
+    calls = [call for inner in whole.body for call in inner_nodes(inner, ast.Call)]
+    return [each for each in calls if last_name(each.func) in ("DataParallel", "data_parallel")]
 
 
 def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:

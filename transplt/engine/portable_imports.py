@@ -1,4 +1,4 @@
-"""What a file takes from torch.cuda by an import, and where it uses it."""
+"""What a file takes from torch.cuda, or torch.profiler, by an import, and where it uses it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ class Taken:
 
 
 def taken_by(work: Work, node: Import) -> list[Taken]:
-    """What an import brings of torch.cuda; without what others may take from here, or what may be something else too.
-    """
+    """What an import brings of them; without what others may take from here, or what may be something else too."""
     base = "" if isinstance(node, ast.Import) else f"{import_base(work.scan.path, node)}."
     return [
         Taken(alias, full, uses)
         for alias in node.names
-        if f"{(full := base + alias.name)}.".startswith("torch.cuda.")
+        if f"{(full := base + alias.name)}.".startswith(("torch.cuda.", "torch.profiler."))
         and isinstance(parent(node), (ast.Module, *FUNCTIONS))
         and (uses := _uses(work, node, alias, full)) is not None
     ]

@@ -17,8 +17,8 @@ if importlib.util.find_spec("torch_npu") is not None:
     import torch_npu  # noqa: F401
 
 __all__ = [
-    "DEVICE_TYPE", "DIST_BACKEND", "VISIBLE_DEVICES",
-    "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler",
+    "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "VISIBLE_DEVICES",
+    "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler", "profiler",
 ]  # fmt: skip
 
 _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
@@ -30,6 +30,12 @@ device_module = getattr(torch, DEVICE_TYPE)
 DIST_BACKEND = "hccl" if _has_npu else "nccl"
 #: The environment variable that says which cards a process sees.
 VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
+#: The environment variable that makes each launch wait for the one before.
+LAUNCH_BLOCKING = ("ASCEND" if _has_npu else "CUDA") + "_LAUNCH_BLOCKING"
+#: The profiler of the accelerator: torch_npu.profiler or torch.profiler.
+profiler = importlib.import_module("torch_npu" if _has_npu else "torch").profiler
+#: What it records of the accelerator.
+DEVICE_ACTIVITY = getattr(profiler.ProfilerActivity, DEVICE_TYPE.upper())
 
 
 def device(index: Any = None) -> torch.device:

@@ -26,12 +26,14 @@ from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.nodes import argument_at, begins, first_code, is_none, last_name, of_kind, root_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
+fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel", "data_parallel"))
 
 CLASS_NAME = "OneCardDataParallel"
 #: What is asked where there are several cards, or may be: `if args.multi_gpu:`, `if torch.cuda.device_count() > 1:`.
 _CARDS = re.compile(r"gpus|multi_?gpu|parallel|device_count|distribut|n_?gpu", re.IGNORECASE)
 _EFFORT = Effort.MEDIUM
+#: What divides a batch among the cards of one process.
+REPLICAS = (*DATA_PARALLEL, "torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
 _SEVERAL = "several cards need one process per card"
 
 
@@ -76,6 +78,28 @@ def _is_for_several(work: Work, call: ast.Call) -> bool:
         isinstance(each, (ast.If, ast.IfExp)) and _CARDS.search(work.text(each.test))
         for each in takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(call))
     )
+
+
+@fixer.on(ast.Call, name=REPLICAS)
+def behind_a_question(work: Work, call: ast.Call) -> Finds:
+    """In the portable style a question for CUDA's cards stays one: nothing behind it stops on an NPU."""
+    if work.settings.style == "portable" and (gate := gate_of(call)) is not None and work.take(call.func):
+        api = str(work.names.qualified(call.func))
+        message = f"{api} is for CUDA alone here: on NPUs one card computes the whole batch"
+        help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
+        yield work.note(gate.test, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
+
+
+def gate_of(call: ast.Call) -> ast.If | None:
+    """The `if` that asks for tensors on CUDA, or for how many cards it has, before a call divides a batch."""
+    node: ast.AST = call
+    while not isinstance(above := parent(node), ast.Module):
+        if isinstance(above, ast.If) and any(node is each for each in above.body):
+            asked = (last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.expr))
+            if not {"is_cuda", "device_count"}.isdisjoint(asked):
+                return above
+        node = above
+    return None
 
 
 @fixer.on(ast.ClassDef)
@@ -185,9 +209,7 @@ def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
 
 def _names_saved(work: Work) -> list[tuple[ast.expr, set[str]]]:
     """What a file pickles, and the names in it."""
-    return [
-        (saved, {_name_of(each) for each in (saved, *parts_saved(work, saved))}) for saved in saved_objects(work)
-    ]
+    return [(saved, {_name_of(each) for each in (saved, *parts_saved(work, saved))}) for saved in saved_objects(work)]
 
 
 def _names_handed_on(work: Work) -> list[tuple[set[str], set[str]]]:

@@ -37,8 +37,8 @@ _GIVES_PLACES = "950"
 
 @fixer.on(ast.Call, name=("torch.nn.GRU", "torch.nn.RNN"))
 def packed_sequences(work: Work, made: ast.Call) -> Finds:
-    """Report a GRU or an RNN that gets a packed sequence. torch_npu packs for its LSTM, with the padding left in, and the
-    others read the rows as if it were gone. Ascend/pytorch, native API list, torch.nn.GRU: no such sequences.
+    """Report a GRU or an RNN that gets a packed sequence. torch_npu packs for its LSTM, with the padding left in, and
+    the others read the rows as if it were gone. Ascend/pytorch, native API list, torch.nn.GRU: no such sequences.
     """
     holder = parent(made)
     if not isinstance(holder, ast.Assign):

@@ -1,4 +1,5 @@
-"""Commands and code in documents: with `--docs` they are edited as scripts and modules are, else each is reported.
+"""Commands and code in documents: with `--docs` they are edited as scripts and modules are, else each is reported. In
+the portable style none is edited: those for an NPU come beside them.
 
 Text outside of blocks is for people, and stays. A block that the shell's grammar does not read as a whole (it holds
 `<your data>`, or two ways to do the same) is read command by command.
@@ -35,12 +36,18 @@ _FOR_CUDA = re.compile(
     rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
 )
+_BY_DOCS, _BESIDE = "; --docs makes the certain edits", "; put the command for NPUs beside it"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 
 def changes(document: Document) -> Finds:
     """What becomes of the blocks of a document."""
-    if not document.name.endswith(_SUFFIXES) or document.settings.style != "npu":
+    if not document.name.endswith(_SUFFIXES):
+        return
+    if document.settings.style == "portable":
+        for_npus = replace(document, settings=replace(document.settings, style="npu"))
+        for each in changes(for_npus):
+            yield replace(each, help=str(each.help).replace(_BY_DOCS, _BESIDE)) if isinstance(each, Note) else each
         return
     if _README.fullmatch(document.path.lower()):
         yield from _environment(document)
@@ -147,6 +154,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs makes the certain edits")
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS)
     message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
