@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, migrate, pattern
+from tests.harness import check_noop, check_rewrite, codes, migrate, pattern
 from transplt.base.settings import Settings
 from transplt.engine.engine import migrate_source
 from transplt.flow.facts import ProjectFacts
@@ -1053,3 +1053,46 @@ def test_a_literal_within_another_type() -> None:
             return [torch.zeros(1, device=each) for each in found]
         """,
     )
+
+
+_LATER = """
+import threading
+import torch
+import torch.distributed.rpc as rpc
+import torch.multiprocessing as mp
+class Shard(torch.nn.Module):
+    def __init__(self, kind, n):
+        self.net = torch.nn.Linear(n, n).to(kind)
+def work(rank, kind, name="cuda"):
+    torch.ones(1, device=kind)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'rpc.remote("w", Shard, args=("cuda:0",) + more)',
+        'rpc.rpc_sync("w", Shard, args=("cuda:1", 2))',
+        'mp.spawn(work, args=("cuda", n), nprocs=2)',
+        'threading.Thread(target=work, args=(0, "cuda:0")).start()',
+        'mp.Process(target=work, args=(0, "cuda:0")).start()',
+    ],
+)
+def test_arguments_of_a_call_that_is_made_later(call: str) -> None:
+    after = migrate(_LATER + call + "\n").data.decode()
+    assert call.replace("cuda", "npu") in after
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'mp.spawn(work, args=(1, "cuda"), nprocs=2)',  # a name
+        'threading.Thread(target=work, args=more + ("cuda:0",)).start()',  # which one it is, is not known
+        'threading.Thread(target=work, args=["cuda:0"]).start()',
+        'threading.Thread(target=unknown, args=(0, "cuda:0")).start()',
+        'own.Thread(target=work, args=(0, "cuda:0")).start()',
+    ],
+)
+def test_arguments_of_a_call_whose_parameter_is_no_device(call: str) -> None:
+    result = migrate(_LATER + call + "\n")
+    assert call in result.data.decode() and "NPU203" in codes(result, applied=False)

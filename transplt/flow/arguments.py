@@ -31,11 +31,18 @@ from transplt.flow.reached_place import Path, Reached, ReachedPlace, Up
 from transplt.flow.slot_stores import inside
 from transplt.flow.slots import Slots
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import index_in, last_name
+from transplt.syntax.nodes import index_in, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Classes that make a path of the parts that they are given.
 _PATHS = frozenset(f"pathlib.{name}" for name in ("Path", "PurePath", "PosixPath", "PurePosixPath"))
+#: What calls a function later, in another thread or process: the keyword for it and its position, and how many
+#: arguments it gets before those of `args`.
+_LATER_CALLS = {
+    "threading.Thread": ("target", 1, 0), "multiprocessing.Process": ("target", 1, 0),
+    "torch.multiprocessing.Process": ("target", 1, 0), "torch.multiprocessing.spawn": ("fn", 0, 1),
+    "torch.distributed.rpc.r": ("func", 1, 0),  # remote, rpc_sync, rpc_async
+}  # fmt: skip
 
 
 class Argument(NamedTuple):
@@ -236,6 +243,32 @@ def _parameter(a: Argument) -> Reached:
         yield ReachedPlace("named", name)
 
 
+def _of_a_later_call(a: Argument) -> bool:
+    """True for the `args` of a call that something else makes: `Thread(target=f, args=("cuda",))`."""
+    tuple_ = keyword_of(a.call, "args")
+    if isinstance(tuple_, ast.BinOp) and not isinstance(tuple_.right, ast.Tuple):
+        tuple_ = tuple_.left  # further arguments come behind these
+    known = a.keyword == "args" and isinstance(tuple_, ast.Tuple) and bool(a.path) and isinstance(a.path[-1], int)
+    return known and _later_callee(a) is not None
+
+
+def _later_callee(a: Argument) -> tuple[str, int] | None:
+    """The function or class of the project that is called then, and how many arguments it gets before these."""
+    for module, (name, position, before) in _LATER_CALLS.items():
+        if a.full.startswith(module):
+            func = keyword_of(a.call, name) or next(iter(a.call.args[position : position + 1]), None)
+            target = a.slots.own.definition(func) if func is not None else None
+            return None if target is None else (target, before)
+    return None
+
+
+def _later_parameter(a: Argument) -> Reached:
+    target, before = _later_callee(a) or ("", 0)
+    place = a.path[-1]
+    assert isinstance(place, int)
+    yield ReachedPlace("slot", inside(a.slots.parameter(target, None, place + before), a.path[:-1]))
+
+
 #: What an argument is, and where it ends up then. The first row that applies decides.
 _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], ...] = (
     # another library, a command line, a pattern, a text for people
@@ -301,6 +334,7 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
     ),
     (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
     (lambda a: a.target is not None, _parameter),
+    (_of_a_later_call, _later_parameter),
     (lambda a: a.keyword is not None, lambda a: [ReachedPlace("named", a.keyword or "")]),
     (lambda a: True, lambda a: [ReachedPlace("other", f"argument of {a.last or 'a call'}")]),
 )
