@@ -107,12 +107,16 @@ def _found(mistake: Mistake, pieces: tuple[str, ...], text: str) -> frozenset[in
     return frozenset().union(*found.values())
 
 
-def prove(original: Path, migrated: Path, folder: Path, nproc: str, *options: str, main: str = "main.py") -> Told:
-    """Run the command line; its report lies in `folder / "proof.json"`. `options` may end with `--` and arguments."""
+def prove(
+    original: Path, migrated: Path, folder: Path, nproc: str, *options: str, main: str = "main.py", path: str = ""
+) -> Told:
+    """Run the command line; its report lies in `folder / "proof.json"`. `options` may end with `--` and arguments.
+    `path` is where Python looks for modules first.
+    """
     report = folder / "proof.json"
     command = [sys.executable, "-m", "transplt", "prove", str(original), str(migrated), "--main", main]
     command += ["--nproc", nproc, "--timeout", "60", "--report", str(report), *options]
-    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )

@@ -258,3 +258,17 @@ def test_a_package_that_is_started_as_a_module(tmp_path: Path) -> None:
         (tmp_path / name / "net" / "__main__.py").write_text(port + text.format(card))
     done = prove(tmp_path / "a", tmp_path / "b", tmp_path, "1", main="net/__main__.py")
     assert "equal: 3 steps compared with the original's" in done.output, done.output
+
+
+@pytest.mark.torch
+def test_a_relative_folder_of_pythonpath_is_that_of_the_run(tmp_path: Path) -> None:
+    """As the advice on a module at the top of a project has it; runs are forked from a process that began elsewhere."""
+    text = "import torch\nfrom net.sizes import SIZE\n\nmodel = torch.nn.Linear(SIZE, 1){0}\n"
+    text += "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    text += "model(torch.ones(2, SIZE){0}).sum().backward()\noptimizer.step()\n"
+    for name, card in (("a", ".cuda()"), ("b", ".npu()")):
+        for inner, source in (("net/sizes.py", "SIZE = 3\n"), ("tools/train.py", text.format(card))):
+            (tmp_path / name / inner).parent.mkdir(parents=True)
+            (tmp_path / name / inner).write_text(source)
+    done = prove(tmp_path / "a", tmp_path / "b", tmp_path, "1", main="tools/train.py", path=".")
+    assert "equal: 1 step compared with the original's" in done.output, done.output

@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 
 #: Names the socket, in the environment of the process that waits.
 VARIABLE = "TRANSPLT_WARM"
+#: Against which this process resolved the relative folders of PYTHONPATH; a run has one of its own.
+_BEGAN_IN = os.getcwd()
 #: That of the records writes one, which a process that only waits has not.
 _leave = os._exit
 
@@ -165,6 +167,9 @@ def _begin(script: str, arguments: list[str]) -> None:
     record.started = time.time()
     multiprocessing.process.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]
     sys.argv[:] = [script, *arguments]
+    given = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each and not os.path.isabs(each)]
+    here = {os.path.normpath(os.path.join(_BEGAN_IN, each)): os.path.abspath(each) for each in given}
+    sys.path[:] = [here.get(each, each) for each in sys.path]
     sys.path[0] = os.path.dirname(os.path.realpath(script))  # "" stands there, of `-c`
     try:
         from cuda_standin import start  # on the path of a CUDA host only
