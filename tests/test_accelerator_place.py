@@ -102,6 +102,11 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from .device import DEVICE_TYPE", "flow/device.py"),
         ({**BESIDE, "train.py": "from flow import net\nx()\n"}, "train.py",
          "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        # A test of a package finds what lies in it, whoever runs the test.
+        ({"setup.py": "", "net/__init__.py": "", "net/loss.py": "from .size import n\nx()\n", "net/size.py": "",
+          "net/run.py": "from .loss import f\nif __name__ == '__main__':\n    f()\n",
+          "tests/one/test_loss.py": "import torch\nfrom net.loss import f\nx()\n"},
+         "tests/one/test_loss.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
         (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),

@@ -7,6 +7,7 @@ helpers where that is a folder which all find as well, and which imports nothing
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from dataclasses import replace
 
 from transplt.base.settings import Settings
@@ -50,8 +51,10 @@ def module_place(
         return place
     if (known := _of_the_package(project, layout, path)) is not None:
         return known
-    if place is None or not settings.helper_file:
+    if not settings.helper_file:
         return None
+    if place is None:
+        return _of_an_imported_package(project, layout, path, settings)
     if len(place.paths) == 1:
         place = _beside_helpers(project, layout, _in_the_package(project, layout, path, place, settings.entry))
     folders = [posixpath.dirname(each) for each in place.paths]
@@ -117,6 +120,22 @@ def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> H
         return None
     package = posixpath.dirname(ours[0])[len(posixpath.dirname(top)) :].strip("/").replace("/", ".")
     return HelperPlace((ours[0],), package, layout.ours[ours[0]])
+
+
+def _of_an_imported_package(
+    project: ProjectFacts, layout: ImportLayout, path: str, settings: Settings
+) -> HelperPlace | None:
+    """The module of the package from which a file takes most: whoever runs it, a test as a rule, finds that already."""
+    targets = [edge.target for edge in layout.edges.get(path, ()) if not edge.name.startswith(".")]
+    tops = Counter(outermost_package(each, project.placing) for each in targets)
+    for top, _ in tops.most_common():
+        if not top or is_below(path, top):
+            continue
+        inside = next(each for each in targets if is_below(each, top))
+        place = module_place(project, inside, settings, starts=False)
+        if place is not None and len(place.paths) == 1 and place.package.partition(".")[0] == posixpath.basename(top):
+            return place
+    return None
 
 
 def _in_the_package(
