@@ -50,13 +50,18 @@ def _package(work: Work, place: HelperPlace) -> str:
         if not relative or not inside or in_folder(above, INIT, "") not in work.project.placing:
             return place.package
         return "." * (1 + folder[len(above) :].count("/")) + top[len(above) + 1 :].replace("/", ".")
-    names = [node.module or "" for node in froms if not node.level]
-    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
-    first = place.package.partition(".")[0]
-    in_full = any(name.partition(".")[0] == first for name in names) or has_main_guard(work.scan.tree)
-    if not relative and (in_full or work.project.once(_mostly_in_full, top, place.package)):
+    if not relative and _in_full(work, place, froms):
         return place.package
     return "." * (1 + folder[len(top) :].count("/"))
+
+
+def _in_full(work: Work, place: HelperPlace, froms: Sequence[ast.ImportFrom]) -> bool:
+    """Whether a file without relative imports names the package, may be started, or lies among files that name it."""
+    names = [node.module or "" for node in froms]
+    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
+    named = place.package.partition(".")[0] in {name.partition(".")[0] for name in names}
+    among = work.project.once(_mostly_in_full, posixpath.dirname(place.paths[0]), place.package)
+    return named or has_main_guard(work.scan.tree) or among
 
 
 def _mostly_in_full(project: ProjectFacts, folder: str, package: str) -> bool:

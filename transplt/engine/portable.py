@@ -53,6 +53,10 @@ _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
 _CUDA_ACTIVITY = "torch.profiler.ProfilerActivity.CUDA"
 _BACKEND = ("torch.distributed.Backend.NCCL", "torch.distributed.distributed_c10d.Backend.NCCL")
+#: What a name of the module stands for.
+_REPLACED = {
+    **{each: each.rpartition(".")[2] for each in _CUSTOM}, **dict.fromkeys(_BACKEND, "DIST_BACKEND"),
+}  # fmt: skip
 _HAS_BACKEND = ("torch.distributed.is_nccl_available", "torch.distributed.distributed_c10d.is_nccl_available")
 #: torch has a question for a backend of any name.
 _IS_BACKEND_AVAILABLE = "2.1"
@@ -146,10 +150,8 @@ class _Forms:
                 return self._imported(edit, node)
             case "NPU103", ast.Attribute() | ast.Name() if edit.api in (*_AUTOCAST, *_SCALER):
                 return [self._amp(edit, node)]
-            case "NPU103", ast.Attribute() | ast.Name() if edit.api in _CUSTOM:
-                return [self._replaced(edit, node, edit.api.rpartition(".")[2])]
-            case "NPU111", ast.Attribute() | ast.Name() if edit.api in _BACKEND:
-                return [self._replaced(edit, node, "DIST_BACKEND")]
+            case _, ast.Attribute() | ast.Name() if edit.api in _REPLACED:
+                return [self._replaced(edit, node, _REPLACED[edit.api])]
             case "NPU111", ast.Attribute(value=value) if edit.api in _HAS_BACKEND:
                 return [self._asks_for_backend(edit, node, value)]
             case "NPU130", ast.Attribute() | ast.Name():

@@ -9,6 +9,7 @@ to fit a project's own limit.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import Any
 
 import torch
@@ -33,7 +34,7 @@ VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
 #: The environment variable that makes each launch wait for the one before.
 LAUNCH_BLOCKING = ("ASCEND" if _has_npu else "CUDA") + "_LAUNCH_BLOCKING"
 #: The profiler of the accelerator: torch_npu.profiler or torch.profiler.
-profiler = importlib.import_module("torch_npu" if _has_npu else "torch").profiler
+profiler = sys.modules["torch_npu" if _has_npu else "torch"].profiler
 #: What it records of the accelerator.
 DEVICE_ACTIVITY = getattr(profiler.ProfilerActivity, DEVICE_TYPE.upper())
 

@@ -92,13 +92,13 @@ def behind_a_question(work: Work, call: ast.Call) -> Finds:
 
 def gate_of(call: ast.Call) -> ast.If | None:
     """The `if` that asks for tensors on CUDA, or for how many cards it has, before a call divides a batch."""
-    node: ast.AST = call
-    while not isinstance(above := parent(node), ast.Module):
-        if isinstance(above, ast.If) and any(node is each for each in above.body):
-            asked = (last_name(each) for each in ast.walk(above.test) if isinstance(each, ast.expr))
-            if not {"is_cuda", "device_count"}.isdisjoint(asked):
-                return above
-        node = above
+    inner: ast.AST = call
+    for above in chain(call):
+        match above:
+            case ast.If(test=test, body=body) if any(inner is each for each in body):
+                if not {"is_cuda", "device_count"}.isdisjoint(map(last_name, ast.walk(test))):
+                    return above
+        inner = above
     return None
 
 
