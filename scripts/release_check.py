@@ -6,8 +6,9 @@
 
 Needs git and hatchling here, and pip's index for what transplt itself needs. The archives bear SOURCE_DATE_EPOCH, else
 the day of the commit. With -o they are put there. With --release the changelog has to name the day of this version,
-HEAD its tag (`v1.2.3`), and no package of rules/support/third_party.json may have been read more than half a year
-before that day; without it such packages are counted. Exits with 1 and says why when anything does not hold.
+HEAD its tag (`v1.2.3`), and neither may a package of rules/support/third_party.json have been read more than half a
+year before that day, nor the releases of rules/support/package_releases.json more than three months; without it both
+are told. Exits with 1 and says why when anything does not hold.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ sys.path.insert(0, str(ROOT))
 from scripts.regen_samples import SAMPLES, golden_files  # noqa: E402
 from transplt import __version__  # noqa: E402
 
-#: Months after which what a row says of a package has to be read again.
-_MONTHS = 6
+#: Months after which what a row says of a package has to be read again, and what an index says of releases.
+_MONTHS, _MONTHS_OF_RELEASES = 6, 3
 
 
 class Wrong(Exception):
@@ -123,14 +124,15 @@ def check_installed(archive: Path, scratch: Path) -> None:
     print(f"{archive.name}: installed with {len(names.splitlines()) - 1} packages beside it, and migrates a sample")
 
 
+def months(earlier: str, later: str) -> int:
+    """The months between two days, or months (`2026-07`, `2027-02-03`)."""
+    (year, month), (of_year, of_month) = (map(int, each.split("-")[:2]) for each in (earlier, later))
+    return 12 * (of_year - year) + of_month - month
+
+
 def aged(packages: list[dict[str, str]], day: str) -> list[str]:
     """The names of packages last read (`checked`: 2026-07) more than half a year before a day (2027-02-03)."""
-
-    def months(date: str) -> int:
-        year, month = date.split("-")[:2]
-        return 12 * int(year) + int(month)
-
-    return [row["name"] for row in packages if months(day) - months(row["checked"]) > _MONTHS]
+    return [row["name"] for row in packages if months(row["checked"], day) > _MONTHS]
 
 
 def check_packages(day: str, release: bool) -> None:
@@ -140,6 +142,11 @@ def check_packages(day: str, release: bool) -> None:
     if old and release:
         raise Wrong(f"{len(old)} packages were read more than {_MONTHS} months before {day}: read them again and date "
                     f"them (`checked`): {', '.join(old)}")  # fmt: skip
+    read = json.loads((ROOT / "rules" / "support" / "package_releases.json").read_bytes())["read"]
+    if release and months(read, day) > _MONTHS_OF_RELEASES:
+        raise Wrong(f"releases were read on {read}, more than {_MONTHS_OF_RELEASES} months before {day}: "
+                    "scripts/releases.py reads them again")  # fmt: skip
+    print(f"releases: read on {read}")
     print(f"packages: {len(old)} of {len(packages)} were read more than {_MONTHS} months before {day}")
 
 

@@ -16,8 +16,8 @@ from transplt.faces.cli.command import LAZY_COMMANDS
 from transplt.faces.cli.main import main
 from transplt.project.environment.setup import TESTED
 from transplt.project.port.devcontainer import devcontainer
+from transplt.rules.package_releases import newest_torch_npu
 from transplt.rules.releases import CPU_INDEX
-from transplt.rules.tables import read_table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = ROOT / "docs" / "container" / "Dockerfile"
@@ -57,7 +57,7 @@ def test_the_pair_is_the_one_that_was_tried_and_its_python_has_a_wheel() -> None
     assert arguments == {"TORCH": TESTED, "CPU_INDEX": CPU_INDEX}
     (image,) = [text for keyword, text in steps() if keyword == "FROM"]
     python = re.fullmatch(r"python:(3\.\d+)-slim-bookworm", image)  # glibc 2.36; the wheels need 2.28
-    assert python is not None and python[1] in read_table("support/torch_npu_wheels.json")["wheels"][TESTED]["pythons"]
+    assert python is not None and python[1] in newest_torch_npu()[TESTED][1].pythons
 
 
 def test_what_is_installed_and_copied_is_there() -> None:

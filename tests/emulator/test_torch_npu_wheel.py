@@ -20,7 +20,7 @@ from transplt.base.settings import TORCH_VERSIONS
 from transplt.proof.launch.interpreter import Versions, whole_of
 from transplt.proof.launch.options import UsageError
 from transplt.proof.launch.torch_npu_wheel import NoWheel, Wheel, fetch, newest_release, wheel_for
-from transplt.rules.tables import read_table
+from transplt.rules.package_releases import newest_torch_npu
 
 ROOT = Path(__file__).resolve().parents[2]
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -70,10 +70,9 @@ def test_where_none_fits(versions: Versions, why: str) -> None:
 
 
 def test_the_table_has_each_version_that_can_be_asked_for() -> None:
-    table = read_table("support/torch_npu_wheels.json")["wheels"]
     assert [newest_release(version).rpartition(".")[0] for version in TORCH_VERSIONS] == [*TORCH_VERSIONS]
-    for release, row in table.items():
-        assert row["torch_npu"] == release or row["torch_npu"].startswith(f"{release}.post")
+    for release, (version, _) in newest_torch_npu().items():
+        assert version == release or version.startswith(f"{release}.post")
 
 
 def test_what_an_interpreter_says_of_itself_and_what_we_find_are_one(tmp_path: Path) -> None:
@@ -186,7 +185,7 @@ def test_without_pip_ours_fetches_it(command: Command, tmp_path: Path, monkeypat
 
 @needs_linux
 def test_it_may_be_fetched_for_a_torch_that_is_not_there_yet(command: Command, tmp_path: Path) -> None:
-    version = read_table("support/torch_npu_wheels.json")["wheels"]["2.12.0"]["torch_npu"]
+    version = newest_torch_npu()["2.12.0"][0]
     put_wheel(tmp_path / "index", version)
     done = command("emulator", "install", "--torch-version", "2.12", "--python", interpreter(tmp_path, "2.13.0"))
     assert done.returncode == 0 and f"torch_npu {version} for" in done.stdout, done.stderr

@@ -34,8 +34,8 @@ from transplt.proof.launch.pip import Failed
 from transplt.proof.launch.runner import ready_stubs
 from transplt.proof.launch.torch_npu_wheel import NoWheel
 from transplt.rules.distributions import distribution_of
+from transplt.rules.package_releases import newest_torch_npu
 from transplt.rules.releases import CPU_INDEX, release_of
-from transplt.rules.tables import read_table
 
 #: The torch of the newest pair that was tried.
 TESTED = "2.13.0"
@@ -181,8 +181,7 @@ def _digest(needs: Needs, torch: str, stand_ins: Sequence[str], folder: str) -> 
 
 def _torch_for(specifier: str) -> str:
     """The release of torch: the newest pair that was tried, or the newest that the project asks for, from 2.10 on."""
-    releases = read_table("support/torch_npu_wheels.json")["wheels"]
-    wanted = [each for each in releases if tuple(map(int, each.split(".")[:2])) >= interpreter.MINIMUM]
+    wanted = [each for each in newest_torch_npu() if tuple(map(int, each.split(".")[:2])) >= interpreter.MINIMUM]
     return next((each for each in (TESTED, *reversed(wanted)) if _fits(each, specifier)), TESTED)
 
 
@@ -201,7 +200,7 @@ def _base_for(torch: str, base: str) -> str:
         torch_npu_wheel.wheel_for(found)
         return base
     except NoWheel:
-        pythons = read_table("support/torch_npu_wheels.json")["wheels"][torch]["pythons"]
+        pythons = newest_torch_npu()[torch][1].pythons
         return next(filter(None, (shutil.which(f"python{each}") for each in reversed(pythons))), base)
 
 

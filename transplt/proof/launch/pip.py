@@ -39,8 +39,10 @@ class Failed(Exception):
         return any(word.search(line) for line in self.output.splitlines() if _BLAMES.search(line))
 
 
-def carry_out(command: Sequence[str], keep_open: Sequence[int] = ()) -> None:
-    """Run pip, uv or a Python of an environment, which inherits the files `keep_open`. Failed where it fails."""
+def carry_out(command: Sequence[str], keep_open: Sequence[int] = ()) -> str:
+    """Run pip, uv or a Python of an environment, which inherits the files `keep_open`, and give what it printed. Failed
+    where it fails.
+    """
     # What the user has decided for environments of their own does not hold for ours.
     environment = {**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_INPUT": "1"}
     environment["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
@@ -69,6 +71,7 @@ def carry_out(command: Sequence[str], keep_open: Sequence[int] = ()) -> None:
         said = (errors or lines or [f"exit code {process.returncode}"])[-1]
         offline = any("Retrying (" in line or "error sending request" in line for line in lines)
         raise Failed(shown(said.removeprefix("ERROR: ")), offline, output)
+    return output
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -18,9 +18,10 @@ from transplt.base.errors import reason, shown
 from transplt.proof.launch import pip
 from transplt.proof.launch.interpreter import CONTAINER, Versions
 from transplt.proof.launch.options import UsageError
-from transplt.rules.tables import read_table
+from transplt.rules.package_releases import newest_torch_npu
 
 _ABI = re.compile(r"cpython-3(\d+)-(\w+)-linux-gnu")
+_MACHINES = ("x86_64", "aarch64")
 #: What the wheel imports besides torch, and what the index calls it.
 _IMPORTED = ("numpy", "pyyaml")
 #: Of the platforms that the wheels were made for; pip takes each that is named.
@@ -58,18 +59,17 @@ class Wheel:
 
 def wheel_for(found: Versions) -> Wheel:
     """The newest torch_npu for the torch of an interpreter. NoWheel where there is none."""
-    table = read_table("support/torch_npu_wheels.json")
     abi = _ABI.fullmatch(found.abi)
-    if abi is None or abi[2] not in table["machines"]:
-        abis = f"torch_npu is for CPython on Linux, {' or '.join(table['machines'])}"
+    if abi is None or abi[2] not in _MACHINES:
+        abis = f"torch_npu is for CPython on Linux, {' or '.join(_MACHINES)}"
         raise NoWheel(f"{abis}, not for {shown(found.abi) or 'this interpreter'}; {CONTAINER}")
     release = found.torch.partition("+")[0]
-    row = table["wheels"].get(release)
-    if row is None:
+    if release not in newest_torch_npu():
         raise NoWheel(f"no torch_npu was released for torch {release}")
-    python, version = f"3.{abi[1]}", row["torch_npu"]
-    if python not in row["pythons"]:
-        raise NoWheel(f"torch_npu {version} is for Python {', '.join(row['pythons'])}, not for {python}")
+    version, build = newest_torch_npu()[release]
+    python = f"3.{abi[1]}"
+    if python not in build.pythons:
+        raise NoWheel(f"torch_npu {version} is for Python {', '.join(build.pythons)}, not for {python}")
     # It registers options of the allocator that torch for CUDA has registered; tried with 2.10 to 2.14 of both.
     if found.cuda:
         raise NoWheel(
@@ -82,8 +82,7 @@ def wheel_for(found: Versions) -> Wheel:
 
 def newest_release(torch_version: str) -> str:
     """The last release of torch of a minor version ("2.9") that has a torch_npu; each has one."""
-    releases = read_table("support/torch_npu_wheels.json")["wheels"]
-    return str([each for each in releases if each.rpartition(".")[0] == torch_version][-1])
+    return [each for each in newest_torch_npu() if each.rpartition(".")[0] == torch_version][-1]
 
 
 def folder_of_wheels() -> Path:
