@@ -170,3 +170,90 @@ def test_others_numbers_stay() -> None:
     check_not_adapted(
         "ray", "import ray\n\nray.init(num_gpus=1)\n", open_codes=["NPU147"], pins=(("ray", "==2.8.1"),)
     )
+
+
+def test_groups_of_actors_by_the_backend_of_ray_ascend() -> None:
+    check_adapted(
+        "ray",
+        """
+        import ray
+        from ray.util import collective
+
+
+        class Worker:
+            def join(self, size, rank, backend="nccl"):
+                collective.init_collective_group(size, rank, backend, "weights")
+                collective.init_collective_group(size, rank=rank, backend="nccl", group_name="others")
+                collective.init_collective_group(size, rank)
+                collective.init_collective_group(size, rank, backend="gloo")
+
+            def send(self, weight):
+                collective.broadcast(weight, 0, group_name="weights")
+        """,
+        """
+        import ray
+        from ray.util import collective
+
+        import npu_port
+
+
+        class Worker:
+            def join(self, size, rank, backend="nccl"):
+                collective.init_collective_group(size, rank, npu_port.ray_backend(backend), "weights")
+                collective.init_collective_group(size, rank=rank, backend=npu_port.ray_backend(), group_name="others")
+                collective.init_collective_group(size, rank, backend=npu_port.ray_backend())
+                collective.init_collective_group(size, rank, backend="gloo")
+
+            def send(self, weight):
+                collective.broadcast(weight, 0, group_name="weights")
+        """,
+    )
+
+
+def test_actors_that_the_driver_puts_into_a_group_register_where_they_join() -> None:
+    check_adapted(
+        "ray",
+        """
+        import ray
+        import ray.util.collective as col
+
+
+        class Worker:
+            def sum(self, x, more):
+                if more:
+                    col.allreduce(x, "g")
+                return x
+
+
+        def main(workers):
+            col.create_collective_group(workers, 2, [0, 1], backend="nccl", group_name="g")
+        """,
+        """
+        import ray
+        import ray.util.collective as col
+
+        import npu_port
+
+
+        class Worker:
+            def sum(self, x, more):
+                if more:
+                    npu_port.ray_backend()
+                    col.allreduce(x, "g")
+                return x
+
+
+        def main(workers):
+            col.create_collective_group(workers, 2, [0, 1], backend=npu_port.ray_backend(), group_name="g")
+        """,
+    )
+
+
+def test_older_rays_have_no_registry_of_collectives() -> None:
+    source = """
+        from ray.util import collective
+
+        collective.init_collective_group(2, 0, "nccl")
+        """
+    check_not_adapted("ray", source, open_codes=["NPU302"], pins=(("ray", "==2.47.1"),))
+    assert offered(source) == [("NPU302", 3, "ray")]

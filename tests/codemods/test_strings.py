@@ -986,7 +986,32 @@ def test_the_finding_names_the_taker_and_what_to_do() -> None:
     assert "somelib.Group is not known to hand it to torch.distributed" in said.message
     source = f"{TAKERS}collective.init_collective_group(2, 0, backend='nccl')\n"
     (said,) = [each for each in migrate(source).findings if each.code == "NPU302"]
-    assert "ray.util.collective does not know hccl" in said.message and "ray-ascend" in said.help
+    assert "ray.util.collective has no hccl of its own" in said.message and "ray-ascend" in said.help
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "def f(backend='nccl'):\n    collective.init_collective_group(2, 0, backend=backend)",
+        "def f(backend='nccl'):\n    collective.init_collective_group(2, 0, backend)",
+        "def f(args):\n    kind = getattr(args, 'sync_backend', 'nccl')\n    join(kind)\n\n"
+        "def join(kind):\n    collective.init_collective_group(2, 0, kind)",
+        "parser.add_argument('--a.sync_backend', default='nccl')\n"
+        "collective.create_collective_group([], 2, [0, 1], args.a.sync_backend)",
+        "class A:\n    backend: str = 'nccl'\n\n    def f(self):\n"
+        "        collective.init_collective_group(2, 0, backend=self.backend)",
+        "class W:\n    @ray.method(tensor_transport='nccl')\n    def f(self):\n        pass\nimport ray",
+    ],
+)
+def test_a_backend_that_reaches_a_library_through_the_project_is_its_own(lines: str) -> None:
+    taken(lines + "\n", "NPU302")
+
+
+def test_what_is_compared_with_such_a_backend_stays_beside_it() -> None:
+    lines = "def f(backend='nccl'):\n    if backend == 'nccl':\n        x = 1\n"
+    join = "    collective.init_collective_group(2, 0, backend=backend)\n"
+    taken(lines + join, "NPU302")
+    taken(lines, after=lines.replace("nccl", "hccl"))
 
 
 def test_what_is_compared_with_a_variable_stays_beside_it() -> None:

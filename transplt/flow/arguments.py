@@ -26,7 +26,7 @@ from transplt.flow.callees import (
 )
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.marks import GENERIC, names_a_mark
-from transplt.flow.option_defaults import destination
+from transplt.flow.option_defaults import destination, slot_filled
 from transplt.flow.reached_place import Path, Reached, ReachedPlace, Up
 from transplt.flow.slot_stores import inside
 from transplt.flow.slots import Slots
@@ -117,7 +117,7 @@ def _flag(a: Argument) -> Reached:
         yield ReachedPlace("flag")
     elif a.keyword in ("default", "choices", "const", "type", "envvar"):
         name = destination(a.call)
-        yield ReachedPlace("slot", _slot_in_function_below(a, name) or f"n:{name}")
+        yield ReachedPlace("slot", _slot_in_function_below(a, name) or slot_filled(name))
     else:
         yield ReachedPlace("help" if a.keyword == "help" else "prose", other=a.call)
 

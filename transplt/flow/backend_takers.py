@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.flow.callees import FIELD_CALLS, FOREIGN, OBJECTS, OTHER_DEVICES, PARSER_CALLS
 from transplt.flow.device_arguments import mark_of_argument
-from transplt.flow.marks import BACKEND, BACKEND_WORD
+from transplt.flow.marks import BACKEND, BACKEND_WORD, owner
 from transplt.flow.option_defaults import destination
-from transplt.flow.reached_place import Taker
+from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.flow.slots import Slots
 from transplt.rules.communication_backends import own_names, own_names_below, without_own_names
 from transplt.syntax.names import SELF
@@ -56,6 +56,12 @@ def taker_of(slots: Slots, node: ast.expr) -> Taker | None:
     if key not in slots.takers:
         slots.takers[key] = _taker_of_variable(slots, bound[1])
     return slots.takers[key]
+
+
+def owner_reached(slots: Slots, found: Iterable[ReachedPlace]) -> str:
+    """The library that looks up among names of its own what reaches some places; empty where none is known."""
+    reached = (slots.of(each.other) if each.other is not None else each.detail for each in found)
+    return owner(mark for slot in reached if slot for mark in slots.marks_of(slot))
 
 
 def _whole(node: ast.expr) -> ast.expr:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import ast
 from typing import Literal, NamedTuple
 
-from transplt.flow.marks import BACKEND, DEVICE
-from transplt.rules.communication_backends import passed_on
+from transplt.flow.marks import BACKEND, DEVICE, OWNED
+from transplt.rules.communication_backends import owned, passed_on
 from transplt.syntax.names import Names
 
 By = Literal["any call", "method", "last name", "full name"]
@@ -120,6 +120,8 @@ ROWS = (
     Row("full name", "torch.distributed.Backend", 0, BACKEND),
     Row("full name", "torch.distributed.is_backend_available", 0, BACKEND),
     *(Row("full name" if callee else "any call", callee, argument, BACKEND) for callee, argument in passed_on()),
+    *(Row("full name", callee, argument, OWNED + library, read="down") for callee, argument, library in owned()),
+    Row("last name", "ray_backend", 0, OWNED + "Ray", read="down"),  # of the helper, which makes it one of Ray's
 )
 
 _Marks = dict[int | str, str]

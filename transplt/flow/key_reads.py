@@ -15,7 +15,7 @@ from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
 from transplt.flow.cudnn_settings import cudnn_reads
 from transplt.flow.key_facts import How, KeyRead, names_a_configuration
 from transplt.flow.marks import DEVICE_NAME, GENERIC, marks_by_name
-from transplt.flow.option_defaults import destination
+from transplt.flow.option_defaults import destination, slot_filled
 from transplt.flow.own_names import class_fields
 from transplt.flow.slots import Slots
 from transplt.syntax.names import SELF, assigned_value
@@ -133,7 +133,7 @@ class _Reading:
                 yield from self._option([name] if name else [], name or "", f"n:{name}")
             elif last in PARSER_CALLS:
                 name, function = destination(call), parent(call)
-                slot = f"n:{name}"
+                slot = slot_filled(name)
                 if isinstance(function, FUNCTIONS):
                     slot = self.slots.variable(name, self.slots.scan.scopes[function]) or slot
                 written = [text for arg in call.args if (text := string_of(arg)) and text.startswith("-")]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 DEVICE = "device"
 BACKEND = "backend"
+#: How the mark of a backend begins that a library, whose name follows, looks up among names of its own.
+OWNED = "own backend of "
 
 DEVICE_WORD = re.compile(r"(?:^|_|\b)(?:devices?|dev|map_?location|device_?types?)\d*(?:$|_|\b)|Device", re.I)
 BACKEND_WORD = re.compile(r"backend", re.I)
@@ -41,6 +44,17 @@ def marks_by_name(slot: str) -> frozenset[str]:
         if len(_KNOWN) < 100_000:
             _KNOWN[slot] = found
     return found
+
+
+def settled(marks: Iterable[str]) -> frozenset[str]:
+    """The marks of some values together: what a library looks up among names of its own is no backend of torch."""
+    found = frozenset(marks)
+    return found - {BACKEND} if any(mark.startswith(OWNED) for mark in found) else found
+
+
+def owner(marks: Iterable[str]) -> str:
+    """The library that looks values with some marks up among names of its own; empty where none does."""
+    return next((mark.removeprefix(OWNED) for mark in sorted(marks) if mark.startswith(OWNED)), "")
 
 
 def names_a_mark(name: str) -> bool:

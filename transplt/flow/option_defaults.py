@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from transplt.flow.marks import GENERIC
 from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 #: The kinds of constants that are compared with.
@@ -41,6 +42,12 @@ def destination(call: ast.Call) -> str:
     names = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
     long = [name for name in names if name.startswith("--")] or names
     return re.sub(r"^-+", "", long[0].partition("/")[0]).replace("-", "_") if long else ""
+
+
+def slot_filled(name: str) -> str:
+    """The slot of the attribute that an option fills; `vllm.backend` can be read only as one of a nested namespace."""
+    last = name.rpartition(".")[2]
+    return f"n:{name if last in GENERIC else last}"
 
 
 def options_in(data: bytes) -> tuple[Option, ...]:

@@ -14,7 +14,7 @@ from transplt.flow.callees import FOREIGN, OTHER_DEVICES, SIMULATOR_DEVICE
 from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.key_facts import KeyRead, names_a_configuration
-from transplt.flow.marks import BACKEND, DEVICE
+from transplt.flow.marks import BACKEND, DEVICE, owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,8 @@ def _agreed(project: ProjectFacts, reads: Sequence[KeyRead]) -> Reading:
     if project.portable:
         return _CHOOSES
     found = {_marks(project, read) for read in reads}
+    if library := owner(mark for marks in found for mark in marks):
+        return Reading(read=True, why=f"{library} looks it up among names of its own")
     if len(found) == 1 and (marks := found.pop()):
         return Reading(marks, read=True)
     return Reading(read=True, why="the code reads it as different things" if len(found) > 1 else "")

@@ -16,13 +16,15 @@ TABLE = "support/communication_backends.json"
 class OwnNames:
     """What a library makes of a backend that it looks up among names of its own.
 
-    `kept`: nccl is right on NPUs; otherwise `message` says what is wrong with it, and `help` what to do.
+    `kept`: nccl is right on NPUs; otherwise `message` says what is wrong with it, `help` what to do, and `adaptor`
+    which one writes it.
     """
 
     library: str
     kept: bool
     message: str
     help: str
+    adaptor: str = ""
 
 
 def passed_on() -> Iterator[tuple[str, int | str]]:
@@ -38,6 +40,16 @@ def passed_on() -> Iterator[tuple[str, int | str]]:
 def own_names(callee: str, argument: int | str) -> OwnNames | None:
     """What the library of a callee (its full name) makes of an argument; None where no row knows it."""
     return _own()[0].get((callee, argument))
+
+
+def owned() -> Iterator[tuple[str, int | str, str]]:
+    """The arguments that a library looks up among names of its own, by callee, and the library."""
+    yield from ((*place, names.library) for place, names in _own()[0].items())
+
+
+def own_names_of(library: str) -> OwnNames:
+    """What a library makes of the backends that it is given; KeyError for one without a row."""
+    return _own()[2][library]
 
 
 def own_names_below(keys: Iterable[str]) -> OwnNames | None:
@@ -75,11 +87,15 @@ def _written() -> tuple[tuple[re.Pattern[str], OwnNames], ...]:
 
 
 @cache
-def _own() -> tuple[dict[tuple[str, int | str], OwnNames], dict[str, OwnNames]]:
+def _own() -> tuple[dict[tuple[str, int | str], OwnNames], dict[str, OwnNames], dict[str, OwnNames]]:
+    """By argument of a callee, by key, and by library."""
     callees: dict[tuple[str, int | str], OwnNames] = {}
     keys: dict[str, OwnNames] = {}
+    libraries: dict[str, OwnNames] = {}
     for row in read_table(TABLE)["own"]:
-        names = OwnNames(row["library"], row.get("kept", False), row.get("message", ""), row.get("help", ""))
+        said = (str(row.get(key, "")) for key in ("message", "help", "adaptor"))
+        names = OwnNames(row["library"], row.get("kept", False), *said)
         callees.update({(callee, argument): names for callee in row["callees"] for argument in row["arguments"]})
         keys.update(dict.fromkeys(row.get("keys", ()), names))
-    return callees, keys
+        libraries[names.library] = names
+    return callees, keys, libraries

@@ -1,6 +1,7 @@
-"""`ray`: what a task asks ray for is an NPU.
+"""`ray`: what a task asks ray for is an NPU, and its collectives are those of ray-ascend.
 
-Source: ray 2.47, ray/_private/accelerators/npu.py (the resource NPU, from 2.9 on) and runtime_context.py.
+Source: ray 2.47, ray/_private/accelerators/npu.py (the resource NPU, from 2.9 on) and runtime_context.py; ray-ascend
+0.1.1, ray_ascend/__init__.py (every process registers HCCL; ray from 2.56 on).
 """
 
 from __future__ import annotations
@@ -10,19 +11,28 @@ from collections.abc import Iterator
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.trees.calls import keyword_replaced, one_after_the_other
+from transplt.edits.trees.calls import keyword_replaced, one_after_the_other, with_keyword
 from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.since import only_older
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import has_effects, hides_arguments, inner_nodes, keyword_of, string_of
+from transplt.syntax.nodes import (
+    argument_at,
+    has_effects,
+    hides_arguments,
+    inner_nodes,
+    keyword_of,
+    last_name,
+    string_of,
+)
+from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 
-_ANSWERS = ("NPU147",)
-_FIRST = "2.9"
+_ANSWERS, _ANSWERS_BACKEND = ("NPU147",), ("NPU302",)
+_FIRST, _FIRST_COLLECTIVE = "2.9", "2.56"
 #: Who takes `num_gpus` and `resources`, by full name and by the last one of a method.
 _TASKS = {"ray.remote", "ray.init"}
 _METHODS = ("options", "map_batches")
@@ -30,6 +40,17 @@ _METHODS = ("options", "map_batches")
 _BUNDLES = (
     "ray.util.placement_group", "ray.util.placement_group.placement_group", "ray.tune.PlacementGroupFactory",
     "ray.tune.with_resources",
+)  # fmt: skip
+_COLLECTIVE = ("ray.util.collective", "ray.util.collective.collective")
+#: The calls that name the backend of a group, and where.
+_GROUPS = {
+    f"{module}.{name}": at
+    for module in _COLLECTIVE for name, at in (("init_collective_group", 2), ("create_collective_group", 3))
+}  # fmt: skip
+#: What is called in an actor that the driver has put into a group: it joins the group only then.
+_JOINING = frozenset(
+    f"{module}.{name}" for module in _COLLECTIVE
+    for name in ("allgather", "allreduce", "barrier", "broadcast", "recv", "reduce", "reducescatter", "send")
 )  # fmt: skip
 _GPU_IDS = ("ray.get_gpu_ids", "ray.worker.get_gpu_ids")
 
@@ -54,6 +75,8 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
             _bundles(writer, trial)
     for call in work.calls_by_name(_GPU_IDS):
         _ids(writer, call)
+    if not only_older(dict(work.settings.pins).get("ray", ""), _FIRST_COLLECTIVE):
+        _groups(writer)
     yield from writer.found
 
 
@@ -142,6 +165,50 @@ def _ids(writer: AdaptorWriter, call: ast.Call) -> None:
     _answered(writer, call)
 
 
-def _answered(writer: AdaptorWriter, node: ast.expr) -> None:
+def _groups(writer: AdaptorWriter) -> None:
+    """The backend of each group by the helper, which registers HCCL; that alone where an actor joins the driver's."""
+    work = writer.work
+    calls = work.calls_by_name(_GROUPS)
+    for call in calls:
+        at = _GROUPS[work.names.qualified(call.func) or ""]
+        value = argument_at(call, at, "backend")
+        if hides_arguments(call) or (isinstance(value, ast.Call) and last_name(value.func) == "ray_backend"):
+            continue
+        said = string_of(value) if value is not None else "nccl"
+        message = "backend of a group of ray -> npu_port.ray_backend"
+        helper = writer.helper("ray_backend", fixer.code, message, call) if said in (None, "nccl", "NCCL") else ""
+        if not helper:
+            continue
+        new = f"{helper}({work.text(value) if value is not None and said is None else ''})"
+        if value is None:
+            writer.change(call, fixer.code, message, with_keyword("backend", new), beside=True)
+        elif work.take(value):
+            writer.rewrite(value, fixer.code, message, new, api="ray.util.collective")
+        _answered(writer, call, _ANSWERS_BACKEND)
+    if any((work.names.qualified(call.func) or "").endswith(".init_collective_group") for call in calls):
+        return  # the actors of this file make their groups
+    joined = set[int]()
+    for call in work.calls_by_name(_JOINING):
+        first, scope = statement(call), work.scan.scope_of(call)
+        if id(scope) in joined or not writer.fits(first) or _registers(work, first):
+            continue
+        joined.add(id(scope))
+        message = "HCCL is registered with ray in this process"
+        if helper := writer.helper("ray_backend", fixer.code, message, call):
+            writer.before(first, [f"{helper}()"], fixer.code, message)
+
+
+def _registers(work: Work, node: ast.stmt) -> bool:
+    """Whether the statement above one calls the helper."""
+    blocks = (getattr(parent(node), name, []) for name in ("body", "orelse", "finalbody"))
+    block = next((each for each in blocks if node in each), [node])
+    at = block.index(node)
+    match block[at - 1] if at else None:
+        case ast.Expr(value=ast.Call() as call):
+            return last_name(call.func) == "ray_backend"
+    return False
+
+
+def _answered(writer: AdaptorWriter, node: ast.expr, codes: tuple[str, ...] = _ANSWERS) -> None:
     if not writer.keeps(node, fixer.code):
-        writer.takes_care(node, _ANSWERS)
+        writer.takes_care(node, codes)

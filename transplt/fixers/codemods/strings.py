@@ -13,7 +13,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.cuda_text import explain
-from transplt.flow.backend_takers import looked_up_by, taker_of
+from transplt.flow.backend_takers import looked_up_by, owner_reached, taker_of
 from transplt.flow.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
 from transplt.flow.destinations import places
 from transplt.flow.device_or_backend import verdict
@@ -23,6 +23,7 @@ from transplt.flow.only_shown import only_shown
 from transplt.flow.other_devices import Taken, target_of
 from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.flow.slots import Slots
+from transplt.rules.communication_backends import own_names_of
 from transplt.rules.rule import Kind
 from transplt.syntax.nodes import has_key, is_dotted, last_name, string_of
 from transplt.syntax.scan import outermost, parent
@@ -77,6 +78,13 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _of_another_package(work, node, value, taker)
         return
     found = places(slots, node)
+    if wanted == BACKEND and (library := owner_reached(slots, found)):
+        names = own_names_of(library)
+        if names.adaptor in dict(work.settings.adapt) or any(place.kind == "compare" for place in found):
+            yield work.keep(node, "reported-beside")
+        else:
+            yield from _of_another_package(work, node, value, Taker(library, names))
+        return
     meant = verdict(slots, found, wanted)
     if meant != wanted and value.isupper() and wanted == BACKEND:
         yield from _other(work, slots, node, value)  # a label or a name as a rule

@@ -137,8 +137,9 @@ def _build(files: _Files, metadata: str, wants: Callable[[str], bool]) -> Build:
         for tag in parse_wheel_filename(each["file"])[3] if each["file"].endswith(".whl") else ():
             machine = next((each for each in _MACHINES if tag.platform.endswith(each)), "")
             pure = pure or tag.platform == "any"
-            if machine and tag.interpreter.startswith("cp3"):
-                wheels.setdefault(machine, set()).add(int(tag.interpreter[3:]))
+            if machine:
+                of_machine = wheels.setdefault(machine, set())
+                of_machine |= {int(tag.interpreter[3:])} if tag.interpreter.startswith("cp3") else set()
     common = set.intersection(*wheels.values()) if wheels else set()
     return Build(
         day=min(each["day"] for each in files)[:10],
