@@ -52,9 +52,11 @@ def main(check: bool) -> str:
 
 def text_of(table: dict[str, object]) -> str:
     """The table with a line for each release."""
-    rows = table["releases"]
-    assert isinstance(rows, dict)
-    head = json.dumps({key: value for key, value in table.items() if key != "releases"}, indent=1)
+    rows, named = table["releases"], table.get("packages", {})
+    assert isinstance(rows, dict) and isinstance(named, dict)
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in named.items())
+    about = json.dumps(table.get("_meta", {}), indent=2).replace("\n", "\n ")
+    head = f'{{\n "_meta": {about},\n "packages": {{\n{lines}\n }},\n "read": {json.dumps(table["read"])}\n}}'
     packages = []
     for name, builds in rows.items():
         told = {version: {key: value for key, value in row.items() if value} for version, row in builds.items()}

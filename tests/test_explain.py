@@ -9,12 +9,14 @@ import sys
 import pytest
 
 from transplt.base.settings import TORCH_VERSIONS
-from transplt.engine.analysis.known import facts_of, known_names, nearest, resolved
+from transplt.engine.analysis.known import _companions, _package, _release, facts_of, known_names, nearest, resolved
 from transplt.faces.cli import main as cli
 from transplt.faces.cli.completing import KnownName
 from transplt.project.launch import launch_script
 from transplt.rules.fault_finding import names_with_guidance
 from transplt.rules.host_settings import host_settings
+from transplt.rules.package_releases import asked_for
+from transplt.rules.packages import packages
 from transplt.rules.tables import read_table
 
 
@@ -48,8 +50,15 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.matmul", "Types refused", "", "mm: no bool, complex128"),
         ("torch.nonzero", "Advice", "NPU712", "depends on the data"),
         ("torch.nn.functional.scaled_dot_product_attention", "Faster on NPU", "NPU701", "npu_fusion_attention"),
-        ("torch-npu", "Releases", "", "torch==2.14.0 with torch-npu==2.14.0, CANN: not documented yet, Python 3.10"),
+        ("torch-npu", "Releases", "", "torch==2.14.0 with torch-npu==2.14.0, CANN 9.1.0, Python 3.10"),
         ("torch_npu", "Releases", "", "torch==2.1.0 with torch-npu==2.1.0.post17, CANN 8.3.RC1, Python 3.8 to 3.11"),
+        ("torch-npu", "Every release", "", "torch-npu 2.8.0.post5, for torch 2.8.0: 2026-07-02; Python 3.9 to 3.13"),
+        ("torch-npu", "Every release", "", "torch-npu 2.9.0.post8, for torch 2.9.0: 2026-09-02; Python 3.10 to 3.13"),
+        ("vllm", "Goes together", "", "vllm-ascend 0.18.0: vllm 0.18.0, triton-ascend 3.2.0.dev20260322, torch 2.9.0,"),
+        ("vllm-ascend", "Goes together", "", "torch-npu 2.8.0.post2, CANN 8.5.0, Python 3.10 to 3.11"),
+        ("dgl-ascend", "Releases", "", "dgl-ascend 0.0.3, for dgl: 2026-10-21; Python 3.11; for aarch64"),
+        ("dgl", "Releases", "", "dgl-ascend needs CANN 8.5 or newer; Ascend 910B"),
+        ("cupy-cuda12x", "Package", "", "numpy-ascend, a fork of CuPy of one author"),
         ("cann", "Releases", "", "torch and torch-npu have the same minor version; CANN"),
         ("torch.profiler.profile", "Rename", "NPU130", "becomes torch_npu.profiler.profile"),
         ("torch.autocast", "Form", "", 'torch.autocast("cuda") becomes torch.autocast("npu")'),
@@ -140,6 +149,15 @@ def test_versions_and_sources() -> None:
     assert facts["NPU104"].source == "rules/memory.json"
     said = {fact.topic: fact.source for fact in facts_of("torch.cuda.amp.autocast")}
     assert said["Support"].startswith("the native API support tables")
+
+
+def test_no_text_of_a_table_is_told_unfilled() -> None:
+    """A word of the table, a field without its value, a sentence that ends in nothing."""
+    unfilled = re.compile(r"`(?:first|since|status|note)`|\{\w*\}|\bis None\b|; ;|: (?:;|$)| \(\)|where one is known")
+    names = {key for row in packages() for key in (*row["pip"], *row["import"])} | {*asked_for(), "cann"}
+    told = [fact.text for name in names for reader in (_package, _release, _companions) for fact in reader(name)]
+    assert len(told) > 500
+    assert [text for text in told if unfilled.search(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from packaging.version import Version
 
 from scripts.releases import text_of
+from transplt.faces.cli.facts import facts
 from transplt.proof.launch import pip
 from transplt.proof.launch.package_index import as_rows, builds_of
 from transplt.rules import package_releases
-from transplt.rules.package_releases import Build, Releases, freshest, keep, newest_torch_npu, shipped
+from transplt.rules.companions import torch_beside
+from transplt.rules.package_releases import (
+    Build,
+    Releases,
+    freshest,
+    keep,
+    newest_torch_npu,
+    set_for,
+    sets_of,
+    shipped,
+)
 
 _FILES = {
     "a_npu-1.0-cp310-cp310-manylinux_2_28_aarch64.whl": ("2026-01-02T03:04:05Z", ">=3.9", False),
@@ -131,3 +143,40 @@ def test_what_the_user_read_is_told_only_where_it_is_newer(monkeypatch: pytest.M
     assert shipped().newest("torch-npu") != "9.9.0"
     keep("2029-01-02", {"torch-npu": {"9.9.0": {"of another form": 1}}})
     assert freshest() is shipped()
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ("==0.18.0", "vllm-ascend 0.18.0: vllm 0.18.0, triton-ascend 3.2.0.dev20260322, torch 2.9.0, torch-npu 2.9.0"),
+        ("~=0.13.0", "vllm-ascend 0.13.0: vllm 0.13.0"),
+        ("==0.12.1", "none for vllm ==0.12.1: the newest final one is vllm-ascend "),
+        ("", ""),
+        ("0.18 or so", ""),
+    ],
+)
+def test_the_set_of_a_pinned_framework(versions: str, said: str) -> None:
+    found = set_for("vllm", versions)
+    assert found.startswith(said) if said else found == ""
+
+
+def test_releases_before_the_next_say_which_torch_goes_with_them_but_are_advised_by_nobody() -> None:
+    assert torch_beside("vllm-ascend", "0.19.1rc1".__eq__) == {"2.9"}
+    assert torch_beside("vllm", "0.19.1".__eq__) == {"2.9"}
+    assert not any("rc" in each.version for each in sets_of("vllm-ascend"))
+
+
+def test_the_readings_of_the_user_are_asked_for_by_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = {"dgl-ascend": {"9.0": Build("2030-01-02")}}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("transplt.proof.launch.package_index.builds_of", lambda names, wants: rows)
+    done = CliRunner().invoke(facts, ["update"], standalone_mode=False)
+    assert done.exception is None
+    assert done.output.startswith("dgl-ascend 9.0 2030-01-02\n1 release that")
+
+    def refused(names: object, wants: object) -> object:
+        raise pip.Failed("no route")
+
+    monkeypatch.setattr("transplt.proof.launch.package_index.builds_of", refused)
+    done = CliRunner().invoke(facts, ["update"], standalone_mode=False)
+    assert "cannot be asked: no route" in str(done.exception)

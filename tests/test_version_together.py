@@ -322,7 +322,7 @@ def test_each_package_of_the_table_names_its_source() -> None:
     assert set(table["packages"]) <= set(table["sources"])
     assert all(table["sources"].values())
     assert all(table["same"].values())
-    assert companions() == {*table["packages"], *table["same"]}
+    assert companions() == {*table["packages"], *table["same"], "vllm", "vllm-ascend"}
     assert {version for rows in table["packages"].values() for version in rows} <= set(torch_minors())
 
 

@@ -257,3 +257,11 @@ def test_older_rays_have_no_registry_of_collectives() -> None:
         """
     check_not_adapted("ray", source, open_codes=["NPU302"], pins=(("ray", "==2.47.1"),))
     assert offered(source) == [("NPU302", 3, "ray")]
+    through = """
+        from ray.util import collective
+
+
+        def join(backend="nccl"):
+            collective.init_collective_group(2, 0, backend)
+        """
+    check_not_adapted("ray", through, open_codes=["NPU302"], pins=(("ray", "==2.47.1"),))

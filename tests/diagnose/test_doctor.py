@@ -271,3 +271,27 @@ def test_files_of_both_tritons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     put(tmp_path, "triton/__init__.py", "gpu")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert installed_triton().in_force == "mixed"
+
+
+def doctor_for(*words: str) -> tuple[int, str]:
+    from click.testing import CliRunner
+
+    from transplt.faces.cli.doctor import doctor
+
+    done = CliRunner().invoke(doctor, ["--for", *words], standalone_mode=False)
+    return (0, done.output) if done.exception is None else (2, str(done.exception))
+
+
+def test_the_set_of_one_framework_and_what_installs_it() -> None:
+    code, text = doctor_for("vllm")
+    first, vllm, rest = text.splitlines()[:3]
+    assert code == 0 and first.startswith("vllm-ascend ") and "torch-npu " in first and "CANN " in first
+    assert vllm.strip().startswith("pip install vllm==")
+    assert rest.strip().startswith("pip install torch==") and "vllm-ascend==" in rest and " vllm==" not in rest
+    said = json.loads(doctor_for("vllm-ascend", "--format", "json")[1])
+    assert any(each.startswith("vllm-ascend 0.18.0: vllm 0.18.0") for each in [said["set"], *said["others"]])
+
+
+def test_a_framework_without_a_set() -> None:
+    code, text = doctor_for("flask")
+    assert code == 2 and "no releases are known to go together for flask" in text

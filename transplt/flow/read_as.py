@@ -15,6 +15,7 @@ from transplt.flow.device_arguments import mark_of_argument
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.key_facts import KeyRead, names_a_configuration
 from transplt.flow.marks import BACKEND, DEVICE, owner
+from transplt.rules.communication_backends import read_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def key(project: ProjectFacts, path: Sequence[str]) -> Reading:
     path = tuple(part for each in path for part in each.split(".") if part and not part.isdigit())
     found = _key(project, path)
     named = tuple(part.replace("-", "_") for part in path)
-    return found if found.read or named == path else _key(project, named)
+    found = found if found.read or named == path else _key(project, named)
+    return found if found.read else Reading(why=read_elsewhere(path))
 
 
 def _key(project: ProjectFacts, path: tuple[str, ...]) -> Reading:
@@ -81,7 +83,8 @@ def option(project: ProjectFacts, name: str, script: str = "") -> Reading:
     if "." in written:  # `--trainer.device`: of a configuration, by its keys
         return key(project, [written.replace("-", "_")])
     fields = project.reads.keys.get(written.replace("-", "_"), ())
-    return _agreed(project, [read for read in fields if read.how == "field"])
+    found_fields = _agreed(project, [read for read in fields if read.how == "field"])
+    return found_fields if found_fields.read else Reading(why=read_elsewhere([written]))
 
 
 def variable(project: ProjectFacts, name: str) -> Reading:

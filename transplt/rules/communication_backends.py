@@ -16,8 +16,8 @@ TABLE = "support/communication_backends.json"
 class OwnNames:
     """What a library makes of a backend that it looks up among names of its own.
 
-    `kept`: nccl is right on NPUs; otherwise `message` says what is wrong with it, `help` what to do, and `adaptor`
-    which one writes it.
+    `kept`: nccl is right on NPUs; otherwise `message` says what is wrong with it, `help` what to do, `adaptor`
+    which one writes it, and `since` for which version of what that is called after.
     """
 
     library: str
@@ -25,6 +25,7 @@ class OwnNames:
     message: str
     help: str
     adaptor: str = ""
+    since: str = ""
 
 
 def passed_on() -> Iterator[tuple[str, int | str]]:
@@ -55,8 +56,20 @@ def own_names_of(library: str) -> OwnNames:
 def own_names_below(keys: Iterable[str]) -> OwnNames | None:
     """What a library makes of a value below one of some keys: settings, arguments or options, dotted or not."""
     below = _own()[1]
-    parts = (part for each in keys for part in re.split(r"[./]", each.lstrip("-+").lower().replace("-", "_")))
+    parts = (part for each in keys for part in _parts(each))
     return next((below[part] for part in parts if part in below), None)
+
+
+def _parts(key: str) -> list[str]:
+    """The names in a key, an argument or an option, dotted or not."""
+    return re.split(r"[./]", key.lstrip("-+").lower().replace("-", "_"))
+
+
+def read_elsewhere(keys: Iterable[str]) -> str:
+    """What is to be known of a value, by the keys that lead to it, that a program outside of a project may read."""
+    rows = ((key, str(row["why"])) for row in read_table(TABLE)["elsewhere"] for key in row["keys"])
+    path = ".".join(("", *(part for each in keys for part in _parts(each))))
+    return next((why for key, why in rows if path.endswith(f".{key}")), "")
 
 
 def without_own_names(text: str) -> tuple[str, str]:
@@ -93,7 +106,7 @@ def _own() -> tuple[dict[tuple[str, int | str], OwnNames], dict[str, OwnNames], 
     keys: dict[str, OwnNames] = {}
     libraries: dict[str, OwnNames] = {}
     for row in read_table(TABLE)["own"]:
-        said = (str(row.get(key, "")) for key in ("message", "help", "adaptor"))
+        said = (str(row.get(key, "")) for key in ("message", "help", "adaptor", "since"))
         names = OwnNames(row["library"], row.get("kept", False), *said)
         callees.update({(callee, argument): names for callee in row["callees"] for argument in row["arguments"]})
         keys.update(dict.fromkeys(row.get("keys", ()), names))

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.rules.package_releases import sets_of, shipped
 from transplt.rules.tables import read_table
 
 #: The patches that `0.20.*` stands for.
@@ -19,6 +20,17 @@ def _table() -> Any:
 
 
 @cache
+def _packages() -> dict[str, dict[str, list[str]]]:
+    """The rows of the table, and those of vllm-ascend and the vllm that it is for."""
+    found: dict[str, dict[str, list[str]]] = {**_table()["packages"], "vllm-ascend": {}, "vllm": {}}
+    for each in sets_of("vllm-ascend", shipped(), final=False):
+        for package, version in (("vllm-ascend", each.version), ("vllm", dict(each.others)["vllm"])):
+            releases = found[package].setdefault(".".join(each.torch.split(".")[:2]), [])
+            releases += [version] if version and version not in releases else []
+    return found
+
+
+@cache
 def torch_minors() -> tuple[str, ...]:
     """The minor versions of torch, oldest first: those before torch_npu, and those that have one."""
     return (*_table()["older"], *TORCH_VERSIONS)
@@ -27,7 +39,7 @@ def torch_minors() -> tuple[str, ...]:
 @cache
 def companions() -> frozenset[str]:
     """The packages that say which torch goes with them, by their normalised names."""
-    return frozenset(_table()["packages"]) | frozenset(_table()["same"])
+    return frozenset(_packages()) | frozenset(_table()["same"])
 
 
 def has_torchs_numbers(package: str) -> bool:
@@ -37,12 +49,12 @@ def has_torchs_numbers(package: str) -> bool:
 
 def is_weak(package: str) -> bool:
     """True for a package that does install beside another torch than the one it goes with."""
-    return package in _table()["weak"]
+    return package in _table()["weak"] or package == "vllm"  # that of CUDA goes with another torch
 
 
 def torch_beside(package: str, allows: Callable[[str], bool]) -> frozenset[str]:
     """The minor versions of torch with which a release that `allows` is true for goes; empty where none is known."""
-    rows = _table()["packages"].get(package, {}).items()
+    rows = _packages().get(package, {}).items()
     return frozenset(torch for torch, releases in rows if any(map(allows, _spelled_out(tuple(releases)))))
 
 

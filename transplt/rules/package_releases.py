@@ -13,6 +13,7 @@ from typing import Any
 
 from transplt.base.disk.cache_folder import Cache, NoCache
 from transplt.base.text.requirement import normalised
+from transplt.rules.releases import CPU_INDEX, release_of
 from transplt.rules.tables import read_table
 
 TABLE = "support/package_releases.json"
@@ -76,16 +77,22 @@ class Releases:
         return next((each for each in reversed(found) if not Version(each).is_prerelease), found[-1] if found else "")
 
 
+@cache
 def asked_for() -> dict[str, str]:
     """The packages whose releases are read, and what each stands for; empty where it stands for nothing."""
-    table: dict[str, str] = read_table(TABLE)["packages"]
-    return table
+    return {name: row.get("for", "") for name, row in read_table(TABLE)["packages"].items()}
+
+
+def needs_of(package: str) -> tuple[str, str]:
+    """What no metadata tells of a package (CANN, cards), and the source of that; empty where nothing is told."""
+    row = read_table(TABLE)["packages"].get(package, {})
+    return row.get("needs", ""), f"{row.get('source', '')} (read in {row.get('checked', '')})"
 
 
 def stand_ins(package: str) -> tuple[str, ...]:
     """The packages with releases that a name is, or that stand for it."""
     wanted = normalised(package)
-    return tuple(name for name, of in asked_for().items() if wanted in (name, of))
+    return tuple(name for name, of in asked_for().items() if wanted and wanted in (name, of))
 
 
 def is_of_interest(package: str) -> bool:
@@ -115,13 +122,108 @@ def keep(read: str, releases: Mapping[str, Any]) -> None:
     Cache.of_user().write(_KEPT, json.dumps({"read": read, "releases": releases}), ours=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Releases that are made for each other; what is not known is empty."""
+
+    package: str
+    version: str
+    torch: str
+    torch_npu: str
+    cann: str
+    pythons: tuple[str, ...]
+    others: tuple[tuple[str, str], ...]
+
+    @property
+    def described(self) -> str:
+        """`vllm-ascend 0.23.0: vllm 0.23.0, torch 2.10.0, torch-npu 2.10.0.post4, CANN 9.1.0, Python 3.10 to 3.12`."""
+        pairs = (*self.others, ("torch", self.torch), ("torch-npu", self.torch_npu), ("CANN", self.cann))
+        named = [f"{name} {version}" for name, version in pairs if version]
+        span = f"Python {self.pythons[0]} to {self.pythons[-1]}" if self.pythons else ""
+        return f"{self.package} {self.version}: {', '.join(filter(None, (*named, span)))}"
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What installs it beside CANN, one after the other: vllm asks for the torch of CUDA, so it goes first.
+
+        Source: vllm-project/vllm-ascend, docs/source/installation.md (2026).
+        """
+        torch = release_of(".".join(self.torch.split(".")[:2]))
+        where = f" --extra-index-url {CPU_INDEX}" if torch.x86_64 else ""
+        before = [f"{name}=={version}" for name, version in self.others if name == "vllm" and version]
+        rest = [each for each in self.others if each[0] != "vllm"]
+        pins = [("torch", self.torch), ("torch-npu", self.torch_npu), *rest, (self.package, self.version)]
+        last = " ".join(f"{name}=={version}" for name, version in pins if version)
+        return (*(f"pip install {each}" for each in before), f"pip install {last}{where}")
+
+    def missing(self, releases: Releases) -> list[str]:
+        """What of it the index does not have, as far as its releases were read."""
+        pins = [*self.others, ("torch-npu", self.torch_npu), (self.package, self.version)]
+        known = releases.builds
+        return [f"{name} {each}" for name, each in pins if each and name in known and each not in known[name]]
+
+
+def sets_of(package: str, releases: Releases | None = None, final: bool = True) -> list[Together]:
+    """What each release of a package for Ascend goes with, newest first, as far as it is told: for torch-npu and
+    vllm-ascend by their pages on versions, for others by what they require. `final`: none before a release.
+    """
+    from packaging.version import Version
+
+    told = read_table("support/release_pairs.json")
+    found, pairs = [], told["vllm_ascend"] if package == "vllm-ascend" else {}
+    for version, build in reversed([*(releases or freshest()).builds.get(package, {}).items()]):
+        if package == "torch-npu":
+            if cann := told["torch_npu"].get(version, ""):
+                found.append(Together(package, version, torch_of(version), "", cann, build.pythons, ()))
+            continue
+        row = pairs.get(version, {})
+        torch, torch_npu = (
+            row.get(key) or build.required(name).removeprefix("==")
+            for key, name in (("torch", "torch"), ("torch_npu", "torch-npu"))
+        )
+        if not torch[:1].isdigit() or (final and Version(version).is_prerelease):
+            continue
+        others = tuple((name, row.get(key, "")) for name, key in (("vllm", "vllm"), ("triton-ascend", "triton_ascend")))
+        cann = row.get("cann") or told["torch_npu"].get(torch_npu, "")
+        found.append(Together(package, version, torch, torch_npu, cann, build.pythons, others))
+    return found
+
+
+def set_for(name: str, versions: str) -> str:
+    """What goes with the releases of a package (`vllm`) that some clauses of pip allow, in words: that of the newest;
+    that there is none; empty where nothing is known of the package.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    found = [(each, dict(each.others).get(name, "")) for package in stand_ins(name)
+             for each in sets_of(package, shipped())]  # fmt: skip
+    found = [(each, version) for each, version in found if version]
+    try:
+        allowed = SpecifierSet(versions.replace(" ", ""))
+    except InvalidSpecifier:
+        return ""
+    if not found or not versions:
+        return ""
+    fits = next((each for each, version in found if allowed.contains(version, prereleases=True)), None)
+    if fits is not None:
+        return fits.described
+    return f"none for {name} {versions}: the newest final one is {found[0][0].described}"
+
+
+def torch_of(torch_npu: str) -> str:
+    """The torch that a release of torch_npu is for: its version begins with it."""
+    from packaging.version import Version
+
+    return Version(torch_npu).base_version
+
+
 @cache
 def newest_torch_npu() -> dict[str, tuple[str, Build]]:
     """The newest torch_npu for each release of torch, oldest first: its version begins with that of its torch."""
     from packaging.version import Version
 
     found = shipped().builds["torch-npu"].items()
-    return {Version(each).base_version: (each, build) for each, build in found if not Version(each).is_prerelease}
+    return {torch_of(each): (each, build) for each, build in found if not Version(each).is_prerelease}
 
 
 def _name_of(requirement: str) -> str:

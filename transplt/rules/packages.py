@@ -10,6 +10,7 @@ from typing import Any
 
 from transplt.base.finding import Level
 from transplt.base.text.requirement import ceiling, normalised
+from transplt.rules.package_releases import set_for
 from transplt.rules.tables import read_table
 
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
@@ -213,7 +214,8 @@ def advice_on_requirement(
         blocks = "later" if row.get("installs") else ""
         imported = row["import"][0].partition(".")[0] if row["import"] else ""
         package, details = row.get("goes_with") or imported, (("status", str(row["status"])),)
-        return PackageAdvice(BOUND, message.format(name=name), what_to_do(row), package, blocks, details)
+        help_text = "; ".join(filter(None, (what_to_do(row), set_for(normalised(name), versions))))
+        return PackageAdvice(BOUND, message.format(name=name), help_text, package, blocks, details)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None

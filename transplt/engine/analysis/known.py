@@ -10,6 +10,7 @@ from typing import Any
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.cuda_words import WORDS
+from transplt.base.text.requirement import normalised
 from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.engine.analysis.known_apis import OF_APIS, OF_CARDS, Fact, existing, rule_tables
@@ -19,7 +20,8 @@ from transplt.rules import weighing
 from transplt.rules.fault_finding import guidance_on, names_with_guidance
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
-from transplt.rules.packages import function_notes, package_holding, packages, what_to_do
+from transplt.rules.package_releases import asked_for, freshest, needs_of, sets_of, stand_ins, torch_of
+from transplt.rules.packages import function_notes, package_holding, package_installed_as, packages, what_to_do
 from transplt.rules.pages import all_codes, load
 from transplt.rules.releases import CPU_INDEX, release_of
 from transplt.rules.silent_errors import silent_errors
@@ -28,6 +30,7 @@ from transplt.rules.versions import in_order
 
 _CARRIES = {"yes": "with the same values", "partly": "partly with the same values", "no": "with different values"}
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_INDEX = "the package index that pip asks (scripts/releases.py, transplt facts update)"
 #: What goes with each minor version of torch, by the names under which people ask for it.
 _RELEASED = ("torch-npu", "torch_npu", "cann")
 _MOST_PAGES = 8
@@ -37,8 +40,8 @@ _MOST_BELOW = 12
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        *OF_APIS, _variable, _option, _host, _package, _release, _kernel, _faster, _guidance, _advice, _tuning, _word,
-        _module, *OF_CARDS,
+        *OF_APIS, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance, _advice,
+        _tuning, _word, _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     if not found:
@@ -89,7 +92,7 @@ def known_names() -> tuple[str, ...]:
     found |= {*_options(), *(each for setting in host_settings() for each in (setting.name, *setting.variables))}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *existing()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
-    found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED}
+    found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED, *asked_for()}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
@@ -158,9 +161,9 @@ def _keys_of(row: dict[str, Any]) -> set[str]:
 
 def _package(name: str) -> Iterator[Fact]:
     wanted = name.lower().replace("_", "-")
-    for row in packages():
-        if wanted in {key.lower().replace("_", "-") for key in _keys_of(row)}:
-            yield _row_fact(row)
+    found = [row for row in packages() if wanted in {key.lower().replace("_", "-") for key in _keys_of(row)}]
+    by_wheel = package_installed_as(name)  # cupy-cuda12x
+    yield from map(_row_fact, found or filter(None, [by_wheel]))
     held = package_holding(name)
     if held is not None:
         note = function_notes().get(name, "")
@@ -173,6 +176,7 @@ def _row_fact(row: dict[str, Any]) -> Fact:
     imports = f" (import {', '.join(row['import'])})" if row["import"] else ""
     parts = [f"{row['name']}{imports}: {row['status'].replace('_', ' ')}, {meanings[row['status']]}"]
     parts += [f"since {row['since']}"] if row.get("since") else []
+    parts += [f"from version {row['first']} on"] if row.get("first") and not row.get("since") else []
     parts += [what_to_do(row)] if what_to_do(row) else []
     checked = f"confidence: {row['confidence']}, read in {row['checked']}"
     return Fact("Package", f"{'; '.join(parts)}; {checked}", row["source"])
@@ -200,8 +204,37 @@ def _release(name: str) -> Iterator[Fact]:
         build = f"; on x86_64 torch=={row.x86_64} from {CPU_INDEX}" if row.x86_64 else ""
         text = f"torch=={row.torch} with torch-npu=={row.torch_npu}, {cann}, Python {row.python}{build}"
         yield Fact("Releases", text, versions=(version,))
-    source = read_table("support/versions.json")["source"]
-    yield Fact("Releases", "a release gets newer builds (.postN)", source)
+    pairs = read_table("support/release_pairs.json")
+    found = freshest()
+    for each, of_it in found.builds["torch-npu"].items():
+        cann = f"CANN {pairs['torch_npu'][each]}" if each in pairs["torch_npu"] else "CANN: not documented"
+        yield Fact("Every release", f"torch-npu {each}, for torch {torch_of(each)}: {of_it.described}; {cann}")
+    yield Fact("Every release", f"read on {found.read}", f"{_INDEX}; CANN: {pairs['sources']['torch_npu']}")
+
+
+def _companions(name: str) -> Iterator[Fact]:
+    """The releases of what stands for a package on NPUs, or of one that does, with what they go with."""
+    found = freshest()
+    for package in stand_ins(name) if name not in _RELEASED else ():
+        builds = found.builds.get(package, {})
+        stands_for = asked_for()[package]
+        if not builds:
+            yield Fact("Releases", f"{package}: the index has no release of it", _INDEX)
+            continue
+        newest = found.newest(package)
+        later = [each for each in builds if each != newest and builds[each].day > builds[newest].day]
+        place = f", for {stands_for}" if stands_for and normalised(name) == package else ""
+        yield Fact("Releases", f"{package} {newest}{place}: {builds[newest].described}")
+        if later:
+            yield Fact("Releases", f"{package} {later[-1]}, a release before the next: {builds[later[-1]].described}")
+        first = min(each.day for each in builds.values())
+        count = f"{len(builds)} releases, the first of {first}; " if len(builds) > 1 else ""
+        yield Fact("Releases", f"{count}read on {found.read}", _INDEX)
+        needs, source = needs_of(package)
+        if needs:
+            yield Fact("Releases", f"{package} needs {needs}", source)
+        for each in sets_of(package) if package != "torch-npu" else ():
+            yield Fact("Goes together", each.described)
 
 
 def _faster(name: str) -> Iterator[Fact]:

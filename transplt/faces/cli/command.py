@@ -126,6 +126,7 @@ LAZY_COMMANDS = {
         "transplt.faces.cli.distributed:distributed", "Migrate a project and make a script train on several cards."
     ),
     "run": ("transplt.faces.cli.run:run_command", "Run a migrated script on an emulated NPU."),
+    "facts": ("transplt.faces.cli.facts:facts", "Read anew which releases of packages for Ascend there are."),
     "emulator": ("transplt.faces.cli.emulator:emulator", "Fetch the torch_npu that `transplt run` runs scripts on."),
     "compiler": ("transplt.faces.cli.compiler:compiler", "Fetch the compiler for Ascend cards that --compile asks."),
     "prove": (

@@ -6,19 +6,28 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from transplt.base.errors import UsageError, shown
 from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
+
+if TYPE_CHECKING:
+    from transplt.precision.diagnose.host import Host
 
 FORMAT = 1
 
 
 @click.command(cls=Command)
+@click.option(
+    "--for", "framework", metavar="PACKAGE", default="",
+    help="Print only the releases that go together for one package (vllm, torch), and what installs them.",
+)
 @json_format
 @EXIT_ZERO
-def doctor(as_json: bool, exit_zero: bool) -> int:
+def doctor(framework: str, as_json: bool, exit_zero: bool) -> int:
     """Check whether this host can train on NPUs: what is installed, and whether the versions match.
 
     Checks Python, torch, torch_npu, CANN, driver, cards, libraries, processes on the cards and the environment, and
@@ -31,6 +40,8 @@ def doctor(as_json: bool, exit_zero: bool) -> int:
     from transplt.precision.diagnose.npu_smi import npu_smi
 
     host = examine(Path("/"), os.environ, smi=npu_smi)
+    if framework:
+        return _set_for(framework, host, as_json)
     checks = checks_of(host)
     wrong = [check for check in checks if check.state in (State.WRONG, State.MISSING)]
     if as_json:
@@ -53,3 +64,42 @@ def doctor(as_json: bool, exit_zero: bool) -> int:
         click.echo(f"\n{many(len(wrong), 'thing')} to fix" if wrong else "\nnothing to fix")
         click.echo(f"(looked at with {visible(sys.executable)})")
     return LEFT if wrong and not exit_zero else DONE
+
+
+def _set_for(framework: str, host: Host, as_json: bool) -> int:
+    """The releases that go together for a package: those of the torch that is here, else the newest."""
+    from transplt.rules.package_releases import freshest, sets_of, stand_ins
+
+    found = [each for package in stand_ins(framework) for each in sets_of(package)]
+    if not found:
+        raise UsageError(
+            f"no releases are known to go together for {shown(framework)}; they are for vllm and torch; "
+            f"transplt explain {shown(framework)} says what is known of it"
+        )
+    torch = host.torch.partition("+")[0]
+    chosen = next((each for each in found if each.torch == torch), found[0])
+    here = {"torch": torch, "torch-npu": host.torch_npu, "CANN": host.cann}
+    wanted = {"torch": chosen.torch, "torch-npu": chosen.torch_npu or chosen.version, "CANN": chosen.cann}
+    other = [f"{name} {here[name]} is here" for name in here if here[name] and here[name] != wanted[name]]
+    if ".".join(host.python.split(".")[:2]) not in chosen.pythons and chosen.pythons:
+        other.append(f"Python {host.python} is here")
+    missing = chosen.missing(freshest())
+    if as_json:
+        document = {"format": FORMAT, "set": chosen.described, "commands": chosen.commands, "not_in_index": missing}
+        rest = {"otherwise_here": other, "others": [each.described for each in found if each is not chosen]}
+        click.echo(json.dumps({**document, **rest}, indent=1))
+        return DONE
+    click.echo(chosen.described)
+    for command in chosen.commands:
+        click.echo(f"  {command}")
+    click.echo(f"  CANN {chosen.cann} is installed on the host beside it" if chosen.cann else "  CANN: not documented")
+    for each in missing:
+        click.echo(f"  {each} is not in the index: the installation page of {chosen.package} says where it is")
+    for each in other:
+        click.echo(f"  {each}")
+    click.echo("\nothers that go together:")
+    for row in found:
+        if row is not chosen:
+            click.echo(f"  {row.described}")
+    click.echo(f"\n(releases as the index had them on {freshest().read}; transplt facts update asks again)")
+    return DONE

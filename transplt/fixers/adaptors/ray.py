@@ -15,6 +15,7 @@ from transplt.edits.trees.calls import keyword_replaced, one_after_the_other, wi
 from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
+from transplt.rules.communication_backends import own_names_of
 from transplt.rules.since import only_older
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
@@ -32,7 +33,7 @@ from transplt.syntax.scan import parent, statement
 fixer = Fixer(__name__, code="NPU878", rank=-100, theme="adapt:ray", needs=(b"ray",))
 
 _ANSWERS, _ANSWERS_BACKEND = ("NPU147",), ("NPU302",)
-_FIRST, _FIRST_COLLECTIVE = "2.9", "2.56"
+_FIRST = "2.9"
 #: Who takes `num_gpus` and `resources`, by full name and by the last one of a method.
 _TASKS = {"ray.remote", "ray.init"}
 _METHODS = ("options", "map_batches")
@@ -75,7 +76,7 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
             _bundles(writer, trial)
     for call in work.calls_by_name(_GPU_IDS):
         _ids(writer, call)
-    if not only_older(dict(work.settings.pins).get("ray", ""), _FIRST_COLLECTIVE):
+    if not only_older(dict(work.settings.pins).get("ray", ""), own_names_of("Ray").since):
         _groups(writer)
     yield from writer.found
 

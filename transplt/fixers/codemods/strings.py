@@ -25,6 +25,7 @@ from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.flow.slots import Slots
 from transplt.rules.communication_backends import own_names_of
 from transplt.rules.rule import Kind
+from transplt.rules.since import only_older
 from transplt.syntax.nodes import has_key, is_dotted, last_name, string_of
 from transplt.syntax.scan import outermost, parent
 
@@ -80,7 +81,9 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
     found = places(slots, node)
     if wanted == BACKEND and (library := owner_reached(slots, found)):
         names = own_names_of(library)
-        if names.adaptor in dict(work.settings.adapt) or any(place.kind == "compare" for place in found):
+        older = only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
+        adapted = names.adaptor in dict(work.settings.adapt) and not older
+        if adapted or any(place.kind == "compare" for place in found):
             yield work.keep(node, "reported-beside")
         else:
             yield from _of_another_package(work, node, value, Taker(library, names))

@@ -202,9 +202,10 @@ def _reading(document: Document, value: Value) -> Reading:
         found += [read_as.argument(project, callee, name) for callee, name in value.callees()]
         if not found:
             found += [read_as.key(project, path) for path in value.paths()]
+    nobody = next((each for each in found if each.why and not each.read), NOBODY)
     found = [each for each in found if each.read]
     if not found:
-        return NOBODY
+        return nobody
     marks = frozenset.intersection(*(each.marks for each in found))
     return Reading(marks, True, next((each.why for each in found if each.why), ""))
 
