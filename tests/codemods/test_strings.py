@@ -1000,11 +1000,16 @@ def test_the_finding_names_the_taker_and_what_to_do() -> None:
         "collective.create_collective_group([], 2, [0, 1], args.a.sync_backend)",
         "class A:\n    backend: str = 'nccl'\n\n    def f(self):\n"
         "        collective.init_collective_group(2, 0, backend=self.backend)",
+        "import ignite.distributed as idist\ndef f(backend='nccl'):\n    idist.initialize(backend)",
         "class W:\n    @ray.method(tensor_transport='nccl')\n    def f(self):\n        pass\nimport ray",
     ],
 )
 def test_a_backend_that_reaches_a_library_through_the_project_is_its_own(lines: str) -> None:
     taken(lines + "\n", "NPU302")
+
+
+def test_a_backend_that_reaches_vllms_registry_through_the_project_stays() -> None:
+    taken("def f(backend='nccl'):\n    WeightTransferConfig(backend=backend)\n")
 
 
 def test_what_is_compared_with_such_a_backend_stays_beside_it() -> None:

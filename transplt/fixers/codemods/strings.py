@@ -81,7 +81,7 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
     found = places(slots, node)
     if wanted == BACKEND and (library := owner_reached(slots, found)):
         names = own_names_of(library)
-        older = only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
+        older = bool(names.since) and only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
         adapted = names.adaptor in dict(work.settings.adapt) and not older
         if adapted or any(place.kind == "compare" for place in found):
             yield work.keep(node, "reported-beside")
