@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from scripts.build_packages import package_rules
 from scripts.npu_operators import read_page
-from scripts.release_check import aged
+from scripts.release_check import aged, months
 from scripts.table_decisions import EXTRA
 from transplt.base.finding import Level
 from transplt.base.settings import TORCH_VERSIONS, Settings
@@ -361,3 +361,8 @@ def test_environment_variables() -> None:
         for name, row in table[section].items():
             assert re.fullmatch(r"[A-Z][A-Z0-9_]+(=\w+)?\*?", name), name
             assert row["source"]
+
+
+@pytest.mark.parametrize(("earlier", "later", "count"), [("2026-11-29", "2027-02-28", 3), ("2026-11", "2027-03-01", 4)])
+def test_the_months_after_which_releases_are_read_again(earlier: str, later: str, count: int) -> None:
+    assert months(earlier, later) == count

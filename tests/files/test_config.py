@@ -231,6 +231,26 @@ def test_a_device_that_no_code_reads_stops_nothing(text: str, blocks: str) -> No
     assert (finding.code, finding.blocks) == ("NPU821", blocks)
 
 
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [
+        ("rollout:\n  checkpoint_engine:\n    backend: nccl\n", "the engine of verl for NPUs is called hccl"),
+        ("args: [rollout.checkpoint_engine.backend=nccl]\n", "the engine of verl for NPUs is called hccl"),
+        ("distributed_backend: nccl\n", "Megatron-LM takes nccl and gloo alone"),
+        ("other:\n  backend: nccl\n", "no code of the project is known to use it as one"),
+    ],
+)
+def test_a_backend_that_only_a_known_program_outside_reads(text: str, owner: str) -> None:
+    result = migrated(text, "a.yaml")
+    assert not result.changed and left(result) == ["NPU821"]
+    assert owner in next(each.message for each in result.findings if each.code == "NPU821")
+
+
+def test_what_the_project_reads_itself_is_its_own_whatever_the_key() -> None:
+    code = "import torch.distributed as dist\ndist.init_process_group(cfg.distributed_backend)\n"
+    assert migrated("distributed_backend: nccl\n", "a.yaml", code).data == b"distributed_backend: hccl\n"
+
+
 def test_the_finding_names_key_and_value() -> None:
     (finding,) = migrated("a:\n  machine: cuda:0\n", "conf/a.yaml").findings
     said = "a.machine: cuda:0 may be a device: no code of the project is known to use it as one"

@@ -224,6 +224,12 @@ def test_a_name_of_vllms_own_registry_stays_without_a_word(text: str) -> None:
     assert {*codes(result)} <= {"NPU512"} and result.tokens.manual == 0  # of the package vllm
 
 
+def test_an_option_of_megatron_outside_the_project_says_what_it_takes() -> None:
+    text = "torchrun /opt/Megatron-LM/pretrain_gpt.py --distributed-backend nccl\n"
+    (said,) = [each for each in held(text, text).findings if each.code == "NPU814"]
+    assert "Megatron-LM takes nccl and gloo alone" in said.help
+
+
 def test_another_backend_on_the_same_line_is_spoken_of() -> None:
     text = "vllm serve m --weight-transfer-config '{\"backend\": \"nccl\"}' --other nccl\n"
     result = held(text, text)

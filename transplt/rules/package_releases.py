@@ -156,6 +156,13 @@ class Together:
         last = " ".join(f"{name}=={version}" for name, version in pins if version)
         return (*(f"pip install {each}" for each in before), f"pip install {last}{where}")
 
+    def contradicted(self, here: Mapping[str, str], python: str) -> list[str]:
+        """What of torch, torch-npu and CANN is here in another release, and a Python that it has no wheel for."""
+        wanted = {"torch": self.torch, "torch-npu": self.torch_npu or self.version, "CANN": self.cann}
+        found = [f"{name} {each} is here" for name, each in here.items() if each and each != wanted[name]]
+        fits = not self.pythons or ".".join(python.split(".")[:2]) in self.pythons
+        return found if fits else [*found, f"Python {python} is here"]
+
     def missing(self, releases: Releases) -> list[str]:
         """What of it the index does not have, as far as its releases were read."""
         pins = [*self.others, ("torch-npu", self.torch_npu), (self.package, self.version)]

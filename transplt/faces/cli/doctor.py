@@ -78,11 +78,7 @@ def _set_for(framework: str, host: Host, as_json: bool) -> int:
         )
     torch = host.torch.partition("+")[0]
     chosen = next((each for each in found if each.torch == torch), found[0])
-    here = {"torch": torch, "torch-npu": host.torch_npu, "CANN": host.cann}
-    wanted = {"torch": chosen.torch, "torch-npu": chosen.torch_npu or chosen.version, "CANN": chosen.cann}
-    other = [f"{name} {here[name]} is here" for name in here if here[name] and here[name] != wanted[name]]
-    if ".".join(host.python.split(".")[:2]) not in chosen.pythons and chosen.pythons:
-        other.append(f"Python {host.python} is here")
+    other = chosen.contradicted({"torch": torch, "torch-npu": host.torch_npu, "CANN": host.cann}, host.python)
     missing = chosen.missing(freshest())
     if as_json:
         document = {"format": FORMAT, "set": chosen.described, "commands": chosen.commands, "not_in_index": missing}

@@ -171,21 +171,9 @@ def _groups(writer: AdaptorWriter) -> None:
     work = writer.work
     calls = work.calls_by_name(_GROUPS)
     for call in calls:
-        at = _GROUPS[work.names.qualified(call.func) or ""]
-        value = argument_at(call, at, "backend")
-        if hides_arguments(call) or (isinstance(value, ast.Call) and last_name(value.func) == "ray_backend"):
-            continue
-        said = string_of(value) if value is not None else "nccl"
-        message = "backend of a group of ray -> npu_port.ray_backend"
-        helper = writer.helper("ray_backend", fixer.code, message, call) if said in (None, "nccl", "NCCL") else ""
-        if not helper:
-            continue
-        new = f"{helper}({work.text(value) if value is not None and said is None else ''})"
-        if value is None:
-            writer.change(call, fixer.code, message, with_keyword("backend", new), beside=True)
-        elif work.take(value):
-            writer.rewrite(value, fixer.code, message, new, api="ray.util.collective")
-        _answered(writer, call, _ANSWERS_BACKEND)
+        value = argument_at(call, _GROUPS[work.names.qualified(call.func) or ""], "backend")
+        if not hides_arguments(call) and not (isinstance(value, ast.Call) and last_name(value.func) == "ray_backend"):
+            _backend(writer, call, value)
     if any((work.names.qualified(call.func) or "").endswith(".init_collective_group") for call in calls):
         return  # the actors of this file make their groups
     joined = set[int]()
@@ -197,6 +185,21 @@ def _groups(writer: AdaptorWriter) -> None:
         message = "HCCL is registered with ray in this process"
         if helper := writer.helper("ray_backend", fixer.code, message, call):
             writer.before(first, [f"{helper}()"], fixer.code, message)
+
+
+def _backend(writer: AdaptorWriter, call: ast.Call, value: ast.expr | None) -> None:
+    """nccl, what is computed, and nothing, which is nccl there, as the answer of the helper."""
+    said = "nccl" if value is None else string_of(value)
+    message = "backend of a group of ray -> npu_port.ray_backend"
+    helper = writer.helper("ray_backend", fixer.code, message, call) if said in (None, "nccl", "NCCL") else ""
+    if not helper:
+        return
+    if value is None:
+        writer.change(call, fixer.code, message, with_keyword("backend", f"{helper}()"), beside=True)
+    elif writer.work.take(value):
+        new = f"{helper}({writer.work.text(value) if said is None else ''})"
+        writer.rewrite(value, fixer.code, message, new, api="ray.util.collective")
+    _answered(writer, call, _ANSWERS_BACKEND)
 
 
 def _registers(work: Work, node: ast.stmt) -> bool:

@@ -80,13 +80,7 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         return
     found = places(slots, node)
     if wanted == BACKEND and (library := owner_reached(slots, found)):
-        names = own_names_of(library)
-        older = bool(names.since) and only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
-        adapted = names.adaptor in dict(work.settings.adapt) and not older
-        if adapted or any(place.kind == "compare" for place in found):
-            yield work.keep(node, "reported-beside")
-        else:
-            yield from _of_another_package(work, node, value, Taker(library, names))
+        yield from _of_an_owner(work, node, value, library, found)
         return
     meant = verdict(slots, found, wanted)
     if meant != wanted and value.isupper() and wanted == BACKEND:
@@ -178,6 +172,19 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
             details=(("in question", "backend"),),
             help=names.help if names is not None else help_,
         )
+
+
+def _of_an_owner(work: Work, node: ast.expr, value: str, library: str, found: list[ReachedPlace]) -> Finds:
+    """A backend that reaches a library which looks it up among names of its own: what it is compared with stays beside
+    it, and what an adaptor writes at the call is all.
+    """
+    names = own_names_of(library)
+    older = bool(names.since) and only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
+    adapted = names.adaptor in dict(work.settings.adapt) and not older
+    if adapted or any(place.kind == "compare" for place in found):
+        yield work.keep(node, "reported-beside")
+    else:
+        yield from _of_another_package(work, node, value, Taker(library, names))
 
 
 def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list[ReachedPlace]) -> Note | Kept:
