@@ -63,6 +63,11 @@ def test_devices_and_backends_of_libraries(head: str, before: str, after: str) -
             "from accelerate import DistributedType\nmany = kind == DistributedType.MULTI_NPU",
         ),
         (
+            "from torch.multiprocessing import reductions\nx = reductions.rebuild_cuda_tensor(*args)",
+            "from torch.multiprocessing import reductions\nimport torch_npu  # noqa: F401\n"
+            "x = torch_npu.multiprocessing.reductions.rebuild_npu_tensor(*args)",
+        ),
+        (
             "from transformers.utils import is_torch_cuda_available\non = is_torch_cuda_available()",
             "from transformers.utils import is_torch_npu_available\non = is_torch_npu_available()",
         ),
