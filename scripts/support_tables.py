@@ -79,7 +79,8 @@ def _names(facts: dict[str, Entry], api: Entry, ops: Entry) -> Entry:
     for wheel, table in api.items():
         for module, content in table.items():
             parts = module.split(".")
-            if any(part.startswith("_") for part in parts) or parts[1:2] not in (["npu"], ["optim"], ["profiler"], ["multiprocessing"]):
+            kept = parts[1:2] in (["npu"], ["optim"], ["profiler"], ["multiprocessing"])
+            if not kept or any(part.startswith("_") for part in parts):
                 continue
             base = module.replace("torch_npu.npu", "torch.npu", 1) if module.startswith("torch_npu.npu") else module
             for name in content.get("all") or ():

@@ -17,7 +17,7 @@ from transplt.flow.gates.cuda_reach import Reach
 from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
-from transplt.flow.marks import marks_by_name, settled
+from transplt.flow.marks import marks_by_name
 from transplt.flow.option_defaults import Option
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.support import SupportFacts, SupportProject
@@ -171,7 +171,7 @@ class ProjectFacts(Memoized):
 
     def marks_of(self, slot: str) -> frozenset[str]:
         """What the values of a slot are in the project; a file that knows the slot may know more (Slots.marks_of)."""
-        return settled(self.marks.get(self.slots.get(slot, slot), frozenset()) | marks_by_name(slot))
+        return self.marks.get(self.slots.get(slot, slot), frozenset()) | marks_by_name(slot)
 
     def global_slot(self, known: str) -> str:
         """The slot of a module-level name, or of an attribute where a class or an instance is before the last dot."""

@@ -46,12 +46,6 @@ def marks_by_name(slot: str) -> frozenset[str]:
     return found
 
 
-def settled(marks: Iterable[str]) -> frozenset[str]:
-    """The marks of some values together: what a library looks up among names of its own is no backend of torch."""
-    found = frozenset(marks)
-    return found - {BACKEND} if any(mark.startswith(OWNED) for mark in found) else found
-
-
 def owner(marks: Iterable[str]) -> str:
     """The library that looks values with some marks up among names of its own; empty where none does."""
     return next((mark.removeprefix(OWNED) for mark in sorted(marks) if mark.startswith(OWNED)), "")

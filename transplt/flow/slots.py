@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name, settled
+from transplt.flow.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name
 from transplt.flow.own_names import OwnNames
 from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.syntax.names import SELF, Names
@@ -97,7 +97,7 @@ class Slots:
         for member in self.members.get(root, [slot]):
             found |= self.project.marks.get(self.project.slots.get(member, member), frozenset())
             found |= marks_by_name(member)
-        result = settled(found)
+        result = frozenset(found)
         if self.complete:
             self._known[root] = result
         return result
