@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,33 +56,61 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
     if told.get("kind") == "":
         return Answer(YES, memory=told.get("memory", {}))
     text = str(told.get("text", ""))
-    every = f"{text}\n{told.get('inner', '')}"
-    functions = kernel["functions"]
-    answer = Answer(NO, "", functions[0]["path"], functions[0]["line"])
-    if older := _OLDER.search(every):
-        name = next((each for each in reversed(older.groups()) if each), "")
-        what = f"{name} is not known to the front end" if name else f"{older[0]}: the front end"
-        answer.word, answer.sentence = UNJUDGED, f"{what}, {front_end}, which is older than what the program is for"
-        answer.line = next(iter(_lines_with(functions[0], name)), answer.line)
-        return answer
-    if "95" in chip and (found := _NOT_OF_A5.search(every)):
-        answer.word, answer.sentence = UNJUDGED, f"{front_end} is older than this chip: {found[0]}"
+    answer = Answer(NO, "", kernel["functions"][0]["path"], kernel["functions"][0]["line"])
+    if _is_older(answer, f"{text}\n{told.get('inner', '')}", kernel["functions"][0], front_end, chip):
         return answer
     if found := _OVERFLOW.search(text):
         memory, needed, most = _MEMORY.get(found[1], found[1]), int(found[2]) // 8, int(found[3]) // 8
         answer.overflow = (memory, needed, most)
         answer.sentence = f"{memory} needs {needed:,} of {most:,} bytes"
         return answer
-    if "function" in told:
-        function = functions[told["function"]]
-        answer.path, answer.line = function["path"], function["line"] + told["offset"]
+    chosen = _refusal(told, text)
+    _go_to(answer, told, chosen, text, kernel["functions"])
+    answer.sentence = re.sub(r"^.*?loc\(.*?\): ", "", chosen).removeprefix("error: ").removeprefix("[ERROR] ")[:300]
+    answer.sentence = re.sub(r'loc\("[^"]*"(?::\d+:\d+)?\):? ?', "", answer.sentence)
+    answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence)
+    crash = _CRASH.search(text)
+    if not answer.sentence or (crash and "LLVM ERROR" not in text and "error:" not in text):
+        last = crash[0][:120] if crash else "it says nothing"
+        answer.word, answer.sentence = UNJUDGED, f"the compiler itself crashed ({last})"
+    return answer
+
+
+def _is_older(answer: Answer, said: str, function: dict[str, Any], front_end: str, chip: str) -> bool:
+    """True where a front end refuses that is older than the program or the chip: no word about the kernel."""
+    if older := _OLDER.search(said):
+        name = next((each for each in reversed(older.groups()) if each), "")
+        what = f"{name} is not known to the front end" if name else f"{older[0]}: the front end"
+        answer.sentence = f"{what}, {front_end}, which is older than what the program is for"
+        answer.line = next(iter(_lines_with(function, name)), answer.line)
+    elif "95" in chip and (found := _NOT_OF_A5.search(said)):
+        answer.sentence = f"{front_end} is older than this chip: {found[0]}"
+    else:
+        return False
+    answer.word = UNJUDGED
+    return True
+
+
+def _refusal(told: dict[str, Any], text: str) -> str:
+    """The line of an output that says why, one with a place before others."""
     lines = [line.strip() for line in text.splitlines() if not _EMPTY.search(line)]
     said = [line for line in lines if _SAID.search(line)]
     chosen = next((line for line in said if _PLACE.search(line)), said[0] if said else "")
-    if not chosen:
-        inner = str(told.get("inner", ""))
-        chosen = lines[-1] if lines and not re.match(r"at \d+:\d+:$", lines[-1]) else inner
-        chosen = inner if inner and told.get("kind") == "CompilationError" and "^" in text[-4:] else chosen
+    if chosen:
+        return chosen
+    inner = str(told.get("inner", ""))
+    if inner and told.get("kind") == "CompilationError" and "^" in text[-4:]:
+        return inner
+    return lines[-1] if lines and not re.match(r"at \d+:\d+:$", lines[-1]) else inner
+
+
+def _go_to(
+    answer: Answer, told: dict[str, Any], chosen: str, text: str, functions: Sequence[dict[str, Any]]
+) -> None:
+    """Put an answer at the line that was refused, where that is said."""
+    if "function" in told:
+        function = functions[told["function"]]
+        answer.path, answer.line = function["path"], function["line"] + told["offset"]
     if place := _PLACE.search(chosen) or _PLACE.search(text if told.get("place") else ""):
         function = functions[int(place[1])]
         answer.path, answer.line = function["path"], int(place[2])
@@ -89,14 +118,6 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
         if cast := _CAST.search(chosen):
             named = {*_lines_with(function, cast[1])} & {*range(answer.line, answer.line + 4)}
             answer.line = min(named, default=answer.line)
-    answer.sentence = re.sub(r"^.*?loc\(.*?\): ", "", chosen).removeprefix("error: ").removeprefix("[ERROR] ")[:300]
-    answer.sentence = re.sub(r'loc\("[^"]*"(?::\d+:\d+)?\):? ?', "", answer.sentence)
-    answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence)
-    if not answer.sentence or (_CRASH.search(text) and "LLVM ERROR" not in text and "error:" not in text):
-        crash = _CRASH.search(text)
-        last = crash[0][:120] if crash else "it says nothing"
-        answer.word, answer.sentence = UNJUDGED, f"the compiler itself crashed ({last})"
-    return answer
 
 
 def _lines_with(function: dict[str, Any], word: str) -> list[int]:

@@ -67,17 +67,12 @@ class Prover:
         reference = self.original.run()
         self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
-        alone = self.migrated.run(replay=order)
-        compiled = None
-        if self.compiler is not None:
-            compiled = compile_launches(alone.launched, self.compiler, self.announce)
-            alone = replace(alone, findings=compiled.left(alone.findings))
+        alone, compiled = self._judged_by_compiler(self.migrated.run(replay=order))
         proof.memory = in_words(uses(alone.outcome.processes))
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))
-        if compiled is not None:
-            proof.parts.append(_compiled(compiled))
+        proof.parts += compiled
         if self.migrated.spawns and worlds == (1,):
             worlds = (1, 2)  # it starts a process for each card by itself: with one of them nothing of that is seen
         for world in worlds:
@@ -102,6 +97,13 @@ class Prover:
             what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"
             proof.parts[0].findings.remarks.append(what)
         return proof
+
+    def _judged_by_compiler(self, run: Run) -> tuple[Run, list[Part]]:
+        """A run without the estimates that the compiler for Ascend cards has replaced, and the part that it says."""
+        if self.compiler is None:
+            return run, []
+        compiled = compile_launches(run.launched, self.compiler, self.announce)
+        return replace(run, findings=compiled.left(run.findings)), [_compiled(compiled)]
 
     def _advice(self, reference: Run, alone: Run, own: Collection[str]) -> Iterator[str]:
         """What helps where a program stops, the original first: what both lack helps both. What the migration said of

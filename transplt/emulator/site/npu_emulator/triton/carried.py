@@ -105,6 +105,9 @@ class _Functions:
                 return {"module": value.__name__}
             read = {each: getattr(value, each) for each in sorted(attributes) if hasattr(value, each)}
             return {"namespace": {each: self._told(inner, each, "") for each, inner in read.items()}}
+        return self._told_function(value, name, path)
+
+    def _told_function(self, value: Any, name: str, path: str) -> dict[str, Any]:
         function = getattr(value, "fn", value) if isinstance(value, interpreter.InterpretedFunction) else value
         if imported := _imports(path).get(name):
             return {"from": imported}
