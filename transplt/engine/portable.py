@@ -145,6 +145,10 @@ class _Forms:
             if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
                 self.work.add(self.work.keep(node, "cuda-side"))
             return []  # that of torch has its finding, at the question
+        return self._form(edit, node)
+
+    def _form(self, edit: Edit, node: ast.expr | ast.stmt | ast.arg) -> list[Edit]:
+        """What is written for both, by what the edit is."""
         match edit.code, node:
             case _, ast.Import() | ast.ImportFrom():
                 return self._imported(edit, node)
