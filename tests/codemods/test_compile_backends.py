@@ -122,3 +122,9 @@ def test_what_an_option_asks_for(option: str, call: str, behind: str) -> None:
     """Of a backend or a switch that an option gives, the default decides what happens without it."""
     result = migrate(_OPTION.format(option, call))
     assert [(each.code, each.option) for each in result.findings] == [("NPU512", behind)]
+
+
+@pytest.mark.parametrize(("arguments", "blocks"), [("*args, **kwargs", "later"), ("model, **kwargs", "")])
+def test_what_a_function_hands_on_is_compiled_where_it_is_called(arguments: str, blocks: str) -> None:
+    source = f"import torch\ndef faster(*args, **kwargs):\n    return torch.compile({arguments})\n"
+    assert [each.blocks for each in migrate(source).findings] == [blocks]

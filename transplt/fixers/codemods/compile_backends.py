@@ -121,7 +121,8 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         api="torch.compile",
         help="pip install triton-ascend (without triton), or remove the call; TORCHINDUCTOR_NPU_BACKEND chooses other "
         "kernels for torch_npu's inductor",
-    )
+        blocks="later" if call is not None and any(isinstance(each, ast.Starred) for each in call.args) else "",
+    )  # what a function hands on, others decide to compile
 
 
 def _backend(work: Work, call: ast.Call) -> tuple[ast.expr | None, str]:
