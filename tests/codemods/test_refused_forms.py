@@ -178,6 +178,7 @@ def test_cards_in_descending_order(line: str) -> None:
         'cards = os.environ["ASCEND_RT_VISIBLE_DEVICES"]',
         'log("ASCEND_RT_VISIBLE_DEVICES", "1,0")',
         'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = ""',
+        'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0, 1"',
     ],
 )
 def test_cards_in_ascending_order(line: str) -> None:
