@@ -1,11 +1,12 @@
 """Faults in front of the last backward pass and behind it: what `transplt compare` and `watch` say of recorded runs.
 
-usage: python -m benchmarks.trained_faults [--set mended|aside|all|causes] [--only WORD] [--msprobe PYTHON] [--folder DIR]
+usage: python -m benchmarks.trained_faults [--set mended|aside|all|causes] [--only WORD] [--msprobe PYTHON]
+       [--folder DIR]
 
-The faults, pairs and programs are those of tests/precision/trained.py, of the set `causes` those of causes.py. Each is recorded by `transplt run --dump` on
-the emulated NPU, its bench on the stand-in for CUDA; with `--msprobe` (an interpreter that has it and torch) also by
-msprobe on the CPU, in a probe copy of `transplt instrument` with its default steps. What lies in DIR is not recorded
-again.
+The faults, pairs and programs are those of tests/precision/trained.py, of the set `causes` those of causes.py there.
+Each is recorded by `transplt run --dump` on the emulated NPU, its bench on the stand-in for CUDA; with `--msprobe`
+(an interpreter that has it and torch) also by msprobe on the CPU, in a probe copy of `transplt instrument` with its
+default steps. What lies in DIR is not recorded again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from transplt.precision.rank_detail import Detail  # noqa: E402
 from transplt.precision.watch.points import bounds, chosen  # noqa: E402
 from transplt.precision.watch.watching import watch  # noqa: E402
 from transplt.proof.launch.warm import Warm  # noqa: E402
-
 
 #: Programs of two ranks.
 _RANKS = ("shares", "halves")

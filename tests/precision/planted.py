@@ -69,7 +69,7 @@ PLANTED = [
     text("convolution", "other weights", "model = Net()", "torch.manual_seed(8)\nmodel = Net()",
          "conv1.weight", "initial weights differ"),
     text("convolution", "no gradient behind max_pool2d", "F.max_pool2d(x, 2)", "F.max_pool2d(x, 2).detach()",
-         "Functional.max_pool2d.0.backward", "missing", "F.max_pool2d"),
+         "Functional.conv2d.1.forward input.0", "no gradient flows", "F.max_pool2d"),
     text("convolution", "a gradient scaled between operators", "x = F.max_pool2d(x, 2)",
          "x = F.max_pool2d(x, 2)\n        x.requires_grad and x.register_hook(lambda gradient: gradient * 1.5)",
          "Functional.max_pool2d.0.backward input.0", "every operator before agrees", "F.max_pool2d"),
@@ -157,7 +157,7 @@ PLANTED = [
 
 
 ELSEWHERE = {
-    "no gradient behind max_pool2d": ("Functional.conv2d.1.backward",),
+    "no gradient behind max_pool2d": ("Functional.conv2d.1.backward", "Functional.max_pool2d.0.backward"),
     "a gradient scaled between operators": ("Tensor.__mul__.0.forward",),
     "a wrong mask": ("Tensor.masked_fill.0.forward input.1",),
     "another type": ("Functional.gelu.0.forward input.0",),

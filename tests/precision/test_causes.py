@@ -239,3 +239,99 @@ def test_a_product_with_other_leading_axes_is_the_same(tmp_path: Path) -> None:
     assert "of shape [1, 3] and not [2, 3]" in said(tmp_path / "b", {
         "Functional.linear.0.forward": call([tensor(values[:3], [1, 3])], [tensor(values[:3], [1, 3])])
     }, rows([2, 3]))  # fmt: skip
+
+
+def whole(values: list[int], **more: Any) -> Any:
+    """Integers as dumps of figures have them: the largest and the smallest."""
+    return tensor(values, dtype="int64", **{"Mean": None, "Norm": None} | more)
+
+
+def test_what_is_made_of_integers_is_not_blamed_on_the_operator(tmp_path: Path) -> None:
+    npu, bench = (
+        {"Functional.embedding.0.forward": call([whole([0, 3, 5]), tensor(W)], [tensor(made)])} for made in (X, Y)
+    )
+    text = said(tmp_path, npu, bench)
+    assert "of its input.0 only the largest and smallest are known: look at this data first" in text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "argument"),
+    [
+        (whole([4]), {}),  # one number is known
+        (whole([2, 2]), {}),
+        (whole([0, 3], md5="1"), {}),
+        (whole([0, 3]), {"other": True}),  # the argument is the cause
+    ],
+)
+def test_what_is_known_of_integers_is_no_excuse(tmp_path: Path, numbers: Any, argument: dict[str, bool]) -> None:
+    npu, bench = (
+        {"Functional.embedding.0.forward": call([numbers, tensor(W)], [tensor(made)], scale=number(scale))}
+        for made, scale in ((X, 2.0 if argument else 1.0), (Y, 1.0))
+    )
+    text = said(tmp_path, npu, bench)
+    assert "Functional.embedding.0.forward: its inputs agree" in text and "only the largest" not in text
+    assert ("its argument kwargs.scale is 2 and not 1" in text) == bool(argument)
+
+
+def _branches(flows: bool, gradient: list[float]) -> Rows:
+    """y goes through two operators; into the second one of them a gradient flows or does not."""
+    y = tensor(Y, requires_grad=True)
+    return {
+        "Functional.linear.0.forward": call([tensor(X)], [y]),
+        "Functional.gelu.0.forward": call([y], [tensor(Z, requires_grad=True)]),
+        "Tensor.mul.0.forward": call([tensor(Z, requires_grad=True), tensor(Y, requires_grad=flows)],
+                                     [tensor(W, requires_grad=True)]),
+        "Tensor.mul.0.backward": back([tensor([1.0])], [tensor(X)]),
+        "Functional.linear.0.backward": back([tensor(gradient)], [tensor(gradient)]),
+    }  # fmt: skip
+
+
+def test_a_branch_that_is_detached_is_named(tmp_path: Path) -> None:
+    text = said(tmp_path, _branches(False, W), _branches(True, Z))
+    assert "the gradient is cut off: no gradient flows through Tensor.mul.0.forward input.1" in text
+
+
+def test_a_gradient_that_nobody_takes_may_be_cut_off(tmp_path: Path) -> None:
+    assert said(tmp_path, _branches(False, Z), _branches(True, Z)).startswith("no divergence")
+
+
+def test_a_norm_says_in_which_mode_it_is(tmp_path: Path) -> None:
+    npu, bench = (
+        {
+            **({"Tensor.add_.0.forward": call([whole([1], shape=[])], [whole([2], shape=[])])} if train else {}),
+            "Functional.batch_norm.0.forward": {
+                "input_args": [tensor(X), tensor(W), tensor(W), None, None, number(train)], "output": [tensor(made)],
+            },
+        }
+        for train, made in ((False, Y), (True, Z))
+    )  # fmt: skip
+    text = said(tmp_path, npu, bench)
+    assert "Functional.batch_norm.0.forward: its inputs agree" in text
+    assert "it is in eval mode and not in training mode" in text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Tensor.add", "Tensor.__add__"), ("Torch.add", "Tensor.add"), ("Functional.softmax", "Tensor.softmax"),
+        ("Tensor.__truediv__", "Torch.div"), ("Tensor.__iadd__", "Tensor.add_"), ("Torch.concat", "Torch.cat"),
+    ],
+)  # fmt: skip
+def test_recorders_have_two_names_for_a_function(tmp_path: Path, one: str, other: str) -> None:
+    npu, bench = ({f"{api}.3.forward": call([tensor(X), tensor(W)], [tensor(Z)])} | LOSS for api in (one, other))
+    text = said(tmp_path, npu, bench)
+    assert text.startswith("no divergence") and "5 operators" in text
+    wrong = said(tmp_path / "wrong", npu, bench | {f"{other}.3.forward": call([tensor(X), tensor(W)], [tensor(Y)])})
+    assert f"{one}.3.forward: its inputs agree and its output is" in wrong
+
+
+@pytest.mark.extra
+def test_another_order_of_the_same_values_is_told(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    for side, values in (("npu", [3.0, 1.0, 2.0]), ("bench", [1.0, 2.0, 3.0])):
+        row = {"Functional.embedding.0.forward": call([tensor(X)], [tensor([1.0, 2.0, 3.0], data_name="a.npy")])}
+        write_rank(tmp_path / side, row, task="tensor")
+        (tmp_path / side / "dump_tensor_data").mkdir()
+        np.save(tmp_path / side / "dump_tensor_data" / "a.npy", np.array(values, dtype="f4"))
+    text = sentence(compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench"))))
+    assert "its output is another order of the same values" in text

@@ -282,3 +282,16 @@ def test_backward_rows_of_the_last_node(wrong: bool, tmp_path: Path, monkeypatch
     assert (code, "Functional.linear.0.backward" in lines[0]) == (int(wrong), wrong), said
     clause = "writes into its input, and the dump has only the last node of its backward pass"
     assert lines[1:] == ["not computed again: 1 row", f"  1: {clause} (Functional.relu.0.backward)"]
+
+
+@pytest.mark.parametrize(("other", "left"), [((-1.0, 2.0), True), ((-1.0, 3.0), False)])
+def test_one_tensor_in_two_places_has_one_gradient(tmp_path: Path, other: tuple[float, ...], left: bool) -> None:
+    q, k = kept("q", requires_grad=True), kept("k", other, requires_grad=True)
+    gradients = {"input": [kept("g")], "output": [kept("a"), kept("b")]}
+    name = "Functional.scaled_dot_product_attention.0"
+    data = {f"{name}.forward": row(q, k, k), f"{name}.backward": gradients}
+    data[f"{name}.forward"]["input_args"][2] = kept("v", (5.0, 6.0))
+    found = plan(open_dump(write(tmp_path, data)).parts[0, 0].read())
+    why = [why for name, why, _ in found.left]
+    assert [each.row.api for each in found.calls] == ["Functional.scaled_dot_product_attention"]
+    assert (why == ["is given one tensor in several places, of which the dump has one gradient"]) == left, why

@@ -105,6 +105,14 @@ def test_elements_beside_those_of_another_dump(tmp_path: Path) -> None:
     assert beside["apart"] == 2 and beside["elements"][0] == [2, [1, 0], 3.5, 3.0, 0.5, pytest.approx(1 / 6)]
 
 
+def test_arguments_that_are_no_tensors_stand_beside_each_other(tmp_path: Path) -> None:
+    for side, causal in (("a", True), ("b", False)):
+        row = entry(tensor([1.0]), is_causal={"type": "bool", "value": causal}, scale={"type": "float", "value": 0.5})
+        write_rank(tmp_path / side / "step0" / "rank", {"Functional.attention.0.forward": row})
+    code, text = call(str(tmp_path / "a"), "Functional.attention.0.forward", "--bench", str(tmp_path / "b"))
+    assert code == 1 and "kwargs.is_causal: 1 and not 0" in text and "kwargs.scale: the same" in text
+
+
 @pytest.mark.extra
 def test_the_largest_elements(tmp_path: Path) -> None:
     dump = relu(tmp_path / "a", [0.0, 2.0, 3.0, 0.0])
@@ -236,7 +244,7 @@ def test_recorded_elements_are_used(tmp_path: Path) -> None:
     (folder / "dump_tensor_data").mkdir()
     torch.save(torch.tensor([-1.0, 2.0]), folder / "dump_tensor_data" / "i.pt")
     torch.save(torch.tensor([0.0, 2.5]), folder / "dump_tensor_data" / "o.pt")
-    assert "python -m pytest" in call(str(tmp_path), RELU, "--case", str(tmp_path / "case.py"))[1]
+    assert "written: python " in call(str(tmp_path), RELU, "--case", str(tmp_path / "case.py"))[1]
     space: dict[str, Any] = {"__name__": "case"}
     exec(compile((tmp_path / "case.py").read_text(), "case.py", "exec"), space)
     space["test_forward"]()

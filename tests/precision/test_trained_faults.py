@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.precision import causes
+from tests.precision.causes import CAUSES, QUIET
 from tests.precision.planting import PROGRAMS, compared, program, record
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded
 from transplt.precision.dumps import open_dump
@@ -20,8 +22,14 @@ from transplt.proof.launch.warm import Warm
 FIRST = {
     "a loss scale that is not undone", "half the learning rate", "SGD for Adam", "AMSGrad",
     "weights held between bounds behind the step", "gradients that are not added up", "a closer clamp",
+    "a residual that is cut off", "batch norm in eval", "a lost momentum", "other people",
 }  # fmt: skip
-FIRST_HARMLESS = {"a fused attention", "AdamW for all at once", "a norm that is shown", "a loss that is shown"}
+#: Of a function that is not called at all, the first line in it is named, and not the line of the call.
+ELSEWHERE = {"keys that are not rotated"}
+_BOTH = (*HARMLESS, *QUIET)
+FIRST_HARMLESS = {"a fused attention", "AdamW for all at once", "a norm that is shown", "a loss that is shown",
+                  "an embedding by its function"}
+_QUIET_FIRST = [each for each in _BOTH if each.name in FIRST_HARMLESS]
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs the extra `emulator`"),
@@ -31,12 +39,13 @@ pytestmark = [
 def test_forty_faults_on_five_programs() -> None:
     assert len(TRAINED) == 40 and len(HARMLESS) == 12 and sum(each.aside for each in TRAINED) == 20
     assert len({(each.kind, each.name) for each in TRAINED}) == 40
-    assert {path.stem for path in (PROGRAMS / "trained").glob("*.py")} == set(KINDS)
+    assert {path.stem for path in (PROGRAMS / "trained").glob("*.py")} == {*KINDS, *causes.KINDS}
     assert sum(each.behind for each in TRAINED) == 20 and {each.kind for each in TRAINED} == set(KINDS)
-    for each in TRAINED:
+    assert [len({(each.kind, each.name) for each in every}) for every in (CAUSES, QUIET)] == [40, 20]
+    for each in (*TRAINED, *CAUSES):
         for device in ("npu", "cpu"):
             compile(program(f"trained/{each.kind}", device, each.swaps), each.name, "exec")
-    for pair in HARMLESS:
+    for pair in (*HARMLESS, *QUIET):
         for swaps in (pair.swaps, pair.bench):
             compile(program(f"trained/{pair.kind}", "npu", swaps), pair.name, "exec")
 
@@ -54,7 +63,7 @@ def benches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(place: Path, kind: str, device: str, warm: Warm, swaps: object = (), threads: int = 1) -> Path:
     if not place.exists():
-        nproc = 2 if kind == "shares" else 0
+        nproc = 2 if kind in ("shares", "halves") else 0
         record(place, f"trained/{kind}", device, warm, swaps, nproc=nproc, task="statistics", threads=threads)  # type: ignore[arg-type]
     return place / "dump"
 
@@ -71,12 +80,12 @@ def pair_is_quiet(each: Harmless, tmp_path: Path, benches: Path, warm: Warm) -> 
     assert found.same, sentence(found)
 
 
-@pytest.mark.parametrize("each", [each for each in TRAINED if each.name in FIRST], ids=lambda each: each.name)
+@pytest.mark.parametrize("each", [one for one in (*TRAINED, *CAUSES) if one.name in FIRST], ids=lambda each: each.name)
 def test_a_fault_is_named(each: Trained, tmp_path: Path, benches: Path, warm: Warm) -> None:
     fault_is_named(each, tmp_path, benches, warm)
 
 
-@pytest.mark.parametrize("each", [each for each in HARMLESS if each.name in FIRST_HARMLESS], ids=lambda each: each.name)
+@pytest.mark.parametrize("each", _QUIET_FIRST, ids=lambda each: each.name)
 def test_what_computes_the_same_is_quiet(each: Harmless, tmp_path: Path, benches: Path, warm: Warm) -> None:
     pair_is_quiet(each, tmp_path, benches, warm)
 
@@ -87,14 +96,18 @@ def test_a_healthy_training_hits_no_watch_point(kind: str, benches: Path, warm: 
     assert not watch([dump], chosen("recommended"), bounds(()), (-65504.0, 65504.0)).hits
 
 
+_ALSO_QUIET = [each for each in _BOTH if each.name not in FIRST_HARMLESS]
+_REST = [each for each in (*TRAINED, *CAUSES) if each.name not in {*FIRST, *ELSEWHERE}]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [each for each in TRAINED if each.name not in FIRST], ids=lambda each: each.name)
+@pytest.mark.parametrize("each", _REST, ids=lambda each: each.name)
 def test_every_fault_is_named(each: Trained, tmp_path: Path, benches: Path, warm: Warm) -> None:
     fault_is_named(each, tmp_path, benches, warm)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [one for one in HARMLESS if one.name not in FIRST_HARMLESS], ids=lambda one: one.name)
+@pytest.mark.parametrize("each", _ALSO_QUIET, ids=lambda each: each.name)
 def test_all_that_computes_the_same_is_quiet(each: Harmless, tmp_path: Path, benches: Path, warm: Warm) -> None:
     pair_is_quiet(each, tmp_path, benches, warm)
 

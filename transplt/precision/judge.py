@@ -208,16 +208,23 @@ def _blind_inputs(each: Match) -> str:
 
 
 def _cut_off(model: Sequence[Match]) -> Judgement | None:
-    """The first operator through which, or into which, gradients flow on one side alone."""
+    """The first operator through which gradients flow on one side alone. Where nothing else takes what it is given, the
+    frames are those of the operator that made that."""
+    makers: dict[object, str] = {}
     for each in model:
         npu, bench = each.npu, each.bench
         if npu is None or bench is None or each.row.phase != FORWARD or npu.kind == MODULE:
             continue
         for one, other in (*pairs(npu.inputs, bench.inputs), *pairs(npu.outputs, bench.outputs)):
             if None not in (one.requires_grad, other.requires_grad) and one.requires_grad != other.requires_grad:
-                clause = "no gradient flows through" if other.requires_grad else "on this side alone a gradient flows through"
-                name = f"{each.row.name} {one.name}"
-                return Judgement(CUT, each, clause, name, each.position, (one, other))
+                clause = "no" if other.requires_grad else "on the NPU's side alone a"
+                clause += " gradient flows through"
+                found = Judgement(CUT, each, clause, f"{each.row.name} {one.name}", each.position, (one, other))
+                rows = [at.npu for at in model if at.npu is not None and at.npu.kind != MODULE]
+                given = [print_of(taken) for row in rows if row.phase == FORWARD for taken in row.inputs]
+                found.of = makers.get(print_of(one), "") if given.count(print_of(one)) == 1 else ""
+                return found
+        makers |= {print_of(one): npu.name for one in npu.outputs if one.is_tensor and one.requires_grad}
     return None
 
 

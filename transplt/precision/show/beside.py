@@ -58,7 +58,7 @@ def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iter
             both = arrays[0], arrays[1]
             _measure(found, *both, top)
             same = not found.apart and one.shape == other.shape
-            found.how = "the same" if same else how(one, other, measured(*both, lambda both=both: both))
+            found.how = "the same" if same else how(one, other, measured(*both))
         else:
             found.how = "the same figures" if same else how(one, other)
         yield found

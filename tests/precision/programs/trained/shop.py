@@ -18,7 +18,7 @@ class Model(nn.Module):
         self.mix = nn.Linear(3 * WIDTH, 16)
         self.out = nn.Linear(16, 1)
 
-    def forward(self, who: torch.Tensor, what: torch.Tensor, friends: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+    def forward(self, who: torch.Tensor, what: torch.Tensor, friends: torch.Tensor, edges: torch.Tensor):
         a = self.people(who)
         b = self.things(what)
         near = self.table.index_select(0, friends.flatten()).view(*friends.shape, -1)

@@ -48,6 +48,6 @@ for step in range(3):
     optimizer.step()
     schedule.step()
     with torch.no_grad():
-        for old, new in zip(teacher.parameters(), pupil.parameters()):
+        for old, new in zip(teacher.parameters(), pupil.parameters(), strict=True):
             old.mul_(0.9).add_(new, alpha=0.1)
     print(f"step {step + 1} loss {loss.item():.6f}", flush=True)
