@@ -41,6 +41,7 @@ _TRAINING = {
     "batch_norm": ("input.5", "kwargs.training"), "instance_norm": ("input.5", "kwargs.use_input_stats"),
     "dropout": ("input.2", "kwargs.training"),
 }  # fmt: skip
+_MODES = {"0": "eval", "False": "eval", "1": "training", "True": "training", None: "its default"}
 
 
 def other_argument(each: Match) -> str:
@@ -55,9 +56,8 @@ def other_argument(each: Match) -> str:
         one, other = ours.get(name), theirs.get(name)
         if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
             continue
-        if name in _TRAINING.get(each.row.api.rpartition(".")[2], ()) and None not in (one, other):
-            modes = ("eval", "training") if one in ("0", "False") else ("training", "eval")
-            return f"; it is in {modes[0]} mode and not in {modes[1]} mode"
+        if name in _TRAINING.get(each.row.api.rpartition(".")[2], ()):
+            return f"; it is in {_MODES.get(one, one)} mode and not in {_MODES.get(other, other)} mode"
         if one is None or other is None:
             # What is given by its place on one side may be given by its name on the other.
             if name.startswith("kwargs.") and "None" not in (one, other):

@@ -34,15 +34,18 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     if any(word in text for text in texts for word in already) or not on_card(program):
         return
     last = _last_import(work.scan.tree)
-    if last is None or not writer.fits(last):
-        return
     torch = torch_name(writer)
-    brought = [each.node.lineno for each in work.scan.root.bindings.get(torch, ()) if isinstance(each.node, _IMPORTS)]
-    if brought and min(brought) > last.lineno:  # torch is imported below what is done first
+    if last is None or not writer.fits(last) or _comes_below(work, torch, last):
         return
     below = (edit.where for edit in writer.edits if edit.group and isinstance(edit.where, Beside))
     lead = [] if any(place.node is last and place.below for place in below) else [""]
     writer.after(last, [*lead, f"{torch}.{line}"], code, message)
+
+
+def _comes_below(work: Work, name: str, node: ast.stmt) -> bool:
+    """True for a name that the file imports below a statement, and not above it."""
+    brought = [each.node.lineno for each in work.scan.root.bindings.get(name, ()) if isinstance(each.node, _IMPORTS)]
+    return bool(brought) and min(brought) > node.lineno
 
 
 def is_entry(work: Work) -> bool:
