@@ -5,6 +5,7 @@ Each is a step as a recorder leaves it, of the NPU and of the bench.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,23 @@ def test_another_order_of_the_same_values_is_told(tmp_path: Path) -> None:
         np.save(tmp_path / side / "dump_tensor_data" / "a.npy", np.array(values, dtype="f4"))
     text = sentence(compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench"))))
     assert "its output is another order of the same values" in text
+
+
+def test_backward_rows_of_two_recorders_are_those_of_modules(tmp_path: Path) -> None:
+    """msprobe has an operator's last node, ours the whole operator; modules begin and end in another order."""
+    forward = {
+        "Module.net.Net.forward.0": module([tensor(X)], [tensor(Z)], W),
+        "Module.one.Linear.forward.0": module([tensor(X)], [tensor(Y)], W),
+        "Functional.linear.0.forward": call([tensor(X)], [tensor(Y)]),
+    }
+    net, one = ({f"Module.{name}.backward.0": back([tensor(Z)], [tensor(W)])} for name in ("net.Net", "one.Linear"))
+    ours = forward | net | one | {"Functional.linear.0.backward": back([tensor(Z)], [tensor(W)])}
+    theirs = forward | one | {"Functional.linear.0.backward": back([tensor(Y)], [tensor(X)])} | net
+    for side, rows in (("npu", ours), ("bench", theirs)):
+        write_rank(tmp_path / side, rows)
+    document = json.loads((tmp_path / "npu" / "dump.json").read_text())
+    dumps = [str(tmp_path / side) for side in ("npu", "bench")]
+    assert "first divergence" in sentence(compare(*map(open_dump, dumps)))
+    (tmp_path / "npu" / "dump.json").write_text(json.dumps(document | {"recorder": "transplt"}))
+    assert sentence(compare(*map(open_dump, dumps))).startswith("no divergence")
+    assert sentence(compare(*map(open_dump, reversed(dumps)))).startswith("no divergence")

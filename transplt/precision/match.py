@@ -82,6 +82,7 @@ def match(
     if records is not None:
         records += (one, other)
     _same_levels(one, other)
+    _same_backward(one, other)
     several = backward_passes(one) > 1 or backward_passes(other) > 1
     left = sequences(one, npu.stacks() if several else None)
     right = sequences(other, bench.stacks() if several else None)
@@ -117,6 +118,29 @@ def _same_levels(one: Record, other: Record) -> None:
             if any(row.kind == kind for row in record.rows) and not any(row.kind == kind for row in opposite.rows):
                 kept = [row for row in record.rows if row.kind != kind]
                 record.rows = kept if any(row.kind != GRADIENT for row in kept) else record.rows
+
+
+def _same_backward(one: Record, other: Record) -> None:
+    """msprobe has the last node of an operator's backward pass, `transplt run --dump` all of it: of two recorders those
+    backward rows are compared that both have of modules.
+    """
+    ours, theirs = ({api_of(row) for row in each.rows if row.kind == MODULE and row.phase == BACKWARD}
+                    for each in (one, other))  # fmt: skip
+    if one.recorder == other.recorder or not ours & theirs:
+        return
+    wanted = MODULE, BACKWARD
+    for record in (one, other):
+        kept = (GRADIENT, OPTIMIZER)
+        record.rows = [row for row in record.rows
+                       if row.phase != BACKWARD or row.kind in kept or api_of(row) in ours & theirs]  # fmt: skip
+    places, order = (
+        {number: (api_of(row), row.index) for number, row in enumerate(each.rows) if (row.kind, row.phase) == wanted}
+        for each in (other, one)
+    )
+    numbers = {call: number for number, call in order.items()}
+    modules = [other.rows[number] for number in sorted(places, key=lambda number: numbers.get(places[number], 0))]
+    for number, row in zip(places, modules, strict=True):  # they begin and end in another order
+        other.rows[number] = row
 
 
 def _by_name(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
