@@ -67,12 +67,8 @@ class Step:
         assert npu is not None and bench is not None
         noise = {_param(one) for one, other in pairs(npu.inputs, bench.inputs)
                  if _is_a(one, "gradient") and by_figures(one, other) > tolerance(one, other, None)}  # fmt: skip
-        if (lost := _lacking_state(npu, bench)) is not None:
-            clause = f"taken without the state {_param(lost)}: lost, or not loaded"
-            return self._judged(OPTIMIZER, clause, (lost, lost))
-        if (more := _lacking_state(bench, npu)) is not None:
-            clause = f"taken with a state {_param(more)}, which the bench's has not"
-            return self._judged(OPTIMIZER, clause, (more, more))
+        if (lacking := self._lacking()) is not None:
+            return lacking
         for gap, (one, other) in self._apart(npu.inputs, bench.inputs, "state", _OF_STATES):
             if gap > 1 and not any(_param(one).startswith(f"{name}.") for name in noise):
                 clause = f"taken with a state that is {how(one, other)} ({_param(one)})"
@@ -82,6 +78,19 @@ class Step:
             wrong = overflows(after[0]) and not overflows(after[1]) and not overflows(before[0])
             if _param(after[0]) not in noise and (clause := moved(before, after) or ("not finite" if wrong else "")):
                 return self._judged(OPTIMIZER, f"given the same and has {_param(after[0])} {clause}", after)
+        return None
+
+    def _lacking(self) -> Judgement | None:
+        """Whether one side lacks a state that is more than zeros."""
+        npu, bench = self.match.npu, self.match.bench
+        assert npu is not None and bench is not None
+        ours, theirs = ({each.name: each for each in row.inputs if _is_a(each, "state")} for row in (npu, bench))
+        for name, each in (theirs | ours).items():
+            if (name in ours) != (name in theirs) and largest(each):
+                clause = f"taken without the state {_param(each)}: lost, or not loaded"
+                if name in ours:
+                    clause = f"taken with a state {_param(each)}, which the bench's has not"
+                return self._judged(OPTIMIZER, clause, (each, each))
         return None
 
     def left(self) -> Judgement | None:
@@ -154,13 +163,6 @@ def _renamed(name: str, names: dict[str, str]) -> str:
     state = own.rpartition(".") if kind == "state" else (own, "", "")
     new = names.get(state[0])
     return name if new is None else f"{kind}.{new}{state[1]}{state[2]}"
-
-
-def _lacking_state(lacking: Row, having: Row) -> Tensor | None:
-    """The first state that is more than zeros, and that the other side's step has not."""
-    names = {each.name for each in lacking.inputs}
-    states = (each for each in having.inputs if _is_a(each, "state"))
-    return next((each for each in states if each.name not in names and largest(each)), None)
 
 
 def _is_a(tensor: Tensor, kind: str) -> bool:
