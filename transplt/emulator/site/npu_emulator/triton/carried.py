@@ -22,6 +22,7 @@ import torch
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
 
+from npu_emulator.config import config
 from npu_emulator.record import record
 
 from .launch import Launch
@@ -37,8 +38,10 @@ class NotCarried(Exception):
 
 
 def note(started: Launch, function: Any, trial: bool) -> None:
-    """Keep a launch of a function of the interpreter, once for all that are compiled alike; `trial`: an autotuner
-    tries it."""
+    """Keep a launch of a function of the interpreter where kernels are compiled, once for all that are alike;
+    `trial`: an autotuner tries it."""
+    if not config.compile:
+        return
     told: dict[str, Any] = {"name": started.name, "path": os.path.abspath(started.path), "line": started.line}
     try:
         told |= {**_Functions(function).as_json(started), "trial": trial}

@@ -20,7 +20,6 @@ import triton.runtime.interpreter as interpreter
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from npu_emulator import DEVICE
-from npu_emulator.config import config
 from npu_emulator.record import record
 
 from . import carried, launch, limits, memory, tiles
@@ -108,7 +107,7 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
         {name: value for name, value in arguments.items() if name in constant}, options,
     )  # fmt: skip
     trial = limits.trying()
-    if config.compile and not trial:
+    if not trial:
         carried.note(started, self, trial)
     former, launch.current = launch.current, started
     try:
@@ -119,7 +118,7 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
         after = [done for done in [observer(started) for observer in launch.observers] if done is not None]
         record.operators[f"triton::{started.name}"] += 1
         _run_programs(function, started, given)
-        if config.compile and trial:
+        if trial:
             carried.note(started, self, trial)
         for done in after:
             done()
