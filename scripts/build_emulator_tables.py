@@ -185,9 +185,9 @@ def functions_table(rules: Path) -> dict[str, Any]:
 def triton_table(rules: Path) -> dict[str, Any]:
     """The table of what an NPU refuses of Triton's operations, without its sources."""
     table: dict[str, Any] = json.loads((rules / "support" / "triton_types.json").read_bytes())
-    del table["_meta"]
+    del table["_meta"], table["casts"]
     rows = [row for part in ("cards", "values", "operations") for row in table[part].values()]
-    for row in (table["grid"], table["cdiv"], *rows):
+    for row in (table["grid"], table["quotient"], *rows):
         del row["source"]
     return table
 

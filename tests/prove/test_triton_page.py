@@ -32,3 +32,15 @@ def test_the_example_goes_as_the_page_says(tmp_path: Path) -> None:
     assert len(blocks("text")) == 3
     for block in blocks("text"):
         assert block in printed, printed
+
+
+def test_a_kernel_that_does_not_fit_is_mended_as_the_page_says(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "triton.md").read_text("utf-8").partition("\n## A kernel that")[2].partition("\n## ")[0]
+    (tmp_path / "project").mkdir()
+    kernel, mended = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    (tmp_path / "project" / "main.py").write_text(kernel)
+    (command,) = re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
+    printed = typed(tmp_path, command.strip(), 1)
+    assert re.findall(r"^```text\n(.*?)^```", section, re.M | re.S)[1] in printed
+    typed(tmp_path, "transplt -q -i project -o tuned --tune triton --exit-zero", 0)
+    assert mended in (tmp_path / "tuned" / "project_msft" / "main.py").read_text()

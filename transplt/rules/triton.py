@@ -20,19 +20,39 @@ def _table() -> dict[str, Any]:
 
 
 def types_hold_for(card: str) -> bool:
-    """True for a card (`910B`, `A2`) whose types the documentation gives."""
-    return card_named(card) in _table()["typed_cards"]
+    """True for a card (`910B`, `A2`) that triton-ascend's documentation speaks of."""
+    return card_named(card) in _table()["documented_cards"]
+
+
+def _row(operation: str, dtype: str) -> tuple[dict[str, Any], str]:
+    name = _FAMILIES.get(dtype, dtype)
+    return _table()["operations"].get(operation, {}), name
 
 
 def refuses(operation: str, dtype: str, card: str) -> bool:
-    """True where an operation of Triton's language takes a type on a GPU and not on that card."""
-    if not dtype or not types_hold_for(card):
-        return False
-    name = _FAMILIES.get(dtype, dtype)
+    """True where an operation of Triton's language takes a type on a GPU, and the compiler for that card does not."""
+    row, name = _row(operation, dtype)
     if name.startswith("float8") and operation in _NO_FLOAT8:
-        return True
-    row = _table()["operations"].get(operation)
-    return row is not None and name in row["refused"]
+        return types_hold_for(card)
+    return bool(name) and name in row.get("refused", {}).get(_typed_as(card), ())
+
+
+def is_undocumented(operation: str, dtype: str, card: str) -> bool:
+    """True where the documentation says that an operation takes no such type on that card, and it compiles."""
+    row, name = _row(operation, dtype)
+    return types_hold_for(card) and name in row.get("undocumented", ())
+
+
+def refuses_cast(source: str, target: str, card: str) -> bool:
+    """True where both types are there on that card, and none is made of the other."""
+    return target in _table()["casts"].get(_typed_as(card), {}).get(source, ())
+
+
+def _typed_as(card: str) -> str:
+    """The card whose types hold for a card."""
+    name = card_named(card)
+    typed: str = _table()["cards"].get(name, {}).get("types", name)
+    return typed
 
 
 def page_of(operation: str) -> str:
@@ -48,7 +68,8 @@ def values_of(argument: str) -> tuple[str, ...]:
     return tuple(_table()["values"][argument]["takes"])
 
 
-def unified_buffer(card: str) -> int:
-    """Bytes of the unified buffer of one vector core; 0 for a card of which it is not known."""
-    size: int = _table()["cards"].get(card_named(card), {}).get("unified_buffer", 0)
-    return size
+def memories_of(card: str) -> tuple[int, int] | None:
+    """Bytes of the unified buffer of a vector core and of L0C of a cube core; None for a card that needs less of them
+    than is counted here: the compiler for the 950 keeps chains of elementwise work in registers."""
+    row = _table()["cards"].get(card_named(card))
+    return (row["unified_buffer"], row["l0c"]) if row is not None and types_hold_for(card) else None

@@ -30,14 +30,14 @@ def load_only(x, o, BLOCK: tl.constexpr):
 @triton.jit
 def load_bytes(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    values = tl.load(x + at, mask=at < BLOCK, other=0)  # planted: NPU570 error
+    values = tl.load(x + at, mask=at < BLOCK, other=0)
     tl.store(o + at, values.to(tl.int32))
 
 
 @triton.jit
 def load_words(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    shift = tl.load(x)  # planted: NPU570 error
+    shift = tl.load(x)
     tl.store(o + at, at + shift.to(tl.int32))
 
 
@@ -49,7 +49,7 @@ def store_double(o, BLOCK: tl.constexpr):
 
 @triton.jit
 def store_short(o, BLOCK: tl.constexpr):
-    tl.store(o, 1)  # planted: NPU570 error
+    tl.store(o, 1)
 
 
 @triton.jit
@@ -60,7 +60,7 @@ def block_of_doubles(x, o, BLOCK: tl.constexpr):
 
 @triton.jit
 def count(o, BLOCK: tl.constexpr):
-    tl.atomic_add(o + tl.arange(0, BLOCK), 1)  # planted: NPU571 error
+    tl.atomic_add(o + tl.arange(0, BLOCK), 1)
 
 
 @triton.jit
@@ -76,7 +76,7 @@ def largest(o, BLOCK: tl.constexpr):
 
 @triton.jit
 def least(o, BLOCK: tl.constexpr):
-    tl.atomic_min(o, -5)  # planted: NPU571 error
+    tl.atomic_min(o, -5)
 
 
 @triton.jit
@@ -87,17 +87,17 @@ def swap(o, BLOCK: tl.constexpr):
 @triton.jit
 def compare_and_swap(o, BLOCK: tl.constexpr):
     old = tl.load(o)
-    tl.atomic_cas(o, old, old + old)  # planted: NPU571 error
+    tl.atomic_cas(o, old, old + old)
 
 
 @triton.jit
 def relaxed(o, ORDER: tl.constexpr):
-    tl.atomic_add(o, 1.0, sem=ORDER)  # planted: NPU571 error
+    tl.atomic_add(o, 1.0, sem=ORDER)  # planted: NPU571 info
 
 
 @triton.jit
 def scoped(o, SCOPE: tl.constexpr):
-    tl.atomic_add(o, 1.0, scope=SCOPE)  # planted: NPU571 error
+    tl.atomic_add(o, 1.0, scope=SCOPE)  # planted: NPU571 info
 
 
 @triton.jit
@@ -112,7 +112,7 @@ def dot_in_half(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     a = tl.load(x + at)
     acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float16)
-    acc = tl.dot(a, a, acc, out_dtype=tl.float16)  # planted: NPU572 error
+    acc = tl.dot(a, a, acc, out_dtype=tl.float16)  # planted: NPU572 info
     tl.store(o + at, acc)
 
 
@@ -120,7 +120,7 @@ def dot_in_half(x, o, BLOCK: tl.constexpr):
 def dot_to_half(x, o, OUT: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     a = tl.load(x + at)
-    tl.store(o + at, tl.dot(a, a, out_dtype=OUT))  # planted: NPU572 error
+    tl.store(o + at, tl.dot(a, a, out_dtype=OUT))  # planted: NPU572 info
 
 
 @triton.jit
@@ -160,13 +160,13 @@ def in_double(x, o, BLOCK: tl.constexpr):
 @triton.jit
 def unsigned(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    bits = tl.cast(tl.load(x + at), tl.uint32)  # planted: NPU573 error
-    tl.store(o + at, (bits >> 1).to(tl.int32))
+    bits = tl.cast(tl.load(x + at), tl.uint32)
+    tl.store(o + at, (bits < 3).to(tl.int32))  # planted: NPU573 error
 
 
 @triton.jit
 def unsigned_zeros(o, BLOCK: tl.constexpr):
-    zeros = tl.zeros((BLOCK,), tl.uint32)  # planted: NPU573 error
+    zeros = tl.zeros((BLOCK,), tl.uint32)
     tl.store(o + tl.arange(0, BLOCK), zeros.to(tl.int32))
 
 
@@ -174,14 +174,14 @@ def unsigned_zeros(o, BLOCK: tl.constexpr):
 def shifted_bytes(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     byte = tl.load(x + at).to(tl.uint8)
-    tl.store(o + at, (byte << 1).to(tl.int32))  # planted: NPU573 error
+    tl.store(o + at, (byte << 1).to(tl.int32))
 
 
 @triton.jit
 def compared_bytes(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     byte = tl.load(x + at).to(tl.uint8)
-    tl.store(o + at, tl.where(byte == 3, 1, 0))  # planted: NPU573 error
+    tl.store(o + at, tl.where(byte == 3, 1, 0))
 
 
 @triton.jit
@@ -205,7 +205,7 @@ def many_at_once(x, o, BLOCK: tl.constexpr):
 @triton.jit
 def row(x, o, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    values = tl.load(x + at, mask=at < n, other=0.0)  # planted: NPU574 warning
+    values = tl.load(x + at, mask=at < n, other=0.0)
     tl.store(o + at, values / tl.sum(values, 0), mask=at < n)
 
 
@@ -290,12 +290,18 @@ def narrow_rows(x, o, M: tl.constexpr, N: tl.constexpr):
 @triton.jit
 def shifted_by_tile(x, o, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    tl.store(o + at, tl.load(x + at) << (at % 8))  # planted: NPU579 error
+    tl.store(o + at, tl.load(x + at) << (at % 8))  # planted: NPU579 info
 
 
 @triton.jit
 def blocks_of(o, n, BLOCK: tl.constexpr):
     tl.store(o, tl.cdiv(n, BLOCK))  # planted: NPU573 warning
+
+
+@triton.jit
+def thirds(x, o, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(o + at, tl.load(x + at) // 3)  # planted: NPU573 warning
 
 
 @triton.jit
@@ -321,7 +327,7 @@ def cases():
     yield lambda: block_of_doubles[(1,)](made(64, dtype=torch.float64), floats, BLOCK=64)
     yield lambda: count[(2,)](made(64, dtype=torch.int64), BLOCK=64)
     yield lambda: add_up[(1,)](made(1, dtype=torch.float64), floats, BLOCK=64)
-    yield lambda: largest[(1,)](made(1, dtype=torch.int64), BLOCK=1)
+    yield lambda: largest[(1,)](made(1, dtype=torch.uint32), BLOCK=1)
     yield lambda: least[(1,)](made(1, dtype=torch.int64), BLOCK=1)
     yield lambda: swap[(1,)](made(1, dtype=torch.float64), BLOCK=1)
     yield lambda: compare_and_swap[(1,)](made(1, dtype=torch.bfloat16), BLOCK=1)
@@ -355,6 +361,7 @@ def cases():
     yield lambda: narrow_rows[(1,)](made(16, 2), made(16, 2), M=16, N=2)
     yield lambda: shifted_by_tile[(1,)](whole, whole, BLOCK=64)
     yield lambda: blocks_of[(1,)](whole, 20_000_000, BLOCK=64)
+    yield lambda: thirds[(1,)](whole * 20_000_000, whole, BLOCK=64)
     yield lambda: copy[(62,)](made(980), made(980), 980, BLOCK=16)  # planted: NPU568 info
     yield lambda: nothing[(4, 4)](floats, BLOCK=1)  # planted: NPU568 info
     yield lambda: copy[(1,)](floats, floats, 64, BLOCK=64, num_warps=8)  # planted: NPU561 info

@@ -1,10 +1,10 @@
-"""Atomic operations of Triton: types that an NPU has none for, and orders of memory that it does not know."""
+"""Atomic operations of Triton: types that an NPU has none for, or a lock, and orders of memory that it lacks."""
 
 from __future__ import annotations
 
 import ast
 
-from transplt.base.finding import Effort
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -23,8 +23,8 @@ fixer = Fixer(
     words=("atomic_add", "atomic_cas", "atomic_xchg"),
 )  # fmt: skip
 _MEANS = {
-    "sem": "leave sem out: acq_rel orders at least as strictly, and is the only order that triton-ascend has",
-    "scope": "leave scope out: an NPU has gpu alone, the programs of one card",
+    "sem": "nothing to do where acq_rel is right, which orders at least as strictly",
+    "scope": "nothing to do where the programs of one card are meant",
 }
 _SYSTEM = "an NPU orders the programs of one card alone: let other cards wait for the end of the launch"
 
@@ -36,10 +36,21 @@ def atomics(work: Work, tree: ast.Module) -> Finds:
     card = work.settings.hardware
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
-        groups: dict[tuple[str, str], list[Operation]] = {}
+        groups: dict[tuple[str, str, bool], list[Operation]] = {}
         for each in refused_atomics(model, card):
-            groups.setdefault((each.name, each.dtype), []).append(each.operation)
-        for (name, dtype), found in groups.items():
+            groups.setdefault((each.name, each.dtype, each.compiles), []).append(each.operation)
+        for (name, dtype, compiles), found in groups.items():
+            if compiles:
+                yield work.note(
+                    found[0].node,
+                    fixer.code,
+                    f"tl.{name} of {dtype} is a loop over single numbers in a lock on {card_title(card)}: kernel "
+                    f"{kernel.name}, {lines([each.node for each in found])}",
+                    api=f"triton.language.{name}",
+                    level=Level.INFO,
+                    help=f"{instead(dtype)} is faster; {page_of(name)} of triton-ascend",
+                )
+                continue
             yield work.note(
                 found[0].node,
                 fixer.code,
@@ -65,8 +76,9 @@ def _orders(work: Work, kernel: Kernel, model: Model) -> Finds:
         yield work.note(
             found[0].node,
             fixer.code,
-            f'{argument}="{given}" of tl.{name} is not one of an NPU ({", ".join(values_of(argument))}): '
-            f"kernel {kernel.name}, {lines([each.node for each in found])}",
+            f'{argument}="{given}" of tl.{name} becomes {values_of(argument)[0]} on an NPU: kernel {kernel.name}, '
+            f"{lines([each.node for each in found])}",
             api=f"triton.language.{name}",
+            level=Level.MANUAL if given == "sys" else Level.INFO,
             help=_MEANS[argument] if given != "sys" else _SYSTEM,
         )

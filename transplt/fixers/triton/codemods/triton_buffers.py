@@ -1,8 +1,6 @@
-"""The unified buffer of a vector core: kernels whose tiles do not fit it, and tiles with a last axis under 32 bytes.
+"""The memories of a core: kernels whose tiles do not fit them, and tiles with a last axis under 32 bytes.
 
-What is counted: fixers/triton/reader/live_tiles.py, a lower end. What a kernel takes in the end is more: ports by hand
-leave one fifth free and count 3 to 16 tiles of float32 (`compute_default_tiling_strategy` of Liger-Kernel), up to three
-times what is counted here.
+What is counted: fixers/triton/reader/live_tiles.py, an estimate of what the compiler takes.
 """
 
 from __future__ import annotations
@@ -13,14 +11,14 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.triton.reader.fitting import Overflow, overflow_of, passed_over
+from transplt.fixers.triton.reader.fitting import Overflow, Room, overflow_of, passed_over
 from transplt.fixers.triton.reader.kernels import Kernel, kernels_in
 from transplt.fixers.triton.reader.live_tiles import Lives, lives_of
 from transplt.fixers.triton.reader.refused import lines
 from transplt.fixers.triton.reader.tiles import Model, model_of
 from transplt.fixers.triton.reader.values import ONE, WIDTHS
 from transplt.program.programs import programs_of
-from transplt.rules.triton import unified_buffer
+from transplt.rules.triton import memories_of
 
 fixer = Fixer(__name__, code="NPU574", rank=269, edits=False, needs=(b"triton",), words=("triton",))
 _ALIGNED = "NPU575"
@@ -32,26 +30,33 @@ _ALIGNMENT = 32
 def buffers(work: Work, tree: ast.Module) -> Finds:
     """Report the kernels of the file that need more than the card's cores have."""
     own = programs_of(work.project).own(work.file)
-    room = unified_buffer(work.settings.hardware)
+    memories = memories_of(work.settings.hardware)
+    room = Room(*memories) if memories else None
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
-        if room:
+        if room is not None:
             yield from _overflows(work, kernel, lives_of(model), room)
         yield from _narrow(work, kernel, model)
 
 
-def _overflows(work: Work, kernel: Kernel, lives: Lives, room: int) -> Finds:
+def _overflows(work: Work, kernel: Kernel, lives: Lives, room: Room) -> Finds:
     found = overflow_of(lives, work.project, room)
     if found is not None:
+        if found.sums:
+            say, where = f"a product of kernel {kernel.name} adds up", f"L0C of a cube core has {room.sums}"
+            do = "take smaller blocks: rows times columns of a sum of float32"
+        else:
+            say = f"the tiles of kernel {kernel.name} that live here take"
+            where = f"a core has {room.tiles}"
+            do = "go through the block in a loop over smaller parts (BLOCK_SUB), or take a smaller block"
         yield work.note(
             found.node,
             fixer.code,
-            f"the tiles of kernel {kernel.name} that live here take at least {_when(found)}: a core has {room} bytes",
+            f"{say} about {_when(found)}: {where} bytes",
             api="triton",
             level=Level.MANUAL if found.sure else Level.INFO,
             effort=Effort.MEDIUM if found.sure else None,
-            help="go through the block in a loop over smaller parts (BLOCK_SUB), or take a smaller block; leave a "
-            "third of the buffer free for what the compiler adds",
+            help=do,
         )
         return
     for setting, over in passed_over(lives, work.project, room):
@@ -59,8 +64,8 @@ def _overflows(work: Work, kernel: Kernel, lives: Lives, room: int) -> Finds:
             yield work.note(
                 setting.node,
                 fixer.code,
-                f"kernel {kernel.name} takes at least {_when(over)}: a core has {room} bytes, and the autotuner passes "
-                "over this configuration",
+                f"kernel {kernel.name} takes about {_when(over)}: a core has {room.sums if over.sums else room.tiles} "
+                "bytes, and the autotuner passes over this configuration",
                 api="triton.Config",
                 level=Level.INFO,
                 help="leave it out, and add smaller blocks",

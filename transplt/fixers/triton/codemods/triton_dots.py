@@ -59,9 +59,10 @@ def dots(work: Work, tree: ast.Module) -> Finds:
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
         found = [each for each in model.operations if each.name == "dot"]
-        if types_hold_for(card) and not work.edits_alone:
+        if not work.edits_alone:
             yield from _types(work, kernel, found, card)
-            yield from _scaled(work, kernel, model, card)
+            if types_hold_for(card):
+                yield from _scaled(work, kernel, model, card)
         yield from _precisions(work, kernel, found)
         if not work.edits_alone:
             yield from _read_again(work, kernel, model)
@@ -74,7 +75,7 @@ def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Fin
             dtype = each.given[name].dtype if name in each.given else ""
             if refuses("dot", dtype, card):
                 groups.setdefault(("operand", dtype), []).append(each)
-        for name in ("acc", "out_dtype"):
+        for name in ("acc", "out_dtype") if types_hold_for(card) else ():
             given = each.given.get(name)
             if given is not None and given.kind is not Kind.NONE and given.dtype and given.dtype not in values_of(name):
                 groups.setdefault((name, given.dtype), []).append(each)
@@ -82,6 +83,12 @@ def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Fin
         where = f"kernel {kernel.name}, {lines([each.node for each in places])}"
         if name == "operand":
             say, do = f"tl.dot takes no {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
+        elif dtype == "float16" and all(each.given["input"].dtype in ("float16", "") for each in places):
+            yield work.note(
+                places[0].node, fixer.code, f"tl.dot with a sum of float16 is not documented for an NPU, and compiles: "
+                f"{where}", api=_API, level=Level.INFO, help="compare the results, or add up in float32",
+            )  # fmt: skip
+            continue
         elif name == "acc":
             say, do = f"tl.dot adds up in float32 or int32 on an NPU, not in {dtype}", "make the accumulator float32"
         else:

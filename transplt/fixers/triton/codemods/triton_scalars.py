@@ -1,8 +1,8 @@
 """What the vector unit of an NPU does not do, so that scalar code does: slow, and right.
 
 Additions of int64, comparisons of int64 and int32 (triton-ascend, docs/en/migration_guide/performance_guidelines.md),
-reads at positions that a tile gives (docs/en/programming_guide.md); shifts by a tile and of unsigned numbers are not
-there at all (docs/zh/triton_api/Logical_Ops/lshift.md).
+reads at positions that a tile gives (docs/en/programming_guide.md); shifts by a tile, which are not documented, as are
+those of unsigned numbers (docs/zh/triton_api/Logical_Ops/lshift.md).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from transplt.fixers.triton.reader.tiles import Model, model_of
 from transplt.fixers.triton.reader.values import Kind
 from transplt.program.programs import programs_of
 from transplt.rules.card_limits import card_title
-from transplt.rules.triton import refuses, types_hold_for
+from transplt.rules.triton import is_undocumented, types_hold_for
 from transplt.syntax.nodes import last_name
 
 fixer = Fixer(__name__, code="NPU576", rank=270, edits=False, needs=(b"triton",), words=("triton",))
 _DISCRETE, _SHIFTS = "NPU577", "NPU579"
 _COMPUTES = frozenset({"where", "mul", "sum", "cast"})
 _SHIFT = {"lshift": "<<", "rshift": ">>"}
+_COMPARE = "compare the results with those of a GPU, or shift signed numbers of the next wider type"
 
 
 @fixer.on(ast.Module)
@@ -56,9 +57,7 @@ def _integers(work: Work, kernel: Kernel, model: Model) -> Finds:
     if added:
         says.append(f"additions of int64 tiles ({lines(added)})")
     nodes: list[ast.expr | ast.stmt] = [
-        each.node
-        for each in model.operations
-        if isinstance(each.node, ast.Compare) and each.node.lineno in compared
+        each.node for each in model.operations if isinstance(each.node, ast.Compare) and each.node.lineno in compared
     ]
     if nodes:
         says.append(f"comparisons of whole numbers that are computed with ({lines(nodes)})")
@@ -104,18 +103,19 @@ def _shifts(work: Work, kernel: Kernel, model: Model) -> Finds:
             continue
         left, right = each.given["input"], each.given["other"]
         if right.is_tile:
-            say, do = "accepts no tile on its right on an NPU", "multiply or divide by a tile of powers of 2"
-        elif left.is_tile and refuses(each.name, left.dtype, card):
-            say, do = f"takes no {left.dtype} on {card_title(card)}", "shift signed numbers, of the next wider type"
+            say, do = "by a tile runs one element at a time on an NPU", "multiply or divide by a tile of powers of 2"
+        elif left.is_tile and is_undocumented(each.name, left.dtype, card):
+            say, do = f"of {left.dtype} is not documented for {card_title(card)}, and compiles", _COMPARE
         else:
             continue
-        yield work.note(each.node, _SHIFTS, f"`{_SHIFT[each.name]}` {say}: kernel {kernel.name}", api="triton", help=do)
+        shift = _SHIFT[each.name]
+        yield work.note(
+            each.node, _SHIFTS, f"`{shift}` {say}: kernel {kernel.name}", api="triton", level=Level.INFO, help=do
+        )
 
 
 def _nans(work: Work, kernel: Kernel, model: Model) -> Finds:
-    found = [
-        each for each in model.operations if last_name(each.nodes.get("propagate_nan")) == "NONE"
-    ]
+    found = [each for each in model.operations if last_name(each.nodes.get("propagate_nan")) == "NONE"]
     if found:
         yield work.note(
             found[0].node,

@@ -1,8 +1,9 @@
 """Types that operations of Triton take on a GPU and not on an NPU: reads and writes, and all other operations.
 
 The types are those that are certain (fixers/triton/reader/tiles.py): what a kernel casts to or makes, and the tensors
-that launches give it. Facts: rules/support/triton_types.json, from the page of each operation in triton-ascend's
-documentation. What tl.dot and atomics take is in modules of their own.
+that launches give it. Facts: rules/support/triton_types.json, what the compiler refuses of each operation and type, and
+the page of each in triton-ascend's documentation: what that alone refuses is a remark. What tl.dot and atomics take is
+in modules of their own.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from transplt.base.finding import Effort
-from transplt.edits.edit import Finds
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Finds, Found
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.triton.reader.elements import launches_of, tensor_given
@@ -46,8 +47,11 @@ INSTEAD = {
 _FLOAT8 = "bfloat16 or float16"
 #: Operators as a kernel writes them, by triton-ascend's names of them.
 _WRITTEN = {"and": "`&`", "or": "`|`", "xor": "`^`", "lshift": "`<<`", "rshift": "`>>`"}
-#: Whole numbers up to which tl.cdiv is right on an NPU (docs/zh/triton_api/Math_Ops/cdiv.md).
-_LARGEST_CDIV = 16777216
+#: Whole numbers up to which `//` and tl.cdiv of int32 tiles are right on an NPU, which divides them in float32
+#: (docs/zh/triton_api/Math_Ops/cdiv.md).
+_LARGEST = 16777216
+#: Reads and writes take no part of the kernel's arithmetic.
+_MOVED = "compare the results with those of a GPU: the compiler moves and computes it as the signed type of that width"
 
 
 @fixer.on(ast.Module)
@@ -55,10 +59,13 @@ def types(work: Work, tree: ast.Module) -> Finds:
     """Report what each kernel of the file reads, writes and computes in a type that the card refuses."""
     own = programs_of(work.project).own(work.file)
     card = work.settings.hardware
-    for kernel in kernels_in(own) if types_hold_for(card) else ():
+    for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
         accesses = [*refused_accesses(model, card)]
         for dtype, base, found in _joined(accesses):
+            if found[0].compiles:
+                yield _remark(work, kernel, model, fixer.code, found)
+                continue
             whose = f" of {base}" if base else ""
             yield work.note(
                 found[0].operation.node,
@@ -71,16 +78,37 @@ def types(work: Work, tree: ast.Module) -> Finds:
             )
         yield from _launches(work, kernel, model, accesses)
         for dtype, _, found in _joined(refused_operations(model, card)):
+            if found[0].compiles:
+                yield _remark(work, kernel, model, _OTHERS, found)
+                continue
+            if found[0].to:
+                dtype += f" to {found[0].to}"
             yield work.note(
                 found[0].operation.node,
                 _OTHERS,
                 f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
-                help=f"compute in {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
+                help=f"compute in {instead(found[0].dtype)}; {page_of(found[0].name) or 'the code'} of triton-ascend",
                 effort=Effort.MEDIUM,
             )
-        yield from _large_quotients(work, kernel, model)
+        if types_hold_for(card):
+            yield from _quotients(work, kernel, model)
+
+
+def _remark(work: Work, kernel: Kernel, model: Model, code: str, found: list[Refused]) -> Found:
+    """What the documentation alone refuses."""
+    dtype = found[0].dtype
+    return work.note(
+        found[0].operation.node,
+        code,
+        f"{_names_of(found)} of {dtype} {'is' if len(_ops(found)) == 1 else 'are'} not documented for "
+        f"{card_title(work.settings.hardware)}, and {'compiles' if len(_ops(found)) == 1 else 'compile'}: kernel "
+        f"{kernel.name}, {_lines(model, found)}",
+        api=f"triton.language.{found[0].name}",
+        level=Level.INFO,
+        help=_MOVED,
+    )
 
 
 def instead(dtype: str) -> str:
@@ -90,11 +118,11 @@ def instead(dtype: str) -> str:
 
 def _joined(found: Iterable[Refused]) -> list[tuple[str, str, list[Refused]]]:
     """The places by type and parameter, each list by place."""
-    groups: dict[tuple[str, str], list[Refused]] = {}
+    groups: dict[tuple[str, str, bool, str], list[Refused]] = {}
     for each in found:
-        groups.setdefault((each.dtype, each.base), []).append(each)
+        groups.setdefault((each.dtype, each.base, each.compiles, each.to), []).append(each)
     ordered = ((key, sorted(group, key=lambda each: begins(each.operation.node))) for key, group in groups.items())
-    return [(dtype, base, group) for (dtype, base), group in ordered]
+    return [(dtype, base, group) for (dtype, base, _, _), group in ordered]
 
 
 def _lines(model: Model, found: list[Refused]) -> str:
@@ -112,8 +140,12 @@ def _names_of(found: list[Refused]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
+def _ops(found: list[Refused]) -> set[str]:
+    return {each.name for each in found}
+
+
 def _take(found: list[Refused]) -> str:
-    return "takes" if len({each.name for each in found}) == 1 else "take"
+    return "takes" if len(_ops(found)) == 1 else "take"
 
 
 def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused]) -> Finds:
@@ -140,15 +172,29 @@ def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused])
                 )
 
 
-def _large_quotients(work: Work, kernel: Kernel, model: Model) -> Finds:
+def _quotients(work: Work, kernel: Kernel, model: Model) -> Finds:
     for each in model.operations:
         if each.name == "cdiv" and isinstance(each.node, ast.Call):
             size = each.given["x"].size if "x" in each.given else None
-            if size is not None and (size.known or 0) > _LARGEST_CDIV:
+            if size is not None and (size.known or 0) > _LARGEST:
                 yield work.note(
                     each.node,
                     _OTHERS,
-                    f"tl.cdiv takes numbers up to {_LARGEST_CDIV} on an NPU: {size} in kernel {kernel.name}",
+                    f"tl.cdiv takes numbers up to {_LARGEST} on an NPU: {size} in kernel {kernel.name}",
                     api="triton.language.cdiv",
                     help="divide on the host, by triton.cdiv, and give the kernel the quotient",
                 )
+    # Of positions alone it is exact.
+    nodes = [each.node for each in model.operations if each.name in ("floordiv", "cdiv")
+             and any(value.is_tile and value.data and value.dtype == "int32" for value in each.operands)]  # fmt: skip
+    if nodes:
+        yield work.note(
+            nodes[0],
+            _OTHERS,
+            f"`//` and tl.cdiv of int32 tiles go through float32 on an NPU, exact up to {_LARGEST}: kernel "
+            f"{kernel.name}, {lines(nodes)}",
+            api="triton.language.cdiv",
+            level=Level.INFO,
+            help="where numbers are larger, divide on the host or in int64",
+            blocks="numbers",
+        )

@@ -1,4 +1,4 @@
-"""Whether the tiles of a kernel fit the unified buffer, and from which size of its blocks on they do not."""
+"""Whether the tiles of a kernel fit the memories of a core, and from which size of its blocks on they do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import prod
 
 from transplt.fixers.triton.reader.live_tiles import Lives, Peak
@@ -32,7 +31,7 @@ _LARGEST = 1 << 20
 class Overflow:
     """A kernel that needs more than there is at `node`: `bytes` with `sizes`, or `each` bytes for each element of a
     product of `names`, which is too much from `least` on. `sure`: it happens with the sizes that the program has, or
-    depends on the data alone.
+    depends on the data alone. `sums`: what does not fit is what one product adds up, in L0C.
     """
 
     node: ast.stmt
@@ -42,10 +41,19 @@ class Overflow:
     names: tuple[str, ...] = ()
     each: float = 0.0
     least: int = 0
+    sums: bool = False
 
 
-def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | None:
-    """How a kernel overflows `room` bytes; None where it does not, or nothing is known of its sizes.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Bytes of the memories of a core: for the tiles of a vector core, and for what a cube core adds up."""
+
+    tiles: int
+    sums: int
+
+
+def overflow_of(lives: Lives, project: ProjectFacts, room: Room) -> Overflow | None:
+    """How a kernel overflows its memories; None where it does not, or nothing is known of its sizes.
 
     Of several configurations the one that takes least counts: triton-ascend's autotuner passes over those that do not
     compile (third_party/ascend/backend/runtime/autotuner.py).
@@ -54,7 +62,7 @@ def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | No
         return None
     by_launch: dict[int, dict[tuple[object, ...], Setting]] = {}
     for setting in settings_of(lives.model.kernel, project):
-        key = (*(setting.sizes.get(name, ANY) for name in sorted(lives.names)), setting.single)
+        key = tuple(setting.sizes.get(name, ANY) for name in sorted(lives.names))
         by_launch.setdefault(id(setting.launch), {}).setdefault(key, setting)
     found = []
     for settings in by_launch.values():
@@ -66,7 +74,7 @@ def overflow_of(lives: Lives, project: ProjectFacts, room: int) -> Overflow | No
     return found[0] if found else None
 
 
-def passed_over(lives: Lives, project: ProjectFacts, room: int) -> list[tuple[Setting, Overflow]]:
+def passed_over(lives: Lives, project: ProjectFacts, room: Room) -> list[tuple[Setting, Overflow]]:
     """The configurations of an autotuner that do not fit, where others may."""
     found: dict[int, tuple[Setting, Overflow]] = {}
     for setting in settings_of(lives.model.kernel, project) if lives.names and lives.model.kernel.configs else ():
@@ -76,13 +84,16 @@ def passed_over(lives: Lives, project: ProjectFacts, room: int) -> list[tuple[Se
     return [*found.values()]
 
 
-def _with(lives: Lives, setting: Setting, room: int) -> Overflow | None:
-    peak_of: _Peaks = partial(lives.peak, single=setting.single)
-    known = {
-        name: size.known
-        for name, size in setting.sizes.items()
-        if size.known is not None and name in lives.names
-    }
+def _with(lives: Lives, setting: Setting, room: Room) -> Overflow | None:
+    found = _overflow(lives, lives.peak, setting, room.tiles)
+    if found is None or not found.sure:
+        sums = _overflow(lives, lives.sums, setting, room.sums)
+        found = replace(sums, sums=True) if sums is not None and (found is None or sums.sure) else found
+    return found
+
+
+def _overflow(lives: Lives, peak_of: _Peaks, setting: Setting, room: int) -> Overflow | None:
+    known = {name: size.known for name, size in setting.sizes.items() if size.known is not None and name in lives.names}
     names = sorted(lives.names - set(known))
     if not names:
         peak = peak_of(known)

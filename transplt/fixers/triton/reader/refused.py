@@ -1,4 +1,5 @@
-"""Operations of a kernel that are given a type which a card refuses, where the types are certain."""
+"""Operations of a kernel that are given a type which a card refuses, or is not said to take, where the types are
+certain."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from itertools import pairwise
 from transplt.fixers.triton.reader.operations import ATOMICS, Operation
 from transplt.fixers.triton.reader.tiles import Model
 from transplt.fixers.triton.reader.values import Kind
-from transplt.rules.triton import refuses
+from transplt.rules.triton import is_undocumented, refuses, refuses_cast
 from transplt.syntax.nodes import inner_nodes
 from transplt.syntax.scan import chain
 
@@ -29,15 +30,25 @@ _BESIDE = frozenset({"condition", "index", "mask", "boundary_check", "shape", "a
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An operation, the type that it refuses, and the parameter of the kernel that its pointer starts at."""
+    """An operation, the type that it refuses, and the parameter of the kernel that its pointer starts at; `compiles`
+    where only the documentation refuses it, `to` for a cast that is not there."""
 
     operation: Operation
     dtype: str
     base: str = ""
+    compiles: bool = False
+    to: str = ""
 
     @property
     def name(self) -> str:
         return self.operation.name
+
+
+def _found(operation: Operation, dtype: str, card: str, base: str = "") -> Iterator[Refused]:
+    if refuses(operation.name, dtype, card):
+        yield Refused(operation, dtype, base)
+    elif is_undocumented(operation.name, dtype, card):
+        yield Refused(operation, dtype, base, compiles=True)
 
 
 def refused_accesses(model: Model, card: str) -> Iterator[Refused]:
@@ -47,8 +58,8 @@ def refused_accesses(model: Model, card: str) -> Iterator[Refused]:
             pointer = next(iter(each.given.values()), None)
             # A single number is moved by the scalar unit, of which the pages do not speak: addresses are read so.
             tile = pointer is not None and (each.name not in ("load", "store") or pointer.shape != ())
-            if pointer is not None and tile and refuses(each.name, pointer.dtype, card):
-                yield Refused(each, pointer.dtype, pointer.base)
+            if pointer is not None and tile:
+                yield from _found(each, pointer.dtype, card, pointer.base)
 
 
 def refused_atomics(model: Model, card: str) -> Iterator[Refused]:
@@ -60,8 +71,7 @@ def refused_atomics(model: Model, card: str) -> Iterator[Refused]:
             value = each.given.get("val")
             if not dtype and value is not None and not value.weak:
                 dtype = value.dtype
-            if refuses(each.name, dtype, card):
-                yield Refused(each, dtype, pointer.base if pointer is not None else "")
+            yield from _found(each, dtype, card, pointer.base if pointer is not None else "")
 
 
 def refused_operations(model: Model, card: str) -> Iterator[Refused]:
@@ -73,10 +83,10 @@ def refused_operations(model: Model, card: str) -> Iterator[Refused]:
         tiles = [value for value in computed if not value.weak]
         if each.name in ("cast", "zeros", "zeros_like", "full"):
             tiles.append(each.result)
-        for value in tiles:
-            if value.is_tile and refuses(each.name, value.dtype, card):
-                yield Refused(each, value.dtype)
-                break
+        found = [refused for value in tiles if value.is_tile for refused in _found(each, value.dtype, card)]
+        if each.name == "cast" and not found and len(tiles) == 2 and refuses_cast(tiles[0].dtype, tiles[1].dtype, card):
+            found = [Refused(each, tiles[0].dtype, to=tiles[1].dtype)]
+        yield from found[:1]
 
 
 def condition_of(model: Model, nodes: list[ast.expr | ast.stmt]) -> str:

@@ -248,7 +248,7 @@ def _where(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
         Kind.SCALAR if shape == () else Kind.TILE,
         found.dtype,
         shape,
-        data=found.data or condition.data,
+        data=found.data or condition.data or found.dtype in FLOATS,
         scattered=found.scattered | condition.scattered,
     )
 

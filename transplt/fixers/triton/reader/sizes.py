@@ -45,16 +45,12 @@ ANY = Range()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """Sizes that a kernel runs with; `node` is where they are said (a configuration or a launch) in `file`.
-
-    `single`: the next block is not read while this one is computed with (`multibuffer=False`).
-    """
+    """Sizes that a kernel runs with; `node` is where they are said (a configuration or a launch) in `file`."""
 
     sizes: dict[str, Range]
     file: File
     node: ast.expr | None
     launch: Launch | None = None
-    single: bool = False
 
 
 def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
@@ -65,17 +61,29 @@ def settings_of(kernel: Kernel, project: ProjectFacts) -> list[Setting]:
         given = _sizes_given(kernel, launch)
         if not kernel.configs:
             file, call = (kernel.file, None) if launch is None else (launch.file, launch.call)
-            option = launch.options.get("multibuffer") if launch is not None else None
-            found.append(Setting(given, file, call, launch, _is_false(option.value if option is not None else None)))
+            found.append(Setting(given, file, call, launch))
         for config in kernel.configs:
             every = _of_config(kernel.file, config)
-            single = _is_false(config.values.get("multibuffer"))
-            found += [Setting({**given, **sizes}, kernel.file, config.call, launch, single) for sizes in every]
+            found += [Setting({**given, **sizes}, kernel.file, config.call, launch) for sizes in every]
     return found
 
 
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
+def constants_given(kernel: Kernel, project: ProjectFacts) -> dict[str, object]:
+    """The parameters that all launches give one and the same constant, None among them; sizes are not among them."""
+    launches = launches_of(kernel, project)
+    found: dict[str, object] = {}
+    for each in kernel.parameters if all(launch.complete for launch in launches) else ():
+        nodes = [(launch.file, launch.arguments.get(each.name, each.default)) for launch in launches]
+        values = {value for file, node in nodes if node is not None for value in _constants(file, node)}
+        if len(values) == 1 and all(isinstance(behind(file, node), ast.Constant) for file, node in nodes if node):
+            (value,) = values
+            if value is None or isinstance(value, (bool, str)):
+                found[each.name] = value
+    return found if not kernel.configs else {name: found[name] for name in found if not _configured(kernel, name)}
+
+
+def _configured(kernel: Kernel, name: str) -> bool:
+    return name in kernel.heuristics or any(name in config.values for config in kernel.configs)
 
 
 def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[object]:

@@ -17,6 +17,7 @@ from transplt.fixers.triton.reader.launches import Asked, kernel_behind
 from transplt.fixers.triton.reader.operations import OPERATORS, Operation, nodes_of
 from transplt.fixers.triton.reader.pointers import pointer_parameters, whole_constexprs
 from transplt.fixers.triton.reader.results import axis_of, binary, named_like, result_of, together
+from transplt.fixers.triton.reader.sizes import constants_given
 from transplt.fixers.triton.reader.values import (
     INTEGERS,
     NONE,
@@ -44,12 +45,15 @@ _DEEPEST = 4
 @dataclass(slots=True, eq=False)
 class Model:
     """What is known of the values of a kernel. `operations` are those of its own body, by place; `values` what its
-    expressions give, by the ids of their nodes.
+    expressions give, by the ids of their nodes; `called` the models of functions, by the ids of their calls; `known`
+    the constants that all launches give.
     """
 
     kernel: Kernel
     values: dict[int, KernelValue] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
+    called: dict[int, Model] = field(default_factory=dict)
+    known: dict[str, object] = field(default_factory=dict)
     returned: KernelValue | None = None
     lives: object = None  # see live.py
 
@@ -76,7 +80,9 @@ def _model(_file: object, kernel: Kernel, asked: Asked) -> Model:
             given[each.name] = KernelValue(Kind.POINTER, types.get(each.name, ""), (), base=each.name)
         else:
             given[each.name] = KernelValue(Kind.ARGUMENT, "", ())
-    return _Reading(kernel, asked.project).read(given)
+    model = _Reading(kernel, asked.project).read(given)
+    model.known = constants_given(kernel, asked.project)
+    return model
 
 
 class _Reading:
@@ -363,7 +369,9 @@ class _Reading:
             values |= dict(zip(values, given, strict=False))
             values |= {name: value for name, value in named.items() if name in values}
         key = (id(called), tuple(values.items()))
-        return self.file.once(_returned, _Key(key, called, self.project, self._called + 1))
+        inner = self.file.once(_inner, _Key(key, called, self.project, self._called + 1))
+        self.model.called[id(node)] = inner
+        return inner.returned or NONE
 
     def _note(
         self,
@@ -389,6 +397,6 @@ class _Key:
     depth: int = field(compare=False)
 
 
-def _returned(_file: object, key: _Key) -> KernelValue:
+def _inner(_file: object, key: _Key) -> Model:
     values = dict(key.key[1])  # type: ignore[call-overload]
-    return _Reading(key.called, key.project, key.depth).read(values).returned or NONE
+    return _Reading(key.called, key.project, key.depth).read(values)

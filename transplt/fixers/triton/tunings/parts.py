@@ -13,14 +13,14 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.triton.reader.elements import launches_of
 from transplt.fixers.triton.reader.elementwise import Block, block_of_elements
-from transplt.fixers.triton.reader.fitting import overflow_of
+from transplt.fixers.triton.reader.fitting import Room, overflow_of
 from transplt.fixers.triton.reader.kernels import Kernel
 from transplt.fixers.triton.reader.launches import Launch
 from transplt.fixers.triton.reader.live_tiles import Lives, lives_of
 from transplt.fixers.triton.reader.program_order import order_matters, reach_of
 from transplt.fixers.triton.reader.tiles import model_of
 from transplt.fixers.tuning_writer import touched
-from transplt.rules.triton import unified_buffer
+from transplt.rules.triton import memories_of
 from transplt.syntax.scan import parent
 
 CODE = "NPU775"
@@ -31,9 +31,10 @@ _LEAST, _MOST = 256, 1 << 15
 def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
     """Split the blocks of the kernels of a file that overflow the buffer of the card."""
     work = writer.work
-    room = unified_buffer(work.settings.hardware)
-    if not room:
+    memories = memories_of(work.settings.hardware)
+    if memories is None:
         return
+    room = Room(*memories)
     for kernel in kernels:
         lives = lives_of(model_of(kernel, work.project))
         over = overflow_of(lives, work.project, room)
@@ -42,7 +43,7 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
             continue
         block = _block(work, writer, kernel, own)
         if isinstance(block, Block):
-            _write(writer, kernel, block, _size_of_parts(lives, block.size, room))
+            _write(writer, kernel, block, _size_of_parts(lives, block.size, room.tiles))
         else:
             message = f"{kernel.name} keeps its tiles, which are too large for a core: {block}"
             call = next((each for each in ast.walk(over.node) if isinstance(each, ast.Call)), over.node)

@@ -62,13 +62,14 @@ def card() -> dict[str, Any]:
 @cache
 def documented() -> bool:
     """Whether the limits of operations hold: those of triton-ascend's documentation are of the A2 and the A3."""
-    return ENFORCED and config.card in _table()["typed_cards"]
+    return ENFORCED and config.card in _table()["documented_cards"]
 
 
 @cache
 def refused_types(operation: str) -> frozenset[str]:
     """Names of types (`float64`) that `tl.operation` does not take on the chosen card."""
-    return frozenset(_table()["operations"].get(operation, {}).get("refused", ()) if documented() else ())
+    refused = _table()["operations"].get(operation, {}).get("refused", {})
+    return frozenset(refused.get(card().get("types", ""), ()) if ENFORCED else ())
 
 
 @cache
@@ -139,14 +140,14 @@ def check_type(operation: str, dtype: Any) -> None:
             refuse(_TEXTS.get(operation, "triton operation"), frame, DoesNotFit, name=operation, dtype=name)
 
 
-def check_division(number: Any) -> None:
-    """Warn of tl.cdiv of a number beyond those that a card divides exactly."""
-    most = int(_table()["cdiv"]["most"])
+def check_division(number: Any, name: str = "tl.cdiv") -> None:
+    """Warn of a quotient of whole numbers beyond those that a card divides exactly."""
+    most = int(_table()["quotient"]["most"])
     if documented() and hasattr(number, "handle"):
         largest = int(number.handle.data.max())
         frame = place.written_line() if largest > most else None
         if frame is not None:
-            tell("triton cdiv", frame, "warning", value=largest, most=most)
+            tell("triton quotient", frame, "warning", name=name, value=largest, most=most)
 
 
 def check_value(operation: str, argument: str, value: Any) -> None:
@@ -157,10 +158,15 @@ def check_value(operation: str, argument: str, value: Any) -> None:
         return
     shown = type_name(value) if hasattr(value, "name") else str(value)
     if shown not in known:
-        of_dot = "triton dot precision" if argument in ("allow_tf32", "input_precision") else "triton dot value"
-        key = "triton atomic value" if operation.startswith("atomic") else of_dot
         takes = " or ".join(sorted(known))
-        refuse(key, place.line(), DoesNotFit, name=operation, argument=argument, value=shown, takes=takes)
+        values = {"name": operation, "argument": argument, "value": shown, "takes": takes}
+        if operation.startswith("atomic"):
+            tell("triton atomic value", place.line(), **values)
+        elif argument in ("acc", "out_dtype") and shown == "float16":
+            tell("triton dot half", place.line(), **values)
+        else:
+            of_dot = "triton dot precision" if argument in ("allow_tf32", "input_precision") else "triton dot value"
+            refuse(of_dot, place.line(), DoesNotFit, **values)
 
 
 def check_launch(started: launch.Launch) -> None:
@@ -192,13 +198,14 @@ def check_cores(started: launch.Launch, cube: bool) -> None:
 
 
 def check_buffer(found: tiles.Tiles) -> None:
-    """Hold the tiles of one program against the unified buffer: what does not fit is refused, and what takes more than
-    half of it is a warning, since double buffering, which is on by default, takes it twice.
+    """Hold the tiles of one program against the unified buffer, and refuse what does not fit.
 
-    The two vector cores of an AI core share the tiles of a kernel that multiplies matrices.
+    Where double buffering does not fit, the compiler goes without. The two vector cores of an AI core share the tiles
+    of a kernel that multiplies matrices. The compiler for the 950 keeps chains of elementwise work in registers: of
+    what it needs nothing is known here.
     """
     most = int(card()["unified_buffer"])
-    if not most:
+    if not most or not documented():
         return
     size, frame, sizes = found.most()
     shares = 2 if found.cube else 1
@@ -208,6 +215,3 @@ def check_buffer(found: tiles.Tiles) -> None:
     }  # fmt: skip
     if size > most * shares:
         refuse("triton buffer", frame, DoesNotFit, **values)
-    options = launch.current.options if launch.current is not None else {}
-    if 2 * size > most * shares and options.get("multibuffer") is not False:
-        tell("triton half buffer", frame, "warning", **values)

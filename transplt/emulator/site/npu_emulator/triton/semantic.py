@@ -30,7 +30,7 @@ _VECTOR_BYTES, _CUBE_BYTES = 32, 512
 
 
 def _shift(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A tile is shifted by a number (triton-ascend: docs/zh/triton_api, lshift and rshift)."""
+    """A tile shifted by a tile is a loop over its elements (triton-ascend: docs/zh/triton_api, lshift and rshift)."""
     typed = _typed(name, method)
 
     @functools.wraps(method)
@@ -38,8 +38,22 @@ def _shift(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         if limits.documented() and isinstance(second, tl.tensor) and second.type.is_block():
             frame = place.written_line()
             if frame is not None:
-                limits.refuse("triton shift", frame, limits.DoesNotFit, name=_OPERATIONS[name])
+                limits.tell("triton shift", frame, name=_OPERATIONS[name])
         return typed(self, first, second, *rest)
+
+    return call
+
+
+def _quotient(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """`//` of tiles that were read goes through float32; of positions alone it is exact."""
+    typed = _typed(name, method)
+
+    @functools.wraps(method)
+    def call(self: Any, first: Any, *rest: Any) -> Any:
+        tile = isinstance(first, tl.tensor) and first.type.is_block() and limits.type_name(first.dtype) == "int32"
+        if tile and getattr(first.handle, "tile", None) is not None:
+            limits.check_division(first, "`//`")
+        return typed(self, first, *rest)
 
     return call
 
@@ -150,7 +164,8 @@ def install() -> None:
     for name in _OPERATIONS:
         method = getattr(TritonSemantic, name, None)
         if method is not None:
-            around = _atomic if name.startswith("atomic") else _shift if name in _SHIFTS else _typed
+            special = {"floordiv": _quotient, **dict.fromkeys(_SHIFTS, _shift)}
+            around = _atomic if name.startswith("atomic") else special.get(name, _typed)
             setattr(TritonSemantic, name, around(name, method))
     TritonSemantic.full = _full(TritonSemantic.full)
     TritonSemantic.load = _load(TritonSemantic.load)
