@@ -355,13 +355,13 @@ def cases():
     yield lambda: before_the_start[(1,)](floats, floats, 64, BLOCK=64)
     yield lambda: unchecked_block[(1,)](made(10, 10), floats, 10, 10, BLOCK=16)
     yield lambda: wrong_stride[(1,)](floats[::2], floats, floats[::2].stride(0) + 1, BLOCK=32)
-    yield lambda: counted_beyond[(1,)](whole * 70, floats, BLOCK=64)
+    yield lambda: counted_beyond[(1,)](made(64, dtype=torch.int32) * 70, floats, BLOCK=64)
     yield lambda: of_no_library[(1,)](floats, floats, BLOCK=64)
     yield lambda: assembly[(1,)](floats, floats, BLOCK=64)
     yield lambda: narrow_rows[(1,)](made(16, 2), made(16, 2), M=16, N=2)
     yield lambda: shifted_by_tile[(1,)](whole, whole, BLOCK=64)
     yield lambda: blocks_of[(1,)](whole, 20_000_000, BLOCK=64)
-    yield lambda: thirds[(1,)](whole * 20_000_000, whole, BLOCK=64)
+    yield lambda: thirds[(1,)](made(64, dtype=torch.int32) * 20_000_000, whole, BLOCK=64)
     yield lambda: copy[(62,)](made(980), made(980), 980, BLOCK=16)  # planted: NPU568 info
     yield lambda: nothing[(4, 4)](floats, BLOCK=1)  # planted: NPU568 info
     yield lambda: copy[(1,)](floats, floats, 64, BLOCK=64, num_warps=8)  # planted: NPU561 info
