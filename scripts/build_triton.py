@@ -64,7 +64,8 @@ def _operation(name: str, row: Row, compiled: Row) -> Row:
 
 def _casts(card: str, compiled: Row) -> Row:
     """Type -> the types that none of it is cast to, both of which are there."""
-    prefix, found = "cast to ", {}
+    prefix = "cast to "
+    found: dict[str, list[str]] = {}
     every = {name.removeprefix(prefix): row[card].split() for name, row in compiled["operations"].items()
              if name.startswith(prefix)}  # fmt: skip
     gone = {name for name, sources in every.items() if name in sources}

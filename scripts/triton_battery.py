@@ -228,7 +228,7 @@ def _specification(compiler: Compiler, linalg: str) -> dict[str, int]:
 def main(out: Path) -> None:
     """Compile what OUT.json does not have yet, and write it after each operation."""
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
-    result = json.loads(out.read_text()) if out.exists() else {
+    result: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {
         "about": "What triton-ascend and bishengir-compile refuse of each operation and type, and what chips have; "
         "made by scripts/triton_battery.py. By operation and card the types that are refused; the others compile.",
         "versions": {name: version(name) for name in ("triton-ascend", "ascendnpu-ir")},
