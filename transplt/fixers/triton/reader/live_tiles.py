@@ -55,6 +55,7 @@ _BESIDE = {
 _APART = frozenset(
     "where maximum minimum cumsum cumprod associative_scan flip sort trans permute join cat interleave gather".split()
 )
+_WITH_A_NUMBER = ("maximum", "minimum", "compare")
 _SUMS = frozenset({"sum", "max", "min", "reduce", "argmax", "argmin", "xor_sum"})
 #: Conditions that the constants of launches decide.
 _COMPARED: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
@@ -485,46 +486,79 @@ class Lives:
         """What an elementwise operation or a reduction gives for what it is given."""
         every = [number for _, found in given for number in _flat(found)]
         if value.kind in (Kind.POINTER, Kind.BLOCK_POINTER):
-            for each in every:  # positions that were read live until the access
-                self._tiles[each].held = True
-            count = value.count
-            if every and count is not None and self._kind(count, 4) != self._tiles[every[0]].kind and count.names:
-                return self._make(value, "int32", every)
-            return every[0] if every else None
-        sums = len(every) == 2 and any(self._tiles[each].by_dot for each in every)
-        if name == "add" and sums and all(self._tiles[each].by_dot or each in self._empty for each in every):
-            return self._make(value, "float32", every, held=False, by_dot=True)  # the cube core adds it up
-        if name == "cast" and every and self._tiles[every[0]].by_dot:  # on its way out of the cube core
-            return self._make(value, value.dtype, every, held=False, by_dot=True)
+            return self._addresses(value, every)
+        if self._stays_on_the_cube_core(name, every):
+            return self._make(value, "float32" if name == "add" else value.dtype, every, held=False, by_dot=True)
         if name in _LOADS:
-            for node, found in given[1:]:
-                for each in _flat(found):
-                    self._vector(each, self.model.of(node), computes=False)
-            if value.is_tile:
-                return self._make(value, value.dtype, every, held=False, apart=True)
-            self._use(tuple(every))
-            return None
+            return self._loaded(value, given, every)
         if name in _MADE:
-            if not value.is_tile or not value.data:
-                return None
-            made = self._make(value, value.dtype, held=False)
-            self._empty.add(made)
-            return made
+            return self._empty_tile(value)
         if not every and not (value.is_tile and value.data):
             return None
-        computes = name not in _MOVES
+        used = self._as_the_vector_unit_reads(name, value, given)
+        beside = self._beside(name, value, given, used)
+        if value.kind is Kind.TUPLE:
+            return tuple(self._make(each, each.dtype, used) for each in value.items)
+        if not value.is_tile:
+            self._use(tuple(used), tuple(beside))
+            return None
+        return self._elementwise(name, value, given, used, beside)
+
+    def _addresses(self, value: KernelValue, every: list[int]) -> _Found:
+        """Pointers by positions that were read: those live until the access."""
+        for each in every:
+            self._tiles[each].held = True
+        count = value.count
+        if every and count is not None and self._kind(count, 4) != self._tiles[every[0]].kind and count.names:
+            return self._make(value, "int32", every)
+        return every[0] if every else None
+
+    def _stays_on_the_cube_core(self, name: str, every: list[int]) -> bool:
+        """True for what it adds up itself, and for a cast on the way out of it."""
+        by_dot = [self._tiles[each].by_dot for each in every]
+        if name == "add" and len(every) == 2 and any(by_dot):
+            return all(is_product or each in self._empty for is_product, each in zip(by_dot, every, strict=True))
+        return name == "cast" and by_dot[:1] == [True]
+
+    def _loaded(self, value: KernelValue, given: list[tuple[ast.expr, _Found]], every: list[int]) -> _Found:
+        for node, found in given[1:]:
+            for each in _flat(found):
+                self._vector(each, self.model.of(node), computes=False)
+        if value.is_tile:
+            return self._make(value, value.dtype, every, held=False, apart=True)
+        self._use(tuple(every))
+        return None
+
+    def _empty_tile(self, value: KernelValue) -> _Found:
+        if not value.is_tile or not value.data:
+            return None
+        made = self._make(value, value.dtype, held=False)
+        self._empty.add(made)
+        return made
+
+    def _as_the_vector_unit_reads(
+        self, name: str, value: KernelValue, given: list[tuple[ast.expr, _Found]]
+    ) -> list[int]:
+        """The operands of an operation, each as a tile that the vector unit computes with."""
         used: list[int] = []
-        beside: list[int] = []
         for node, found in given:
             at = self.model.of(node)
             for each in _flat(found):
-                used.append(self._vector(each, at if at.is_tile else value, computes=computes))
+                used.append(self._vector(each, at if at.is_tile else value, computes=name not in _MOVES))
             if found is None and at.is_tile and not at.data:
                 spread = replace(at, shape=value.shape) if name == "where" and at.dtype == "bool" else at
                 used.append(self._positions(node, spread))
+        return used
+
+    def _beside(
+        self, name: str, value: KernelValue, given: list[tuple[ast.expr, _Found]], used: list[int]
+    ) -> list[int]:
+        """What an operation needs beside its operands and its result, by kind; a number that it compares with becomes
+        an operand."""
+        beside: list[int] = []
         if name in _SUMS and used:
             beside += [self._kind(_SMALLEST, 1), *self._of_a_sum(name, self.model.of(given[0][0]), value, used[0])]
-        if name in ("maximum", "minimum", "compare") and len(used) == 1 and value.is_tile:
+        if name in _WITH_A_NUMBER and len(used) == 1 and value.is_tile:
             used.append(self._from_the_start(value, constant=True))
             beside += [self._kind(value.count, 4)] * (name != "compare")
         size = value.count if name not in _SUMS or not given else self.model.of(given[0][0]).count
@@ -536,12 +570,12 @@ class Lives:
                 if isinstance(node, ast.Call) and last_name(node.func) == "sigmoid" and isinstance(found, int):
                     step = self._steps[self._tiles[found].made]
                     self._steps[self._tiles[found].made] = replace(step, beside=())
-        if value.kind is Kind.TUPLE:
-            return tuple(self._make(each, each.dtype, used) for each in value.items)
-        if not value.is_tile:
-            self._use(tuple(used), tuple(beside))
-            return None
-        return self._elementwise(name, value, given, used, beside)
+        return beside
+
+    def _dtype_of(self, used: list[int]) -> str:
+        """The type that operands of an unknown result speak for; numbers that masks choose from are float32."""
+        types = {self._tiles[each].dtype for each in used}
+        return "float32" if "float32" in types or types <= {"bool"} else ""
 
     def _of_a_sum(self, name: str, given: KernelValue, value: KernelValue, number: int) -> list[int]:
         """What a reduction needs beside: half of its operand, all of it where that is not along the last axis."""
@@ -557,11 +591,7 @@ class Lives:
     ) -> int:
         if name == "compare" or value.dtype == "bool":
             return self._make(value, "bool", used, tuple(beside), width=Fraction(1, 8))
-        dtype = value.dtype or next(
-            (self._tiles[each].dtype for each in used if self._tiles[each].dtype == "float32"), ""
-        )
-        if not dtype and all(self._tiles[each].dtype == "bool" for each in used):
-            dtype = "float32"  # numbers, by a mask
+        dtype = value.dtype or self._dtype_of(used)
         if name == "cast":
             same = [each for each in used if self._tiles[each].dtype == dtype]
             if same:
