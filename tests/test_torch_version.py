@@ -37,6 +37,8 @@ def target_of(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
         ("torch>=2.1, <2.6", "2.5"),
         ("torch<=2.3", "2.3"),
         ("torch>=2.0,!=2.5.0,<3", NEWEST),
+        ("torch<2.6,!=2.5.0", "2.5"),
+        ("torch<2.6,!=2.5.1", "2.4"),  # the one of 2.5 that torch_npu goes with
         ("Torch==2.6.0 --hash=sha256:00", "2.6"),
         ("torch (==2.7.1)", "2.7"),
     ],

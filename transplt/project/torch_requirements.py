@@ -18,6 +18,7 @@ from transplt.base.text.markers import holds_on_linux
 from transplt.engine.files.dependencies.others import speaks_for_others
 from transplt.project.pins import IMAGE, Pin, pins
 from transplt.rules.companions import companions, has_torchs_numbers, is_weak, torch_beside, torch_minors
+from transplt.rules.releases import release_of
 from transplt.rules.versions import spans, version_key
 
 if TYPE_CHECKING:
@@ -162,10 +163,13 @@ def read_specifier(specifier: str) -> Read | None:
     named = max(floors) if floors and not exact else min(version for _, version in parts)
     name = ".".join(map(str, (*named.release, 0)[:2]))
     spoken_of = {(*version.release, 0)[:2] for _, version in every}
+    excluded = {str(version) for operator, version in every if operator == "!="}
     allowed = set()
     for minor in torch_minors():
         key = version_key(minor)
         patches = range(_PATCHES if key in spoken_of else 1)
+        if minor in TORCH_VERSIONS and release_of(minor).torch in excluded:
+            continue  # the one that torch_npu goes with
         if key in exact if exact else any(wanted.contains(f"{minor}.{patch}") for patch in patches):
             allowed.add(minor)
     if wanted.contains("9999.0") or (not allowed and version_key(name) > version_key(TORCH_VERSIONS[-1])):
