@@ -48,6 +48,8 @@ def test_a_file_with_no_other_word_of_a_rule(source: str) -> None:
         "torch.jit.load(path, 'cpu')",
         "torch.jit.load(path, map_location=where)",
         "joblib.load(path)",
+        "scheduler.load_state_dict(torch.load(os.path.join(model_path, 'scheduler.pt')))",
+        "self.lr_sched.load_state_dict(torch.load(path))",
     ],
 )
 def test_the_device_is_said_or_it_is_another_load(line: str) -> None:

@@ -148,6 +148,12 @@ def test_allocator_options_that_carry_over(value: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "blocks"), [("NCCL_IB_TC", "slow"), ("NCCL_DEBUG", "slow"), ("CUDA_HOME", "")])
+def test_what_hccl_does_not_read_stops_nothing(name: str, blocks: str) -> None:
+    result = check_noop(f'import os\nos.environ["{name}"] = "106"\n', open_codes=["NPU221"])
+    assert [each.blocks for each in result.findings] == [blocks]
+
+
 @pattern("P63")
 @pytest.mark.parametrize("value", ['"backend:cudaMallocAsync"', '"max_split_size_mb:16"', "options", 'f"a{options}"'])
 def test_allocator_options_to_look_at(value: str) -> None:

@@ -20,6 +20,11 @@ from transplt import migrate_source
         "from torchvision.transforms.functional_tensor import rgb_to_grayscale",
         "import librosa\nlibrosa.output.write_wav(p, y, 3)",
         "import yaml\nc = yaml.load(open(p))",
+        "import torchaudio as ta\nprint(ta.info(path).num_frames)",
+        "import torchaudio\ntorchaudio.set_audio_backend('sox_io')",
+        "import torchaudio\nwave, rate = torchaudio.load(path)",
+        "from transformers.modeling_bert import BertModel",
+        "from transformers.tokenization_roberta import RobertaTokenizer",
     ],
 )
 def test_reported(source: str) -> None:
@@ -36,6 +41,11 @@ def test_reported(source: str) -> None:
         "from .scipy.misc import imread",
         "from skimage.measure import label\nfrom skimage.metrics import structural_similarity",
         "import joblib",
+        "import torchaudio\nx = torchaudio.transforms.Resample(8, 16)(x)",
+        "import torchaudio\nif hasattr(torchaudio, 'info'):\n    pass",
+        "from transformers.modeling_utils import PreTrainedModel",
+        "from transformers.models.bert.modeling_bert import BertModel",
+        "try:\n    from transformers.modeling_t5 import T5\nexcept ImportError:\n    from transformers import T5",
         "from torchvision.models import resnet18",
         "import yaml\nc = yaml.load(f, Loader=yaml.FullLoader)",
         "import yaml\nc = yaml.load(f, yaml.Loader)",
@@ -56,5 +66,6 @@ def test_an_import_stops_the_start_and_a_call_the_first_step() -> None:
 
 
 def test_an_older_python_has_older_packages() -> None:
-    found = migrate_source("import yaml\nc = yaml.load(f)\n", path="a.py", torch_version="2.1").findings
+    source = "import torchaudio\nimport yaml\nc = yaml.load(f)\nw, r = torchaudio.load(f)\n"
+    found = migrate_source(source, path="a.py", torch_version="2.1").findings
     assert not [each for each in found if each.code == "NPU293"]

@@ -182,6 +182,7 @@ def test_patches_of_the_projects_own_names(target: str) -> None:
     [
         ('if hasattr(x, "cuda"): x = x.cuda()', 'if hasattr(x, "npu"): x = x.npu()'),
         ('return getattr(x, "cuda")()', 'return getattr(x, "npu")()'),
+        ('if callable(getattr(x, "cuda", None)): x.cuda()', 'if callable(getattr(x, "npu", None)): x.npu()'),
         ('return operator.methodcaller("cuda")(x)', 'return operator.methodcaller("npu")(x)'),
     ],
 )
@@ -201,6 +202,7 @@ def test_probes_of_settings(line: str) -> None:
 @pattern("T23")
 def test_probe_of_an_unknown_object() -> None:
     check_noop(torch_file('can_move = hasattr(batch, "cuda")'), open_codes=["NPU233"])
+    check_noop(torch_file('can_move = callable(getattr(batch, "cuda", None))'), open_codes=["NPU233"])
 
 
 def test_a_probe_of_a_method_moves_with_its_class() -> None:

@@ -45,6 +45,18 @@ def test_sequences_that_are_taken(made: str, given: str) -> None:
     check_noop(_NET.format(made=made, given=given))
 
 
+def test_a_layer_of_another_class_by_the_same_name() -> None:
+    other = """
+    class Other(nn.Module):
+        def __init__(self):
+            self.rnn = nn.{kind}(8, 16)
+        def forward(self, x):
+            return self.rnn(x)
+"""
+    check_noop(_NET.format(made="nn.LSTM(8, 16)", given=_PACKED) + other.format(kind="GRU"))
+    check_noop(_NET.format(made="nn.GRU(8, 16)", given=_PACKED) + other.format(kind="LSTM"), open_codes=["NPU297"])
+
+
 def test_of_two_layers_the_one_that_an_option_chooses() -> None:
     made = "nn.GRU(8, 16) if kind == 'gru' else nn.LSTM(8, 16)"
     check_noop(_NET.format(made=made, given=_PACKED))  # which one it is, is not known here

@@ -32,6 +32,8 @@ _FOREIGN = re.compile(
     r"|init_(?:ckpt|checkpoint|weight)",
     re.IGNORECASE,
 )
+#: What takes a state without tensors.
+_SCHEDULER = re.compile(r"sched(?:uler)?\.load_state_dict$", re.IGNORECASE)
 #: How functions are called that load what somebody else has trained.
 _LOADER = re.compile(r"pre_?train", re.IGNORECASE)
 _FROM_ELSEWHERE = "{name} without map_location: a file from elsewhere may have been saved on a GPU"
@@ -42,6 +44,9 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
+    above = parent(call)
+    if isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)):
+        return  # its state is numbers
     place = argument_at(call, 1, "map_location")
     if place is not None and not _is_none_on_a_device(work, place):
         return

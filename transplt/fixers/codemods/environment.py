@@ -159,6 +159,7 @@ def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, r
         api=variable.name,
         help=f"{reason}; {variable.note}" if reason != variable.note else reason,
         effort=Effort.LOW,
+        blocks="slow" if variable.name.startswith("NCCL_") else "",  # HCCL does not read it, and takes its default
     )
 
 

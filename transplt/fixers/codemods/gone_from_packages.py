@@ -22,7 +22,8 @@ fixer = Fixer(
     code="NPU293",
     rank=366,
     words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
-           "functional_tensor", "librosa.output", "yaml.load"),
+           "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
+           "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_"),
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from transplt.flow.callees import FOREIGN, FRAMEWORKS
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.nodes import call_of, inner_nodes, last_name, plain_name
+from transplt.syntax.nodes import call_of, called_name, inner_nodes, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU210", rank=420)
@@ -330,8 +330,8 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
                 yield work.keep(node, _OWN_DATA)
                 return
             else:
-                called = call_of(call) is not None if last_name(func) == "getattr" else _called_on(work, receiver)
-                moves = old == "is_cuda" or called
+                asks = last_name(func) == "hasattr" or called_name(parent(call)) == "callable"
+                moves = old == "is_cuda" or (_called_on(work, receiver) if asks else call_of(call) is not None)
         case _:
             return
     text = work.text(node)

@@ -18,9 +18,19 @@ from transplt.flow.last_value import last_value
 from transplt.rules.card_limits import card_named
 from transplt.rules.environment import refused
 from transplt.rules.versions import versions_of
-from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import argument_at, by_place, is_none, keyword_of, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.nodes import (
+    argument_at,
+    by_place,
+    is_none,
+    keyword_of,
+    last_name,
+    of_kind,
+    plain_name,
+    root_name,
+    string_of,
+)
+from transplt.syntax.scan import chain, parent
 
 _WORDS = (
     "pack_padded_sequence", "pack_sequence", "proj_size", "return_indices", "device_id=", "include_traces",
@@ -43,8 +53,8 @@ def packed_sequences(work: Work, made: ast.Call) -> Finds:
     holder = parent(made)
     if not isinstance(holder, ast.Assign):
         return
-    named = {ast.unparse(each) for each in holder.targets}
-    if any(ast.unparse(each.func) in named for each in work.once(_given_a_packed_sequence)):
+    named = {(ast.unparse(each), _owner(each)) for each in holder.targets}
+    if any((ast.unparse(each.func), _owner(each.func)) in named for each in work.once(_given_a_packed_sequence)):
         kind, unpacks = last_name(made.func), work.calls_by_name((f"{_RNN}pad_packed_sequence",))
         also = ", and pad_packed_sequence refuses its output" if unpacks else ""
         yield work.note(
@@ -56,6 +66,11 @@ def packed_sequences(work: Work, made: ast.Call) -> Finds:
             "nn.LSTM, which takes packed sequences",
             blocks="first step" if unpacks else "numbers",
         )
+
+
+def _owner(node: ast.expr) -> ast.AST | None:
+    """The class whose `self` holds a layer: another one may call its own by the same name."""
+    return next(of_kind(ast.ClassDef, chain(node)), None) if plain_name(root_name(node)) in SELF else None
 
 
 def _given_a_packed_sequence(work: Work) -> list[ast.Call]:
