@@ -75,7 +75,7 @@ def test_the_substitutions_are_in_form() -> None:
     for row in table["entries"]:
         title = load(row["page"]).action if "page" in row else row["title"]
         assert row["blocks"] in BLOCKS and title[0].isupper() and row["how"]
-        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU22"}
+        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU22", "NPU84"}
         assert re.compile(row["pattern"]).groups == bool(row.get("each"))
         Effort(row.get("effort", "low"))
 

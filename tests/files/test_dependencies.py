@@ -614,6 +614,7 @@ def test_pins_of_conda_too() -> None:
         ("numpy==1.18.*\ntorch\n", OLD, "numpy==1.18.*"),
         ("torch==1.6.0\nscikit_learn==0.20.1\n", NEW, "scikit_learn==0.20.1"),
         ("tensorflow==2.3.1\ntorch\nnumba==0.48\n", NEW, "tensorflow==2.3.1, numba==0.48"),
+        ("torch\nonnxruntime==1.8.0\nav==8.0.3\n", NEW, "onnxruntime==1.8.0, av==8.0.3"),
     ],
 )
 def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
@@ -636,10 +637,19 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "numpydoc==0.1\ntorch\n",
         "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
         "torch\n",
+        "torch\ntensorboard==2.9.0\ntensorboardX==2.6\n",
+        "torch\ntensorboard>=2.5\ntensorboardX\n",
+        "torch\ntensorboard==2.5.0\nprotobuf==3.20.1\n",
     ],
 )
 def test_pins_with_a_wheel_are_not(before: str) -> None:
     assert "NPU845" not in {each.code for each in migrate(before).findings}
+
+
+@pytest.mark.parametrize("pin", ["tensorboard==2.5.0", "tensorboardX==2.1", "tensorboard<2.9", "tensorboardX<=2.4"])
+def test_pins_that_protobuf_of_today_breaks(pin: str) -> None:
+    (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
+    assert note.message == f"{pin}: its import fails with protobuf 4 and newer, which pip chooses"
 
 
 COG = """\

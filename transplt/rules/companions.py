@@ -63,6 +63,12 @@ def first_wheel(package: str, python: str) -> str:
     return str(_table()["wheels"].get(package, {}).get(python, ""))
 
 
+def beside_newer_protobuf(package: str) -> str:
+    """The first release of a package that bounds protobuf, which none before it can be imported with; empty for others.
+    """
+    return str(_table()["newer_protobuf"].get(package, ""))
+
+
 @cache
 def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(

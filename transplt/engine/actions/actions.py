@@ -90,7 +90,7 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool
     early = action.blocks in ("import", "first step")
     code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
     inside = [each for each in code if not (early and each.late == "other")]  # a script that does not train stops none
-    outside = not inside and _SUBMODULE not in action.codes
+    outside = not inside and {_SUBMODULE, *_INSTALLS}.isdisjoint(action.codes)
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes), rest, outside,

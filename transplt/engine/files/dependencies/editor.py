@@ -47,7 +47,12 @@ from transplt.engine.files.dependencies.places import (
     without,
 )
 from transplt.engine.files.dependencies.places_taken import MAY_BE, named_otherwise, renamed
-from transplt.engine.files.dependencies.pythons import older_pins, python_of_wheel, pythons_asked_for
+from transplt.engine.files.dependencies.pythons import (
+    older_pins,
+    older_than_protobuf,
+    python_of_wheel,
+    pythons_asked_for,
+)
 from transplt.engine.files.dependencies.versions import (
     TORCH,
     TORCH_NPU,
@@ -158,9 +163,20 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
                 f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
                 effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
             )  # fmt: skip
-    has_torch = any(normalised(each.name) in TORCH for each in requirements)
-    if has_torch and (older := older_pins(requirements, releases.pythons)):
+    if any(normalised(each.name) in TORCH for each in requirements):
+        yield from _without_wheels(requirements, releases)
+
+
+def _without_wheels(requirements: list[Requirement], releases: Releases) -> Finds:
+    if older := older_pins(requirements, releases.pythons):
         yield of_older_pins(older, releases)
+    if older := older_than_protobuf(requirements):
+        names = ", ".join(f"{each.name}{each.specifier}" for each in older)
+        yield Note(
+            (older[0].start, older[0].end), PYTHON, Level.MANUAL,
+            f"{names}: its import fails with protobuf 4 and newer, which pip chooses", api=older[0].name,
+            effort=Effort.LOW, help=f"require a newer {older[0].name}, or add protobuf<=3.20.3",
+        )  # fmt: skip
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:

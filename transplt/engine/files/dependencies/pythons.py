@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from transplt.base.text.requirement import Requirement, ceiling, normalised
-from transplt.rules.companions import first_wheel
+from transplt.rules.companions import beside_newer_protobuf, first_wheel
 
 _TAG = re.compile(r"-cp([23])(\d{1,2})-")
 #: A clause that bounds from above; `==1.18.*` ends before 1.19.
@@ -64,6 +64,15 @@ def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) ->
         if first and not each.address and _ends_before(each.specifier, first):
             found.append(each)
     return found
+
+
+def older_than_protobuf(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """The requirements that bound a package to releases which today's protobuf breaks, where nothing bounds that."""
+    every = list(requirements)
+    if any(normalised(each.name) == "protobuf" for each in every):
+        return []
+    firsts = [(each, beside_newer_protobuf(normalised(each.name))) for each in every if not each.address]
+    return [each for each, first in firsts if first and _ends_before(each.specifier, first)]
 
 
 def _ends_before(specifier: str, first: str) -> bool:
