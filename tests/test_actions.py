@@ -706,6 +706,30 @@ def test_a_program_of_tensorrt_is_left() -> None:
     assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
 
 
+def test_the_build_above_a_program_of_tensorrt_goes_with_it() -> None:
+    found = [line_of("trt/src/run.cpp", 3, "NPU806", "nvinfer1::ICudaEngine"),
+             line_of("trt/CMakeLists.txt", 3, "NPU806", "CUDA")]  # fmt: skip
+    assert len(titles(actions_of(found))) == 1
+    assert len(titles(actions_of([*found, line_of("other/CMakeLists.txt", 3, "NPU806", "CUDA")]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "blocks"),
+    [
+        ([("requirements.txt", "NPU840", "torch")], "later"),  # what asks for it installs it too
+        ([("requirements.txt", "NPU840", "torch"), (".github/workflows/a.yml", "NPU290", "xformers")], "later"),
+        ([("requirements.txt", "NPU840", "torch"), ("requirements.txt", "NPU290", "xformers")], "first step"),
+        ([("requirements.txt", "NPU840", "torch"), ("setup.py", "NPU290", "xformers")], "first step"),
+        ([], "first step"),  # nothing says what is installed
+    ],
+)
+def test_a_package_that_functions_import_and_nothing_installs(asked: list[tuple[str, str, str]], blocks: str) -> None:
+    message = "the package xformers does not support NPUs; imported when mask() runs"
+    found = at("a.py", 1, "NPU510", "xformers.sparse.X", message, blocks="first step")
+    rest = [at(path, 1, code, name, level=Level.INFO) for path, code, name in asked]
+    assert [action.blocks for action in actions_of([found, *rest])] == [blocks]
+
+
 def test_code_that_is_not_there_comes_first() -> None:
     found = [at("a.py", 1, "NPU510", "flash_attn", "the package flash_attn is bound", effort=Effort.HIGH),
              at(".gitmodules", 2, "NPU866", "lib/ops"), at("Dockerfile", 1, "NPU850")]  # fmt: skip

@@ -258,6 +258,11 @@ def test_other_files_go_with_the_python_of_their_folder() -> None:
     assert [held.holds(path) for path in ("docs/a.md", "tensorrt/README.md", "docs/conf.py")] == [False, False, True]
 
 
+def test_settings_beside_a_script_that_fetches_data() -> None:
+    held = aside({"train.py": TRAIN, "models.py": "", "configs/fetch.py": GUARD, "tools/old/fetch.py": GUARD})
+    assert [held.holds(path) for path in ("configs/a.yaml", "conf/b.yaml", "tools/old/c.yaml")] == [False, False, True]
+
+
 def test_a_file_without_its_project_goes_by_its_name() -> None:
     assert not any(each.aside for each in migrate_source("x.cuda()\nimport apex\n").findings)
     assert Aside().holds("old/train.py") and not Aside().holds("tools/a.py")

@@ -22,6 +22,9 @@ _AFTER = re.compile(
 #: Scripts that may train by means of a library, by their names.
 _TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
 
+#: Folders of settings, beside which a script may lie that fetches data.
+_OF_SETTINGS = re.compile(r"(?:^|/)(?:cfgs?|confs?|configs?|configurations?)$", re.IGNORECASE)
+
 #: Libraries beside a framework that hand nothing to torch.
 _WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests".split())
 
@@ -369,14 +372,14 @@ def _reached(starts: Iterable[str], tree: _Tree) -> set[str]:
 
 
 def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:
-    """The folders below which there is Python, and all of it stands aside."""
+    """The folders below which there is Python, and all of it stands aside; settings are read by no import."""
     held: dict[str, bool] = {}
     for path in every:
         folder = posixpath.dirname(path)
         while folder:
             held[folder] = held.get(folder, True) and (path in python or named_aside(path))
             folder = posixpath.dirname(folder)
-    return frozenset(folder for folder, aside in held.items() if aside)
+    return frozenset(folder for folder, aside in held.items() if aside and not _OF_SETTINGS.search(folder))
 
 
 def _packages_above(path: str) -> Iterator[str]:

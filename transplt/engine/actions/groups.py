@@ -28,7 +28,11 @@ _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 _REQUIRED, _EXTRA = "NPU290", "NPU512"
 #: Packages that are replaced, by the code of their actions.
-PACKAGES = frozenset({"NPU510", "NPU511", _EXTRA})
+_REPLACED = frozenset({"NPU510", "NPU511"})
+PACKAGES = _REPLACED | {_EXTRA}
+_IN_A_FUNCTION = "; imported when "
+#: Codes of requirements in files of dependencies.
+_OF_DEPENDENCIES = "NPU84"
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _GATES = (_GATE, "NPU279")
 #: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
@@ -100,6 +104,10 @@ class Groups:
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in open_ if each.code == IMAGE}
         self._imports = [each for each in open_ if each.code in PACKAGES]
+        asked = [each for each in known if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
+        #: Whether files say what the project needs, and the packages that they name.
+        self._declares = any(each.code.startswith(_OF_DEPENDENCIES) for each in asked)
+        self._installed = {canonical(each.api).partition(".")[0] for each in asked if each.api and not aside(each)}
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
@@ -188,13 +196,16 @@ class Groups:
         return Group(title, page.code, name, self._asked_for(finding, page))
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
-        """What a finding blocks; a requirement that pip can install, or of an image, no more than its imports: one that
+        """What a finding blocks; a package that functions import and nothing of the project installs, the program that
+        asks for it alone; a requirement that pip can install, or of an image, no more than its imports: one that
         shows what NVIDIA's cards do, and that nothing imports, nothing.
         """
         blocks = _blocks(finding, page)
-        if finding.code != _REQUIRED:
-            return blocks
         package = canonical(finding.api).partition(".")[0]
+        if finding.code != _REQUIRED:
+            in_function = finding.code in _REPLACED and _IN_A_FUNCTION in finding.message
+            optional = in_function and self._declares and package not in self._installed
+            return "later" if optional and blocks == "first step" else blocks
         imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
         if not imports and finding.help.startswith("instead: npu-smi"):
             return "tidy"

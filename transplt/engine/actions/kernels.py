@@ -290,6 +290,8 @@ class Engines:
         known = list(findings)
         lines = [(each.path, [each.api, *each.every_detail("name")]) for each in known if each.code == _NATIVE]
         folders = {posixpath.dirname(path) for path, names in lines if any(map(_OF_ENGINES.search, names))}
+        made = {posixpath.dirname(each.path) for each in known if posixpath.basename(each.path).lower() in _MADE_BY}
+        folders |= made & {posixpath.dirname(folder) for folder in folders}
         bound = {each.path for each in known if each.code == _HOLDS and each.detail("functions")}
         bound |= {each.path for each in known if each.code in _BUILDS | {_DECLARES} and _is_setup(each.path)}
         free = (folder for folder in folders if not any(_within(path, folder) for path in bound))
