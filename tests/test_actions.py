@@ -706,6 +706,13 @@ def test_a_program_of_tensorrt_is_left() -> None:
     assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
 
 
+@pytest.mark.parametrize(("late", "blocks"), [("other", "later"), ("", "first step"), ("branch", "first step")])
+def test_a_kernel_that_only_settings_ask_for(late: str, blocks: str) -> None:
+    loader = at("net/cuda/load.py", 3, "NPU554", "torch.utils.cpp_extension.load", late=late)
+    (action,) = actions_of([loader, line_of("net/cuda/act.cu", 3, "NPU806", "cudaStream_t")])
+    assert action.blocks == blocks  # the kernel, and what compiles it, are one thing to do
+
+
 def test_the_build_above_a_program_of_tensorrt_goes_with_it() -> None:
     found = [line_of("trt/src/run.cpp", 3, "NPU806", "nvinfer1::ICudaEngine"),
              line_of("trt/CMakeLists.txt", 3, "NPU806", "CUDA")]  # fmt: skip

@@ -263,6 +263,21 @@ def test_settings_beside_a_script_that_fetches_data() -> None:
     assert [held.holds(path) for path in ("configs/a.yaml", "conf/b.yaml", "tools/old/c.yaml")] == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("test", "late"),
+    [
+        ('h.get("use_cuda_kernel", False)', "other"),
+        ("self.h.get('fused', False)", "other"),
+        ('h.get("use_cuda_kernel", True)', "branch"),
+        ('h.get("fused", False) or fast', "branch"),
+        ("fused", "branch"),
+    ],
+)
+def test_what_settings_have_to_ask_for(test: str, late: str) -> None:
+    model = f"def make(h):\n    if {test}:\n        from fused import act\n"
+    assert aside({"train.py": f"import model\n{TRAIN}", "model.py": model, "fused.py": ""}).late("fused.py") == late
+
+
 def test_a_file_without_its_project_goes_by_its_name() -> None:
     assert not any(each.aside for each in migrate_source("x.cuda()\nimport apex\n").findings)
     assert Aside().holds("old/train.py") and not Aside().holds("tools/a.py")

@@ -41,7 +41,7 @@ class Aside:
     called: frozenset[str] = frozenset()  # what is loaded by functions alone
     branched: frozenset[str] = frozenset()  # what is loaded in branches alone
     guarded: frozenset[str] = frozenset()  # what cannot be imported, and nobody imports who does not go on without it
-    others: frozenset[str] = frozenset()  # what only scripts load that do not train: a demo, an evaluation
+    others: frozenset[str] = frozenset()  # what only scripts load that do not train, or settings that are off
     unnamed: frozenset[str] = frozenset()  # what training reaches that nothing starts by its name, where others are
     untorched: Mapping[str, str] = field(default_factory=dict)  # the framework of files that only compute with another
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
@@ -93,6 +93,7 @@ class _Tree:
     at_once: dict[str, set[str]] = field(default_factory=dict)
     called: dict[str, set[str]] = field(default_factory=dict)
     needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
+    asked: dict[str, set[str]] = field(default_factory=dict)  # without what settings have to ask for
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
@@ -102,15 +103,15 @@ class _Tree:
 
     def __post_init__(self) -> None:
         for path, entry in self.entries.items():
-            kinds = (entry.imports, entry.called, entry.branched, entry.guarded)
+            kinds = (entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners)
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
-                for end in range(4)
+                for end in range(5)
             ]
-            self.at_once[path], self.called[path], self.needed[path], self.leads[path] = held
+            self.at_once[path], self.called[path], self.needed[path], self.asked[path], self.leads[path] = held
         self.imported = set().union(*self.leads.values())
         guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
         if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
@@ -130,7 +131,7 @@ class _Tree:
     def only_computes_with(self, framework: str, path: str) -> bool:
         """True for a file that imports, beside files of the project, what this framework and its kin have alone."""
         entry = self.entries[path]
-        names = {*entry.imports, *entry.called, *entry.branched, *entry.guarded}
+        names = {*entry.imports, *entry.called, *entry.branched, *entry.guarded, *entry.unasked}
         libraries = {name.partition(".")[0] for name in names if not self._imported(name, path)}
         return all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries)
 
@@ -301,6 +302,8 @@ def _late(
     training = _training(begin - after, begun.union(leading), tree) if after else begin
     at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
     others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
+    if tree.asked != tree.leads:
+        others |= (reached & _loaded(begin, tree.leads, tree.entries)) - _loaded(begin, tree.asked, tree.entries)
     held = reached - others
     late = frozenset(held & called - at_once), frozenset(held - called - at_once)
     if not tree.failing:

@@ -48,6 +48,8 @@ _MODULE = re.compile(rb"^[ \t]*(?:from|import)[ \t]+\.*(\w[\w.]*)(?:[ \t]+import
 _CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b)")
 _SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
 _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
+#: A branch of an entry of settings that is off where nobody sets it.
+_OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])\w+\1,[ \t]*False[ \t]*\)[ \t]*:")
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -105,7 +107,8 @@ class Entry(NamedTuple):
     whether it trains, loads modules by name, is written to be started, and stands on a package without which nothing
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
-    whether it imports `torch`, or another framework, by its name.
+    whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
+    settings is set that is off by default.
     """
 
     imports: tuple[str, ...] = ()
@@ -121,6 +124,7 @@ class Entry(NamedTuple):
     floors: tuple[tuple[str, str], ...] = ()
     acts: bool = False
     framework: str = ""
+    unasked: tuple[str, ...] = ()
 
 
 @cache
@@ -169,7 +173,7 @@ def named_aside(path: str) -> bool:
 
 def entry_of(data: bytes, path: str) -> Entry:
     """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], ...] = (set(), set(), set(), set())
+    found: tuple[set[str], ...] = (set(), set(), set(), set(), set())
     imported: set[str] = set()
     for match in on_lines_with(b"import", _IMPORT, data):
         if (base := match["base"]) is None:
@@ -183,7 +187,7 @@ def entry_of(data: bytes, path: str) -> Entry:
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names:
             found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched, guarded = (tuple(sorted(names)) for names in found)
+    at_once, called, branched, guarded, unasked = (tuple(sorted(names)) for names in found)
     loads, starts = _LOADS.in_(data), _STARTS.in_(data)
     trains = _TRAINS.in_(data) or _runs_backward(data)
     options = () if named_aside(path) else options_in(data)
@@ -196,7 +200,8 @@ def entry_of(data: bytes, path: str) -> Entry:
     acts = "/" not in path and _ACTS.search(data) is not None
     framework = _framework(imported)
     return Entry(
-        at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework
+        at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework,
+        unasked,
     )  # fmt: skip
 
 
@@ -229,12 +234,14 @@ def _differentiates(data: bytes, at: int) -> bool:
 
 def _when(data: bytes, at: int, depth: int) -> int:
     """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
-    program goes on without it; `depth` is how far it is indented.
+    program goes on without it, 4 where nobody asks for it; `depth` is how far it is indented.
     """
     when, line = 0, at
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return when or 1
+        if _OFF.match(data, header.start(2)):
+            return 4
         again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
         if header[2] in _BRANCHES and not again and _is_guard(data, header, line):
             return 3

@@ -247,7 +247,7 @@ class Groups:
             title = Sentence("Replace the CUDA kernels of {name}, or rewrite them for the NPU", name=str(unit))
         binds = self._kernels.binds(unit)
         blocks = "slow" if unit in self._kernels.spared else "import" if stops else "first step"
-        if blocks != "slow" and (finding.late == "other" or aside(finding)):
+        if blocks != "slow" and (finding.late == "other" or unit in self._kernels.late or aside(finding)):
             blocks = "later"  # one place that training meets says more
         how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)

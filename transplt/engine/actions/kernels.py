@@ -107,6 +107,8 @@ class Kernels:
         self._asked = self._units_of(asked)
         #: What the program imports, and does without where that fails.
         self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
+        #: What only programs ask for that do not train, or settings that are off.
+        self.late = self._asked - self._units_of(each for each in asked if each.late != "other")
         said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
         self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 
@@ -230,7 +232,7 @@ class Kernels:
         compiled = [each for each in self._extensions if each.build == path and each.sources]
         if len(compiled) == 1 and (unit := self._of_extension(compiled[0])) is not None:
             return unit  # compiled as it runs
-        here = [unit for unit in self._units if unit.kernel and unit.folder == folder]
+        here = [unit for unit in self._units if unit.kernel and unit.folder in (folder, home_of(folder))]
         if len(here) > 1:
             here = [unit for unit in here if _same(unit.kernel, stem)]
         return here[0] if len(here) == 1 and folder else None
