@@ -652,6 +652,18 @@ def test_pins_that_protobuf_of_today_breaks(pin: str) -> None:
     assert note.message == f"{pin}: its import fails with protobuf 4 and newer, which pip chooses"
 
 
+@pytest.mark.parametrize(
+    ("pin", "torch"),
+    [
+        ("typing-extensions==3.7.4.3", NEW), ("typing_extensions<4", NEW), ("typing-extensions==4.9.0", NEW),
+        ("typing-extensions>=3.7", None), ("typing-extensions==4.12.2", None),
+    ],
+)  # fmt: skip
+def test_pins_that_torch_itself_refuses(pin: str, torch: TorchTarget | None) -> None:
+    said = [each.message for each in migrate(f"torch==1.6.0\n{pin}\n").findings if each.code == "NPU845"]
+    assert bool(said) == bool(torch) and all(each.startswith("torch 2.") for each in said)
+
+
 COG = """\
 build:
   gpu: true

@@ -9,6 +9,7 @@ from typing import Any
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.package_releases import sets_of, shipped
 from transplt.rules.tables import read_table
+from transplt.rules.versions import version_key
 
 #: The patches that `0.20.*` stands for.
 _PATCHES = 10
@@ -17,6 +18,13 @@ _PATCHES = 10
 @cache
 def _table() -> Any:
     return read_table("support/companions.json")
+
+
+def asked_by_torch(package: str, torch: str) -> str:
+    """The first release of a package that a torch (`2.14.0`) can be installed with; empty where it asks for none."""
+    rows: dict[str, str] = _table()["asked_by_torch"].get(package, {})
+    minor = version_key(torch.rpartition(".")[0])
+    return next((rows[since] for since in reversed(rows) if version_key(since) <= minor), "")
 
 
 @cache

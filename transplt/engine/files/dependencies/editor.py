@@ -49,7 +49,7 @@ from transplt.engine.files.dependencies.places import (
 from transplt.engine.files.dependencies.places_taken import MAY_BE, named_otherwise, renamed
 from transplt.engine.files.dependencies.pythons import (
     older_pins,
-    older_than_protobuf,
+    older_than,
     python_of_wheel,
     pythons_asked_for,
 )
@@ -67,6 +67,7 @@ from transplt.engine.files.dependency_files import BUILD, CONDA, LOCK_FILES, PIP
 from transplt.engine.files.document import Document
 from transplt.engine.files.kind import COG
 from transplt.engine.files.requirements import LARGEST, advice_on_lock
+from transplt.rules.companions import asked_by_torch, beside_newer_protobuf
 from transplt.rules.releases import CPU_INDEX, fits
 
 _OF_TORCH = re.compile(r"torch|nvidia|cuda", re.I)
@@ -170,7 +171,15 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
 def _without_wheels(requirements: list[Requirement], releases: Releases) -> Finds:
     if older := older_pins(requirements, releases.pythons):
         yield of_older_pins(older, releases)
-    if older := older_than_protobuf(requirements):
+    for each in older_than(requirements, lambda name: asked_by_torch(name, releases.torch)):
+        wanted = f"{each.name}>={asked_by_torch(normalised(each.name), releases.torch)}"
+        yield Note(
+            (each.start, each.end), PYTHON, Level.MANUAL,
+            f"torch {releases.torch} asks for {wanted}, which {each.name}{each.specifier} rules out",
+            api=each.name, effort=Effort.LOW, help=f"write {wanted}",
+        )  # fmt: skip
+    bounded = any(normalised(each.name) == "protobuf" for each in requirements)
+    if not bounded and (older := older_than(requirements, beside_newer_protobuf)):
         names = ", ".join(f"{each.name}{each.specifier}" for each in older)
         yield Note(
             (older[0].start, older[0].end), PYTHON, Level.MANUAL,

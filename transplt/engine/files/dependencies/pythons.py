@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from transplt.base.text.requirement import Requirement, ceiling, normalised
-from transplt.rules.companions import beside_newer_protobuf, first_wheel
+from transplt.rules.companions import first_wheel
 
 _TAG = re.compile(r"-cp([23])(\d{1,2})-")
 #: A clause that bounds from above; `==1.18.*` ends before 1.19.
@@ -58,20 +58,12 @@ def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) ->
     """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
     would have to build them from source, with a compiler of their time.
     """
-    found = []
-    for each in requirements:
-        first = first_wheel(normalised(each.name), pythons[0]) if pythons and not each.marker else ""
-        if first and not each.address and _ends_before(each.specifier, first):
-            found.append(each)
-    return found
+    return older_than(requirements, lambda name: first_wheel(name, pythons[0])) if pythons else []
 
 
-def older_than_protobuf(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """The requirements that bound a package to releases which today's protobuf breaks, where nothing bounds that."""
-    every = list(requirements)
-    if any(normalised(each.name) == "protobuf" for each in every):
-        return []
-    firsts = [(each, beside_newer_protobuf(normalised(each.name))) for each in every if not each.address]
+def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
+    """The requirements that bound a package to releases before one, `first_of` its name; that is empty for others."""
+    firsts = [(each, first_of(normalised(each.name))) for each in requirements if not each.marker and not each.address]
     return [each for each, first in firsts if first and _ends_before(each.specifier, first)]
 
 
