@@ -312,3 +312,19 @@ def test_a_compiled_file_has_an_action_with_a_name() -> None:
 def test_what_a_requirement_blocks(text: str, api: str, blocks: str) -> None:
     (found,) = requirement_findings(text.encode(), "requirements.txt", kind_of("requirements.txt", b""))
     assert (found.api, found.blocks) == (api, blocks)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("[options]\ninstall_requires =\n    cupy\n", [""]),
+        ("[options.extras_require]\nfast = cupy\n", ["the extra fast"]),
+        ("[options.extras_require]\nfast =\n    numpy\n    cupy\ndev = gsplat\n", ["the extra fast", "the extra dev"]),
+        ("[options.extras_require]\nfast-cuda = numpy\n", ["the extra fast-cuda"]),
+        ("[options.extras_require]\nfast = numpy\n[options]\ninstall_requires = cupy\n", [""]),
+    ],
+)
+def test_what_only_an_extra_of_setup_cfg_asks_for(text: str, options: list[str]) -> None:
+    data = text.encode()
+    result, _ = migrate_other(data, "setup.cfg", kind_of("setup.cfg", data), Settings(), TARGET)
+    assert [each.option for each in result.findings if each.open] == options

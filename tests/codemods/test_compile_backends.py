@@ -128,3 +128,17 @@ def test_what_an_option_asks_for(option: str, call: str, behind: str) -> None:
 def test_what_a_function_hands_on_is_compiled_where_it_is_called(arguments: str, blocks: str) -> None:
     source = f"import torch\ndef faster(*args, **kwargs):\n    return torch.compile({arguments})\n"
     assert [each.blocks for each in migrate(source).findings] == [blocks]
+
+
+@pytest.mark.parametrize(
+    ("files", "blocks"),
+    [
+        ({}, ""),
+        ({"net.py": "import torch._dynamo\n\ntorch._dynamo.config.suppress_errors = True\n"}, "slow"),
+        ({"net.py": "import torch._dynamo\n\ntorch._dynamo.config.suppress_errors = False\n"}, ""),
+        ({"tests/test_net.py": "import torch._dynamo\n\ntorch._dynamo.config.suppress_errors = True\n"}, ""),
+    ],
+)
+def test_what_cannot_be_compiled_runs_as_it_is_where_errors_are_suppressed(files: dict[str, str], blocks: str) -> None:
+    result = migrate("import torch\n\nf = torch.compile(g)\n", files=files)
+    assert [(each.code, each.blocks) for each in result.findings if each.open] == [("NPU512", blocks)]

@@ -86,3 +86,32 @@ def test_a_norm_with_queues_between_replicas() -> None:
 def test_what_only_several_cards_meet_stops_later(source: str, blocks: str) -> None:
     result = check_noop(f"{source}\n", open_codes=["NPU507"])
     assert {each.blocks for each in result.findings if each.code == "NPU507"} == {blocks}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from sync import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)", [("NPU294", "slow")]),
+        ("from sync import patch_replication_callback\npatch_replication_callback(net)", [("NPU294", "slow")]),
+        ("from sync import DataParallelWithCallback\nnet = DataParallelWithCallback(net)", [("NPU294", "")]),
+        (
+            "from torch.nn.parallel._functions import Broadcast\n\n\nclass Norm(Base):\n"
+            "    def __data_parallel_replicate__(self, context, index):\n        Broadcast.apply(index, context)",
+            [("NPU294", "slow")],
+        ),
+        (
+            "from torch.nn import DataParallel\n\n\nclass DataParallelWithCallback(DataParallel):\n"
+            "    def replicate(self, module, cards):\n"
+            "        return super(DataParallelWithCallback, self).replicate(module, cards)",
+            [("NPU507", "slow")],
+        ),
+        (
+            "from torch.nn import DataParallel\n\n\nclass Shares(DataParallel):\n"
+            "    def replicate(self, module, cards):\n        return super(Shares, self).replicate(module, cards)",
+            [("NPU507", "later")],
+        ),
+    ],
+)
+def test_what_one_replica_never_comes_to_stops_nothing(source: str, found: list[tuple[str, str]]) -> None:
+    result = migrate(f"{source}\n", files={"other.py": "x = 1\n"})
+    assert [(each.code, each.blocks) for each in result.findings if each.open] == found

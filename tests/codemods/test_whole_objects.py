@@ -268,3 +268,23 @@ def test_a_figure_that_may_come_from_numpy_is_a_remark(body: str, said: list[str
     result = migrate(source, files={"load.py": "import torch\ntorch.load('a.pth', map_location='cpu')\n"})
     found = [each for each in result.findings if each.code == "NPU154"]
     assert [each.message.rpartition(": ")[2] for each in found] == said and not any(each.open for each in found)
+
+
+_LOADS_ALL = 'import os\n\nos.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "count"),
+    [
+        ({}, 1),
+        ({"tool/__init__.py": _LOADS_ALL}, 0),
+        ({"tool/__init__.py": _LOADS_ALL.replace('"1"', '"0"')}, 1),
+        ({"tool/__init__.py": _LOADS_ALL.replace("FORCE_NO_", "FORCE_")}, 1),
+        ({"tool/cli/other.py": _LOADS_ALL}, 1),
+        ({"tests/__init__.py": _LOADS_ALL}, 1),
+    ],
+)
+def test_a_package_that_makes_torch_load_take_all(files: dict[str, str], count: int) -> None:
+    source = f"{HEAD}\n\ndef f(model, path):\n    model.eval()\n    torch.save(model, path)\n"
+    result = migrate(source, path="tool/cli/train.py", files=files)
+    assert [each.code for each in result.findings].count("NPU154") == count

@@ -39,6 +39,12 @@ def test_a_submodule_that_is_imported(modules: str, use: str) -> None:
     assert message.startswith(("third_lib is", "vendor/third_lib is")) and "third_lib.ops.knn from it" in message
 
 
+def test_a_file_without_a_word_of_cuda_imports_it_too() -> None:
+    use = "from third_lib import knn\n\n\ndef f(x):\n    return knn(x)\n"
+    ((level, message),) = told(MODULES, {"models/net.py": use})
+    assert level is Level.MANUAL and "imports third_lib from it" in message
+
+
 def test_one_that_nobody_imports_is_a_remark() -> None:
     found = told(MODULES, {"train.py": "import torch\n"})
     assert found == [(Level.INFO, "third_lib is a submodule that is not checked out")]

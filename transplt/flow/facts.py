@@ -11,7 +11,7 @@ from transplt.flow.attributes import unify_attributes
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
 from transplt.flow.entry_points import Aside, aside_of
-from transplt.flow.entry_text import Entry
+from transplt.flow.entry_text import Entry, named_aside
 from transplt.flow.gates.code import CodeFacts
 from transplt.flow.gates.cuda_reach import Reach
 from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
@@ -73,6 +73,7 @@ class ModuleFacts:
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
     loaded: tuple[str, ...] = ()  # what names the files that it loads (saved_files.py)
     loads: bool = False  # checkpoints, in the way that refuses objects
+    switches: tuple[str, ...] = ()  # settings that hold for all of a program (program_switches.py)
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[NameUse, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
@@ -101,6 +102,7 @@ class ProjectFacts(Memoized):
     reexports: dict[str, str] = field(default_factory=dict)
     renamed: frozenset[str] = frozenset()  # full names under which a file has what is called otherwise where it is made
     used_names: frozenset[str] = frozenset()
+    imported: frozenset[str] = frozenset()  # full names in the imports of all files, also of those that nobody follows
     taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
     marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
@@ -126,6 +128,7 @@ class ProjectFacts(Memoized):
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     loaded: frozenset[str] = frozenset()  # what names the files that it loads; empty texts for what is not known
     loads: bool = True  # some file loads checkpoints in the way that refuses objects
+    switches: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by path of what runs (program_switches.py)
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
     placing: dict[str, Placing] = field(default_factory=dict)  # by path, for where a module of ours goes
@@ -312,6 +315,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     joined.aside = aside_of(entries, joined.path_of, _started(every, entries))
+    joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
@@ -321,6 +325,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.saved = tuple(sorted({each for item in every for each in item.saved}))
     joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
     joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
+    joined.switches = {item.path: item.switches for item in every if item.switches and not named_aside(item.path)}
     joined.loads, joined.scales = any(item.loads for item in every), any(item.scales for item in every)
     joined.default_is_double = any(item.sets_double for item in every)
 

@@ -191,7 +191,7 @@ def _names(node: ast.expr) -> Iterator[ast.Name]:
 
 def _setup_cfg(text: str) -> Iterator[Requirement]:
     """setup.cfg: the lines below `install_requires` and its like, and those of `[options.extras_require]`."""
-    section, inside, at = "", False, 0
+    section, extra, inside, at = "", "", False, 0
     for line in text.splitlines(keepends=True):
         value = re.match(r"\s*", line)
         header = re.match(r"\s*\[([^\]]+)\]", line)
@@ -200,13 +200,14 @@ def _setup_cfg(text: str) -> Iterator[Requirement]:
         elif not line.lstrip().startswith(("#", ";")):
             key = re.match(r"([^\s=]+)[ \t]*=[ \t]*", line)
             if key is not None:
-                value, inside = key, section == "options.extras_require" or (
+                value, extra = key, f"extras_require:{key[1]}" if section == "options.extras_require" else ""
+                inside = bool(extra) or (
                     section == "options" and key[1] in ("install_requires", "setup_requires", "tests_require")
                 )
             elif line.strip() and not line[0].isspace():
                 inside = False
             if inside and value is not None:
-                yield from _requirement(line[value.end() :].rstrip(), at + value.end())
+                yield from _requirement(line[value.end() :].rstrip(), at + value.end(), extra)
         at += len(line)
 
 

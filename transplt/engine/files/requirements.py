@@ -19,7 +19,7 @@ from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advic
 LARGEST = 2_000_000
 #: A list for the cards of somebody else: `requirements_xpu.txt`.
 _OF_OTHERS = re.compile(r"(?<![a-z])(?:xpu|rocm|amd|hpu|gaudi|tpu|mps)(?![a-z])", re.I)
-_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)\.([^.]+)$")
+_EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)[.:]([^.]+)$")
 _MOST_SHOWN = 8
 
 
@@ -41,6 +41,14 @@ def with_requirements(
         for each in requirement_findings(data, path, kind, met)
         if not each.code.startswith(ignored_codes) and known(each.span.start, each.span.start + 1) is None
     ]
+    if kind is FileKind.REQUIREMENTS and others:
+        text = data.decode("utf-8", "surrogateescape")
+        extras = {
+            text.count("\n", 0, each.start) + 1: f"the extra {extra[1]}"
+            for each in requirements_of(text, path, kind)
+            if (extra := _EXTRA.search(each.section)) is not None
+        }
+        others = tuple(replace(each, option=each.option or extras.get(each.span.line, "")) for each in others)
     if not found:
         return others
     lines = data.split(b"\n")

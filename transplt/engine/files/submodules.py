@@ -57,5 +57,5 @@ def _imported(document: Document, folder: str) -> str:
     last = posixpath.basename(folder)
     if last != folder and package_imported_as(last) is None:
         roots.append(last)
-    names = sorted(document.project.used_names)
+    names = [*sorted(document.project.used_names), *sorted(document.project.imported)]
     return next((name for root in roots for name in names if name == root or name.startswith(f"{root}.")), "")

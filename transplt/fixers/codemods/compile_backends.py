@@ -12,6 +12,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
+from transplt.flow.program_switches import leaves_uncompiled
 from transplt.program.nn_modules import NnModules
 from transplt.program.program import program_of
 from transplt.rules.torch_callables import full_names
@@ -121,8 +122,15 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         api="torch.compile",
         help="pip install triton-ascend (without triton), or remove the call; TORCHINDUCTOR_NPU_BACKEND chooses other "
         "kernels for torch_npu's inductor",
-        blocks="later" if call is not None and any(isinstance(each, ast.Starred) for each in call.args) else "",
-    )  # what a function hands on, others decide to compile
+        blocks=_blocks(work, call),
+    )
+
+
+def _blocks(work: Work, call: ast.Call | None) -> str:
+    """What else than its page says a call stops: what a function hands on (`*args`), others decide to compile."""
+    if leaves_uncompiled(work.project.switches):
+        return "slow"
+    return "later" if call is not None and any(isinstance(each, ast.Starred) for each in call.args) else ""
 
 
 def _backend(work: Work, call: ast.Call) -> tuple[ast.expr | None, str]:

@@ -19,6 +19,7 @@ from transplt.edits.trees.names import dotted
 from transplt.edits.unused_imports import drop_unused, is_exported
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.fixers.codemods.replicas import WRAPPERS
 from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
@@ -112,7 +113,8 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
             message = f"{node.name} derives from {api}, which does not work on several NPUs"
             help_ = f"it runs on one card; {_advice(work)}"
-            yield work.note(base, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
+            blocks = "slow" if node.name in WRAPPERS else "later"  # a call of one has a finding of its own
+            yield work.note(base, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks=blocks)
 
 
 @fixer.on(ast.Module)

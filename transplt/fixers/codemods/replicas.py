@@ -12,7 +12,8 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.nodes import attribute_of, last_name
+from transplt.syntax.nodes import attribute_of, last_name, plain_name
+from transplt.syntax.scan import parent
 
 fixer = Fixer(
     __name__,
@@ -23,11 +24,13 @@ fixer = Fixer(
 )  # fmt: skip
 
 _NORMS = frozenset({*(f"SynchronizedBatchNorm{n}d" for n in (1, 2, 3)), "InPlaceABNSync"})
-_WRAPPERS = frozenset({
+WRAPPERS = frozenset({
     "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback", "BalancedDataParallel",
     "patch_replication_callback",
 })  # fmt: skip
 
+#: What does nothing where there is one replica, as there is on an NPU: the port is to one process per card.
+_IDLE = frozenset({*_NORMS, "patch_replication_callback"})
 _OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
 
 _CONVERT = "one process per card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
@@ -38,7 +41,9 @@ def registers_replicas(work: Work, node: ast.ClassDef) -> Finds:
     """A layer whose replicas learn of each other by the method that DataParallelWithCallback and its like call."""
     if "__data_parallel_replicate__" in work.scan.scopes[node].bindings:
         at = node.bases[0] if node.bases else node.body[0]
-        yield work.note(at, fixer.code, _merges(node.name), api=node.name, help=_CONVERT)
+        yield work.note(at, fixer.code, _merges(node.name), api=node.name, help=_CONVERT, blocks="slow")
+        # what merges them stands in such layers, and only replicas call it
+        work.withdraw_notes(lambda note: note.code == "NPU507" and note.api.startswith("torch.nn.parallel._functions"))
 
 
 def _merges(name: str) -> str:
@@ -55,7 +60,13 @@ def _is_another(work: Work, node: ast.expr, name: str) -> bool:
     if full.rpartition(".")[2] != name or full in work.project.renamed:
         return True
     known = work.project.canonical(full)
-    return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | _WRAPPERS
+    return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | WRAPPERS
+
+
+def _is_super(node: ast.expr) -> bool:
+    """True for the class in `super(Norm, self)`."""
+    above = parent(node)
+    return isinstance(above, ast.Call) and plain_name(above.func) == "super"
 
 
 def _sums_over_ranks(work: Work, name: str) -> bool:
@@ -70,9 +81,13 @@ def _sums_over_ranks(work: Work, name: str) -> bool:
 @fixer.on(ast.Module)
 def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     """One finding for each of the names that a file calls or hands on, at its first use."""
-    for name in sorted(_NORMS | _WRAPPERS):
+    for name in sorted(_NORMS | WRAPPERS):
         nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
-        used = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name]
+        used = [
+            node
+            for node in nodes
+            if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name and not _is_super(node)
+        ]
         if not used or _is_another(work, used[0], name) or _sums_over_ranks(work, name):
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
@@ -81,4 +96,5 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
         else:
             message = f"{name} runs replicas of a module on CUDA cards of one process"
             help_text = "DistributedDataParallel with one process per card"
-        yield work.note(first, fixer.code, message, api=name, help=help_text)
+        blocks = "slow" if name in _IDLE else ""
+        yield work.note(first, fixer.code, message, api=name, help=help_text, blocks=blocks)

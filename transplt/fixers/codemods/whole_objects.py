@@ -20,6 +20,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
+from transplt.flow.program_switches import loads_objects
 from transplt.flow.saved_files import may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
@@ -45,6 +46,8 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     """Report `torch.save` of dicts that hold such objects, and of the objects themselves; so of functions of the
     project that are named after it and get such a dict with a state in it."""
     if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
+        return
+    if loads_objects(work.scan.path, work.project.switches):
         return
     calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
     numpy = None  # what is known of values of NumPy, in a file that names it, where the project loads checkpoints

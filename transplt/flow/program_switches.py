@@ -1,0 +1,33 @@
+"""Settings that a file makes for the whole program that it is part of, as its text has them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+
+UNPICKLES, SUPPRESSES = "unpickles", "suppresses"
+#: torch.load then takes what it is given (torch/serialization.py); torch._dynamo then leaves what it cannot compile.
+_SWITCHES = {
+    UNPICKLES: re.compile(rb"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD[\"']\s*(?:\]\s*=|,)\s*[\"'](?:1|y|yes|true)[\"']"),
+    SUPPRESSES: re.compile(rb"dynamo\.config\.suppress_errors\s*=\s*True\b"),
+}
+
+
+def switches_of(data: bytes) -> tuple[str, ...]:
+    """What a file sets."""
+    return tuple(name for name, pattern in _SWITCHES.items() if pattern.search(data) is not None)
+
+
+def loads_objects(path: str, switches: Mapping[str, tuple[str, ...]]) -> bool:
+    """True for a file after which, or after whose package, `torch.load` takes objects."""
+    folder = posixpath.dirname(path)
+    above = [path, posixpath.join(folder, "__init__.py")]
+    while folder := posixpath.dirname(folder):
+        above.append(posixpath.join(folder, "__init__.py"))
+    return any(UNPICKLES in switches.get(each, ()) for each in above)
+
+
+def leaves_uncompiled(switches: Mapping[str, tuple[str, ...]]) -> bool:
+    """True for a project some file of which tells torch._dynamo to run what it cannot compile as it is."""
+    return any(SUPPRESSES in each for each in switches.values())
