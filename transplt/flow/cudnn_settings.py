@@ -18,6 +18,7 @@ from transplt.syntax.scan import Scan, parent
 #: What is assigned there has no effect on an NPU.
 SETTINGS = "torch.backends.cudnn"
 _NAMED = re.compile("cudnn", re.I)
+_FLAGS = frozenset({"benchmark", "deterministic", "enabled"})
 _LOOKED_UP = frozenset({"get", "pop"})
 
 
@@ -27,7 +28,10 @@ def cudnn_reads(scan: Scan, names: Names) -> Iterator[KeyRead]:
         top = _whole(node)
         if top is None:
             yield KeyRead("cudnn", "", (key,), "")
-        elif not isinstance(getattr(top, "ctx", None), (ast.Store, ast.Del)):
+        elif isinstance(getattr(top, "ctx", None), (ast.Store, ast.Del)):
+            if top is not node and (last_name(top) or "").lower() in _FLAGS:  # a section of these flags: who reads it?
+                yield KeyRead("cudnn", SETTINGS, (key,), "")
+        else:
             yield KeyRead("cudnn", SETTINGS if _goes_there(top, names) else "", (key,), "")
 
 

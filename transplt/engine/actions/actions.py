@@ -48,8 +48,10 @@ class _Draft:
 
     @property
     def contained(self) -> bool:
-        if self.aside or self.blocks not in ("import", "first step"):
+        if self.aside or self.blocks not in ("import", "first step", "later"):
             return False
+        if self.blocks == "later":
+            return all(of_a_job(finding.path) for finding, group in self.findings if group.blocks == "later")
         early = [each for each in self.findings if each[1].blocks in ("import", "first step")]
         return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 

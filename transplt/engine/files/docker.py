@@ -50,6 +50,8 @@ def _changes(document: Document) -> Finds:
             case "FROM":
                 yield from _base(document, each, stages)
                 shell = True
+            case "LABEL" | "MAINTAINER":
+                yield Kept(each.extent, "text")
             case "ARG":
                 yield from _argument(document, each, image_arguments)
             case "ENV":
