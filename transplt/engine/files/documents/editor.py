@@ -24,6 +24,7 @@ from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
 from transplt.engine.files.install_commands import install_commands
 from transplt.engine.files.kind import FileKind
+from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
 
 COMMAND = "NPU865"
@@ -65,8 +66,11 @@ def changes(document: Document) -> Finds:
 
 
 def _environment(document: Document) -> Finds:
-    """What the commands that install torch install with it, and that there is no more for the Pythons of torch_npu."""
+    """What the commands that install torch install with it that is too old for an NPU, or for the Pythons of torch_npu:
+    nothing else asks for it, or it asks for the same.
+    """
     releases, text = Releases.of(document), document.utf8.decode()
+    met = document.project.floors if document.project.known else None
     if releases is None or not releases.pythons:
         return
     parts = [(block.lines[0][0], block.lines[-1][1]) for block in blocks(document.utf8, document.name)]
@@ -86,6 +90,15 @@ def _environment(document: Document) -> Finds:
     pinned = [each for command in commands if not command.is_conda for each in command.requirements]
     if older := older_pins(pinned, releases.pythons):
         found.append(of_older_pins(older, releases))
+    for each in pinned:
+        advice = None if normalised(each.name) in TORCH else advice_on_requirement(each.name, each.versions, met)
+        if advice is not None and advice.code == TOO_OLD and advice.level is Level.MANUAL:
+            found.append(
+                Note(
+                    (each.start, each.end), TOO_OLD, advice.level, advice.message, advice.package, advice.help,
+                    Effort.LOW, blocks=advice.blocks, details=advice.details,
+                )
+            )  # fmt: skip
     yield from in_bytes(text, found)
 
 

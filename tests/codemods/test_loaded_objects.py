@@ -1,0 +1,49 @@
+"""Whole modules that torch.load refuses since torch 2.6."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.harness import migrate
+
+
+def told(body: str, version: str = "2.8") -> list[int]:
+    """The lines of a function with this body at which NPU154 speaks."""
+    source = f"import torch\n\n\ndef f(path, net, nn):\n{textwrap.indent(body, '    ')}\n"
+    result = migrate(source, torch_version=version)
+    assert not result.changed
+    return [each.span.line - 4 for each in result.findings if each.code == "NPU154"]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("state = torch.load(path)\nweights = state['model'].float().state_dict()", [1]),
+        ("model = torch.load(path, 'cpu')\nmodel.eval()\nmodel.parameters()", [1]),
+        ("return torch.load(path)['ema'].half().eval()", [1]),
+        ("for each in torch.load(path, map_location='cpu').modules():\n    print(each)", [1]),
+    ],
+)
+def test_what_is_used_as_a_module(body: str, lines: list[int]) -> None:
+    assert told(body) == lines
+    assert told(body, "2.5") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model = torch.load(path, weights_only=False)\nmodel.eval()",
+        "model = torch.load(path, **net.options)\nmodel.eval()",
+        "state = torch.load(path)\nnet.load_state_dict(state['model'])\nnet.eval()",
+        "model = torch.load(path)\nmodel = net\nmodel.eval()",
+        "model = torch.load(path)\nmodel.eval",
+        "model = torch.load(path)['w'].float()\nreturn model.cpu()",
+        "model = torch.jit.load(path)\nmodel.eval()",
+        "model = torch.load(path)\nif isinstance(model, nn.Module):\n    model = model.state_dict()",
+        "model = torch.load(path)\nmodel = model.state_dict() if hasattr(model, 'state_dict') else model",
+    ],
+)
+def test_what_may_be_tensors(body: str) -> None:
+    assert told(body) == []

@@ -1,0 +1,67 @@
+"""Files of others that hold a whole module, which `torch.load` refuses since torch 2.6 (whole_objects.py has the reason).
+
+`torch.load("yolov5s.pt")["model"].float().state_dict()`, `net = torch.load(path); net.eval()`: what is loaded is asked
+for what modules alone have.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
+from transplt.flow.program_switches import loads_objects
+from transplt.rules.torch_callables import MODULE, names_of
+from transplt.syntax.nodes import call_of
+from transplt.syntax.scan import chain
+
+fixer = Fixer(__name__, code="NPU154", rank=181, versions=">=2.6", needs=(b"torch",), words=("torch.load", "th.load("))
+
+_ASKED = sorted({*names_of(MODULE, "module_only"), "state_dict"})
+_HELP = "if you trust the file, load it with weights_only=False"
+
+
+@fixer.on(ast.Module)
+def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
+    """One finding for each load whose value is used as a module, where nothing asks first whether it is one."""
+    if loads_objects(work.scan.path, work.project.switches):
+        return
+    said: set[int] = set()
+    for name in _ASKED:
+        for node in work.scan.attributes.get(name, ()):
+            load = _loaded(work, node.value) if call_of(node) is not None and not _is_asked_first(work, node) else None
+            if load is not None and id(load) not in said:
+                said.add(id(load))
+                message = f"torch.load refuses this file since torch 2.6: it holds a module, of which .{name}() is called"
+                yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP)
+
+
+def _loaded(work: Work, value: ast.expr) -> ast.Call | None:
+    """The call of torch.load that a value comes from, itself, as an item, or by methods that give a module back."""
+    for _ in range(8):
+        match value:
+            case ast.Name():
+                above = last_value(work.scan, value)
+                if not isinstance(above, ast.Call) or work.names.qualified(above.func) != "torch.load":
+                    return None
+                value = above
+            case ast.Subscript(value=of):
+                value = of
+            case ast.Call(func=ast.Attribute(value=of, attr=method)) if method in names_of(MODULE, "returns_self"):
+                value = of
+            case ast.Call() if work.names.qualified(value.func) == "torch.load":
+                given = {each.arg for each in value.keywords}
+                return None if given & {"weights_only", "pickle_module", None} else value
+            case _:
+                return None
+    return None
+
+
+def _is_asked_first(work: Work, node: ast.expr) -> bool:
+    """True below a condition on what was loaded: `if isinstance(state, nn.Module):`."""
+    return any(
+        isinstance(each, (ast.If, ast.IfExp)) and any(word in work.text(each.test) for word in ("isinstance", "hasattr"))
+        for each in chain(node)
+    )
