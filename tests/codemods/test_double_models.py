@@ -88,3 +88,32 @@ def test_nothing_is_said(body: str) -> None:
 def test_a_program_that_names_no_card() -> None:
     result = migrate("import torch\n\ntorch.set_default_dtype(torch.float64)\n")
     assert not [each for each in result.findings if each.code == "NPU136"]
+
+
+_TABLE = """
+    import torch
+
+    TYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+    def start(name):
+        assert torch.cuda.is_available()
+        torch.set_default_dtype(TYPES[name])
+"""
+_OPTION = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--default_dtype', default='float64')\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "option", "count"),
+    [
+        (_TABLE, _OPTION, 1),
+        (_TABLE, _OPTION.replace("float64", "float32"), 0),
+        (_TABLE, _OPTION.replace("default_dtype", "kind"), 0),
+        (_TABLE, _OPTION.replace("default='float64'", "required=True"), 0),
+        (_TABLE.replace("torch.float64", "torch.float16"), _OPTION, 0),
+        (_TABLE.replace("TYPES[name]", "name"), _OPTION, 0),
+    ],
+)
+def test_a_default_type_that_an_option_asks_for(table: str, option: str, count: int) -> None:
+    found = [each for each in migrate(table, files={"arguments.py": option}).findings if each.code == "NPU136"]
+    assert len(found) == count and all("--default_dtype asks for it" in each.message for each in found)

@@ -421,6 +421,10 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
     again = len(bindings) > 1 and bindings[0].kind == "param"
     if again and not any(isinstance(each, _LOOPS) for each in chain(at)):
         bindings = [each for each in bindings if begins(each.node) <= begins(node)]
+    if again and isinstance(function := enclosing_function(bindings[0].node), FUNCTIONS):
+        off = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(node.id))
+        first, *rest = bindings  # what is set to the default again is no other value
+        bindings = [first, *(each for each in rest if not off or constant(assigned_value(each.node)) != off)]
     return bindings
 
 

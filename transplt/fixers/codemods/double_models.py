@@ -8,6 +8,7 @@ inputs that came as float64.
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
@@ -17,6 +18,7 @@ from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
 from transplt.flow.default_type import double_defaults
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
+from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import arguments_of, by_place, call_of, keyword_of, last_name, of_kind
 from transplt.syntax.scan import parent, statement
 
@@ -24,6 +26,9 @@ fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b
 
 _MESSAGE = "this model computes in float64, which NPU matrix products, convolutions and norms do not support"
 _DEFAULT = "tensors without a dtype become float64, which NPU matrix products, convolutions and norms do not support"
+#: Options of a type, and the words for float64.
+_OF_TYPES = re.compile(r"dtype|precision", re.I)
+_DOUBLES = ("float64", "double", "fp64")
 _HELP = "use float32 for the model and its inputs"
 #: What a module has and a tensor has not. Optimizers have other names of these, and no `.to`.
 _OF_MODULES = sorted(names_of(MODULE, "module_only"))
@@ -48,6 +53,26 @@ def models_of_float64(work: Work, tree: ast.Module) -> Finds:
     if b"cuda" in work.source.utf8 or b"npu" in work.source.utf8:
         for given in double_defaults(work.scan, work.names):
             yield work.note(given, fixer.code, _DEFAULT, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
+        yield from _looked_up(work)
+
+
+def _looked_up(work: Work) -> Finds:
+    """A default type from a table, `torch.set_default_dtype(TYPES[args.dtype])`, where the project's option of a type
+    is float64 when nobody gives it.
+    """
+    asked = (each for each in work.project.options.values() if _OF_TYPES.search(each.name) and each.default)
+    words = next((each.words for each in asked if each.default[0] in _DOUBLES), "")
+    for call in work.scan.calls_by_last_name({"set_default_dtype"}) if words else ():
+        match call.args:
+            case [ast.Subscript(value=ast.Name(id=table)) as given] if _has_double(work, table):
+                message = f"{_DEFAULT}: {words} asks for it where it is not given"
+                yield work.note(given, fixer.code, message, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
+
+
+def _has_double(work: Work, table: str) -> bool:
+    """True for the name of a dict of the module with float64 among its values."""
+    bound = [assigned_value(each.node) for each in work.scan.root.bindings.get(table, ())]
+    return any(work.names.qualified(value) == "torch.float64" for each in of_kind(ast.Dict, bound) for value in each.values)
 
 
 def _without_moves(node: ast.expr) -> ast.expr:
