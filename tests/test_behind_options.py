@@ -303,6 +303,7 @@ def test_what_the_analysis_finds_in_a_file_that_speaks_of_no_card(test: str, exp
     [("None", "mode="), ("'fast'", ""), ("other()", ""), ("0", "")],
 )
 def test_a_parameter_that_is_set_to_its_default_again(again: str, expected: str) -> None:
-    source = f"def f(x, mode=None):\n    if x:\n        mode = {again}\n    if mode is not None:\n        import pycuda\n"
+    source = f"def f(x, mode=None):\n    if x:\n        mode = {again}\n    if mode is not None:\n"
+    source += "        import pycuda\n"
     (finding,) = [each for each in migrate_source(source).findings if each.open]
     assert finding.option == expected

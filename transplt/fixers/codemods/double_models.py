@@ -72,7 +72,8 @@ def _looked_up(work: Work) -> Finds:
 def _has_double(work: Work, table: str) -> bool:
     """True for the name of a dict of the module with float64 among its values."""
     bound = [assigned_value(each.node) for each in work.scan.root.bindings.get(table, ())]
-    return any(work.names.qualified(value) == "torch.float64" for each in of_kind(ast.Dict, bound) for value in each.values)
+    values = [value for each in of_kind(ast.Dict, bound) for value in each.values]
+    return any(work.names.qualified(value) == "torch.float64" for value in values)
 
 
 def _without_moves(node: ast.expr) -> ast.expr:

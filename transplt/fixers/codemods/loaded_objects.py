@@ -1,4 +1,4 @@
-"""Files of others that hold a whole module, which `torch.load` refuses since torch 2.6 (whole_objects.py has the reason).
+"""Files of others that hold a whole module, which `torch.load` refuses since torch 2.6 (whole_objects.py says why).
 
 `torch.load("yolov5s.pt")["model"].float().state_dict()`, `net = torch.load(path); net.eval()`: what is loaded is asked
 for what modules alone have.
@@ -34,7 +34,7 @@ def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
             load = _loaded(work, node.value) if call_of(node) is not None and not _is_asked_first(work, node) else None
             if load is not None and id(load) not in said:
                 said.add(id(load))
-                message = f"torch.load refuses this file since torch 2.6: it holds a module, of which .{name}() is called"
+                message = f"torch.load refuses this file since torch 2.6: .{name}() is called of what is in it"
                 yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP)
 
 
@@ -61,7 +61,5 @@ def _loaded(work: Work, value: ast.expr) -> ast.Call | None:
 
 def _is_asked_first(work: Work, node: ast.expr) -> bool:
     """True below a condition on what was loaded: `if isinstance(state, nn.Module):`."""
-    return any(
-        isinstance(each, (ast.If, ast.IfExp)) and any(word in work.text(each.test) for word in ("isinstance", "hasattr"))
-        for each in chain(node)
-    )
+    tests = [work.text(each.test) for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
+    return any(word in test for test in tests for word in ("isinstance", "hasattr"))

@@ -1,0 +1,49 @@
+"""Learning rates of NumPy, which stand in the state of the optimizer that is saved: `torch.load` refuses the file since
+torch 2.6 (whole_objects.py says why).
+
+`group["lr"] = base * np.minimum(step / warmup, 1.0)` is a scalar of NumPy, and so is an element of an array of them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.flow.last_value import last_value
+from transplt.flow.program_switches import loads_objects, saves_rates
+from transplt.syntax.nodes import of_kind, string_of
+
+fixer = Fixer(
+    __name__, code="NPU154", rank=182, versions=">=2.6", needs=(b"numpy",), words=("[\'lr\'] =", '["lr"] =')
+)
+
+_MESSAGE = "torch.load refuses the saved state of this optimizer since torch 2.6: its learning rate is of NumPy"
+_HELP = "set float(...) of it, or load the file with weights_only=False"
+
+
+@fixer.on(ast.Module)
+def rates_of_numpy(work: Work, tree: ast.Module) -> Finds:
+    """Report a rate that is computed by NumPy, where the project saves optimizers and loads as torch.load does."""
+    project = work.project
+    if not (project.known and project.loads and saves_rates(project.switches)):
+        return
+    if loads_objects(work.scan.path, project.switches):
+        return
+    for node in work.scan.assigns:
+        keys = [string_of(each.slice) for each in of_kind(ast.Subscript, node.targets)]
+        if "lr" in keys and _is_numpy(work, node.value):
+            yield work.note(node.value, fixer.code, _MESSAGE, api="torch.save", help=_HELP)
+
+
+def _is_numpy(work: Work, value: ast.expr, depth: int = 4) -> bool:
+    """True for a result of a function of NumPy, and for what is computed of one."""
+    match value:
+        case ast.BinOp(left=left, right=right) if depth:
+            return _is_numpy(work, left, depth - 1) or _is_numpy(work, right, depth - 1)
+        case ast.Name() if depth and (above := last_value(work.scan, value)) is not None:
+            return _is_numpy(work, above, depth - 1)
+        case ast.Call(func=func):
+            return (work.names.qualified(func) or "").rpartition(".")[0] == "numpy"
+    return False
