@@ -889,6 +889,20 @@ def test_what_stops_a_container_or_a_job_comes_behind_what_stops_the_program(
     assert actions[contained].codes == (code,)
 
 
+@pytest.mark.parametrize(("path", "contained"), [("Dockerfile", True), ("setup.sh", False), ("train.py", False)])
+def test_what_stops_a_container_later_stops_no_program(path: str, contained: bool) -> None:
+    (action,) = actions_of([at(path, 1, "NPU855", "cuda-toolkit")])
+    assert action.contained is contained
+
+
+@pytest.mark.parametrize(
+    ("asks", "blocks"), [("torch::hasCUDA", "slow"), ("torch::cuda::is_available", "slow"), ("torch::cuda", "later")]
+)
+def test_cpp_that_asks_for_a_card_goes_on_without_one(asks: str, blocks: str) -> None:
+    found = [line_of("demo/main.cpp", 1, "NPU806", asks), line_of("demo/main.cpp", 2, "NPU806", "torch::kCUDA")]
+    assert [each.blocks for each in actions_of(found)] == [blocks]
+
+
 @pytest.mark.parametrize(("imported", "blocks"), [(True, "later"), (False, "tidy")])
 def test_a_monitor_that_nothing_imports_stops_nothing(imported: bool, blocks: str) -> None:
     found = [at("setup.py", 9, "NPU290", "pynvml", "the requirement pynvml does not support NPUs", blocks="later",

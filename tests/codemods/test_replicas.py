@@ -103,7 +103,7 @@ def test_what_only_several_cards_meet_stops_later(source: str, blocks: str) -> N
             "from torch.nn import DataParallel\n\n\nclass DataParallelWithCallback(DataParallel):\n"
             "    def replicate(self, module, cards):\n"
             "        return super(DataParallelWithCallback, self).replicate(module, cards)",
-            [("NPU507", "slow")],
+            [],
         ),
         (
             "from torch.nn import DataParallel\n\n\nclass Shares(DataParallel):\n"

@@ -471,6 +471,20 @@ def test_keys_that_only_reach_cudnn_stay(text: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "codes"),
+    [
+        ("_C.CUDNN = CN()\n_C.CUDNN.BENCHMARK = True", []),
+        ("_C.CUDNN.BENCHMARK = True\n_C.CUDNN.KERNELS = 'fast'", []),
+        ("_C.CUDNN = CN()\n_C.CUDNN.BENCHMARK = True\nrun(_C.CUDNN)", ["NPU802"]),
+        ("_C.CUDNN = CN()\n_C.CUDNN.KERNELS = 'fast'", ["NPU802"]),
+        ("_C.CUDNN = CN()", ["NPU802"]),
+    ],
+)
+def test_flags_of_cudnn_that_nobody_reads_stay(code: str, codes: list[str]) -> None:
+    assert left(migrated("CUDNN:\n  BENCHMARK: true\n", "a.yaml", f"import torch\n{code}\n")) == codes
+
+
+@pytest.mark.parametrize(
     ("text", "path"),
     [
         ("CUDNN_KERNELS:\n  fast: true\n", "a.yaml"),

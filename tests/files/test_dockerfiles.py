@@ -223,12 +223,28 @@ def test_what_is_said(text: str, code: str, help_: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tag", "codes"),
+    [
+        ("10.2-runtime-ubuntu18.04", ["NPU850", "NPU852"]),
+        ("12.1.0-devel-ubi8", ["NPU850", "NPU852"]),
+        ("3.11-slim-bookworm", ["NPU852"]),
+        ("base-ubuntu22.04", ["NPU852"]),
+    ],
+)
+def test_an_image_is_known_by_its_tag_too(tag: str, codes: list[str]) -> None:
+    result = migrated("Dockerfile", f"FROM ${{IMAGE}}:{tag}\nENV CUDA_HOME=/usr/local/cuda\n")
+    assert sorted(each.code for each in result.findings if each.open) == codes
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "FROM python:3.11 AS cuda\nFROM cuda\nCOPY --from=cuda /a /b\n",  # a stage of the file
         "ENV TORCH_CUDA_ARCH_LIST=8.0\nENV NVIDIA_DRIVER_CAPABILITIES=compute\n",  # nothing reads it: a remark
         "RUN apt-get install -y git\n",
         "RUN echo 1\n",
+        "FROM python:3.11-slim-bookworm\n",
+        'LABEL maintainer "NVIDIA CORPORATION <cudatools@nvidia.com>"\nMAINTAINER cuda@nvidia.com\n',
         'CMD ["serve", "--weight-transfer-config", "{\\"backend\\": \\"nccl\\"}"]\n',  # vLLM's own name
         "CMD serve --weight-transfer-config '{\"backend\": \"nccl\"}'\n",
     ],

@@ -190,3 +190,21 @@ OLD = "```\nconda create -n a python=3.6\nconda install pytorch=1.4\npip install
 def test_a_readme_that_installs_torch(path: str, text: str, expected: list[tuple[str, int]]) -> None:
     found = document(text, path)
     assert [each for each in said(found) if each[0] == "NPU845"] == expected
+
+
+PINS = "```\npip install torch torchvision\npip install accelerate==0.12.0 einops\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("README.md", PINS, [("NPU291", 3)]),
+        ("README.md", PINS.replace("==0.12.0", ">=0.12.0"), []),
+        ("README.md", PINS.replace("==0.12.0", "==0.34.0"), []),
+        ("README.md", PINS.replace("torch torchvision", "numpy"), []),  # something else says what is installed
+        ("README.md", PINS.replace("accelerate==0.12.0", "torch==1.13.1"), []),  # said by the command for CUDA
+        ("docs/install.md", PINS, []),
+    ],
+)
+def test_a_pin_of_a_readme_that_is_too_old(path: str, text: str, expected: list[tuple[str, int]]) -> None:
+    assert [each for each in said(document(text, path)) if each[0] == "NPU291"] == expected

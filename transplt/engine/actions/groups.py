@@ -33,6 +33,7 @@ PACKAGES = _REPLACED | {_EXTRA}
 _IN_A_FUNCTION = "; imported when "
 #: Codes of requirements in files of dependencies.
 _OF_DEPENDENCIES = "NPU84"
+_ASKED = re.compile(r"\b(?:hasCUDA|cuda::is_available)\b")
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _GATES = (_GATE, "NPU279")
 #: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
@@ -103,6 +104,8 @@ class Groups:
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in open_ if each.code == IMAGE}
+        #: C++ that asks whether there is a card, and goes on without one.
+        self._asking = {each.path for each in open_ if each.code == _NATIVE and _ASKED.search(each.api)}
         self._imports = [each for each in open_ if each.code in PACKAGES]
         asked = [each for each in known if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
         #: Whether files say what the project needs, and the packages that they name.
@@ -235,7 +238,8 @@ class Groups:
         if not unit.kernel:
             how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
             title = Sentence("Port the C++ code in {name}", name=str(unit))
-            return Group(title, "sources", str(unit), "later", how, Effort.MEDIUM)
+            blocks = "slow" if finding.path in self._asking else "later"
+            return Group(title, "sources", str(unit), blocks, how, Effort.MEDIUM)
         if self._kernels.idle(unit):
             gone = marked("Remove the sources of {name}: npu_port.py replaces the functions that were called")
             title = Sentence(gone, name=str(unit))

@@ -113,8 +113,8 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
             message = f"{node.name} derives from {api}, which does not work on several NPUs"
             help_ = f"it runs on one card; {_advice(work)}"
-            blocks = "slow" if node.name in WRAPPERS else "later"  # a call of one has a finding of its own
-            yield work.note(base, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks=blocks)
+            level = Level.INFO if node.name in WRAPPERS else Level.MANUAL  # a call of one has a finding of its own
+            yield work.note(base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later")
 
 
 @fixer.on(ast.Module)
