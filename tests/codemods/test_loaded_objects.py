@@ -42,6 +42,7 @@ def test_what_is_used_as_a_module(body: str, lines: list[int]) -> None:
         "model = torch.load(path)['w'].float()\nreturn model.cpu()",
         "model = torch.jit.load(path)\nmodel.eval()",
         "model = torch.load(path)\nif isinstance(model, nn.Module):\n    model = model.state_dict()",
+        "s = torch.load(path)\nif type(s['m']).__name__ == 'OrderedDict':\n    s = 0\nelse:\n    s['m'].float().eval()",
         "model = torch.load(path)\nmodel = model.state_dict() if hasattr(model, 'state_dict') else model",
     ],
 )

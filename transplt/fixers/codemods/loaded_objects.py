@@ -62,4 +62,4 @@ def _loaded(work: Work, value: ast.expr) -> ast.Call | None:
 def _is_asked_first(work: Work, node: ast.expr) -> bool:
     """True below a condition on what was loaded: `if isinstance(state, nn.Module):`."""
     tests = [work.text(each.test) for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
-    return any(word in test for test in tests for word in ("isinstance", "hasattr"))
+    return any(word in test for test in tests for word in ("isinstance(", "hasattr(", "type("))
