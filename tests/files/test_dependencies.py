@@ -613,6 +613,7 @@ def test_pins_of_conda_too() -> None:
         ("numpy~=1.18.5\ntorch\n", NEW, "numpy~=1.18.5"),
         ("numpy==1.18.*\ntorch\n", OLD, "numpy==1.18.*"),
         ("torch==1.6.0\nscikit_learn==0.20.1\n", NEW, "scikit_learn==0.20.1"),
+        ("torch==1.4.0\nopencv-python==4.2.0.34\n", NEW, "opencv-python==4.2.0.34"),
         ("tensorflow==2.3.1\ntorch\nnumba==0.48\n", NEW, "tensorflow==2.3.1, numba==0.48"),
         ("torch\nonnxruntime==1.8.0\nav==8.0.3\n", NEW, "onnxruntime==1.8.0, av==8.0.3"),
     ],
@@ -635,6 +636,7 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "numpy==1.18.5 ; python_version < '3.8'\ntorch\n",
         "numpy==1.18.5\nflask\n",  # nothing is raised here
         "numpydoc==0.1\ntorch\n",
+        "opencv-python==4.6.0.66\nopencv-python-headless~=4.5\ntorch\n",
         "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
         "torch\n",
         "torch\ntensorboard==2.9.0\ntensorboardX==2.6\n",
