@@ -92,6 +92,22 @@ def _newest_python(findings: list[Finding]) -> str:
     return max(filter(None, (each.detail("python") for each in findings)), key=python_of, default="")
 
 
+def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
+    """Whether files beside Python say what a project needs, and the packages that they name."""
+    asked = [each for each in findings if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
+    named = {canonical(each.api).partition(".")[0] for each in asked if each.api and not aside(each)}
+    return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named
+
+
+def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
+    """By path: the codes of what kernels in Triton say to a GPU."""
+    codes: dict[str, set[str]] = {}
+    for each in findings:
+        if each.edit is None and each.code.startswith(_OF_KERNELS):
+            codes.setdefault(each.path, set()).add(each.code)
+    return codes
+
+
 class Groups:
     """The groups of the findings of one project."""
 
@@ -107,10 +123,8 @@ class Groups:
         #: C++ that asks whether there is a card, and goes on without one.
         self._asking = {each.path for each in open_ if each.code == _NATIVE and _ASKED.search(each.api)}
         self._imports = [each for each in open_ if each.code in PACKAGES]
-        asked = [each for each in known if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
         #: Whether files say what the project needs, and the packages that they name.
-        self._declares = any(each.code.startswith(_OF_DEPENDENCIES) for each in asked)
-        self._installed = {canonical(each.api).partition(".")[0] for each in asked if each.api and not aside(each)}
+        self._declares, self._installed = _declared(known)
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
@@ -119,10 +133,7 @@ class Groups:
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = _newest_python(open_)
-        self._triton: dict[str, set[str]] = {}
-        for each in open_:
-            if each.edit is None and each.code.startswith(_OF_KERNELS):
-                self._triton.setdefault(each.path, set()).add(each.code)
+        self._triton = _of_kernels(open_)
         self._gates = {(each.path, each.span.line): each for each in open_ if each.code in _GATES}
 
     def of(self, finding: Finding) -> Group:

@@ -42,13 +42,7 @@ def with_requirements(
         if not each.code.startswith(ignored_codes) and known(each.span.start, each.span.start + 1) is None
     ]
     if kind is FileKind.REQUIREMENTS and others:
-        text = data.decode("utf-8", "surrogateescape")
-        extras = {
-            text.count("\n", 0, each.start) + 1: f"the extra {extra[1]}"
-            for each in requirements_of(text, path, kind)
-            if (extra := _EXTRA.search(each.section)) is not None
-        }
-        others = tuple(replace(each, option=each.option or extras.get(each.span.line, "")) for each in others)
+        others = _only_with_extras(others, data.decode("utf-8", "surrogateescape"), path)
     if not found:
         return others
     lines = data.split(b"\n")
@@ -61,6 +55,15 @@ def with_requirements(
     reported_lines = {each.span.line for each in others}
     both = tuple(_joined(each, bound.get(each.span.line)) for each in others)
     return (*both, *(each for each in found if each.code != BOUND or each.span.line not in reported_lines))
+
+
+def _only_with_extras(findings: tuple[Finding, ...], text: str, path: str) -> tuple[Finding, ...]:
+    extras = {
+        text.count("\n", 0, each.start) + 1: f"the extra {extra[1]}"
+        for each in requirements_of(text, path, FileKind.REQUIREMENTS)
+        if (extra := _EXTRA.search(each.section)) is not None
+    }
+    return tuple(replace(each, option=each.option or extras.get(each.span.line, "")) for each in findings)
 
 
 def _joined(finding: Finding, requirement: Finding | None) -> Finding:

@@ -44,9 +44,8 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
-    above = parent(call)
-    if isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)):
-        return  # its state is numbers
+    if _is_for_a_scheduler(call):
+        return
     place = argument_at(call, 1, "map_location")
     if place is not None and not _is_none_on_a_device(work, place):
         return
@@ -68,6 +67,12 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
     yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
+
+
+def _is_for_a_scheduler(load: ast.Call) -> bool:
+    """True for the state of a scheduler: it holds numbers."""
+    above = parent(load)
+    return isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)) is not None
 
 
 def _name(path: ast.expr) -> str:

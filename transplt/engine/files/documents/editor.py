@@ -8,12 +8,12 @@ Text outside of blocks is for people, and stays. A block that the shell's gramma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
-from transplt.base.text.requirement import normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
 from transplt.engine.files.dependencies.codes import in_bytes, of_older_pins, without_python
@@ -90,16 +90,19 @@ def _environment(document: Document) -> Finds:
     pinned = [each for command in commands if not command.is_conda for each in command.requirements]
     if older := older_pins(pinned, releases.pythons):
         found.append(of_older_pins(older, releases))
+    found += _too_old(pinned, met)
+    yield from in_bytes(text, found)
+
+
+def _too_old(pinned: list[Requirement], met: Collection[tuple[str, str]] | None) -> Iterator[Note]:
+    """What is pinned to a release that knows no NPU."""
     for each in pinned:
         advice = None if normalised(each.name) in TORCH else advice_on_requirement(each.name, each.versions, met)
         if advice is not None and advice.code == TOO_OLD and advice.level is Level.MANUAL:
-            found.append(
-                Note(
-                    (each.start, each.end), TOO_OLD, advice.level, advice.message, advice.package, advice.help,
-                    Effort.LOW, blocks=advice.blocks, details=advice.details,
-                )
+            yield Note(
+                (each.start, each.end), TOO_OLD, advice.level, advice.message, advice.package, advice.help, Effort.LOW,
+                blocks=advice.blocks, details=advice.details,
             )  # fmt: skip
-    yield from in_bytes(text, found)
 
 
 def _names_cuda(document: Document, lines: Sequence[Extent]) -> bool:
