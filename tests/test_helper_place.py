@@ -117,7 +117,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         {
             "tools/train.py": ("pkg/npu_port.py", "from pkg import npu_port"),
             "tools/test.py": ("pkg/npu_port.py", "from pkg import npu_port"),
-            "pkg/core/net.py": ("pkg/npu_port.py", "from .. import npu_port"),
+            "pkg/core/net.py": ("pkg/npu_port.py", "from pkg import npu_port"),  # as the others name it
             "pkg/core/full.py": ("pkg/npu_port.py", "from pkg import npu_port"),
         },
     ),
@@ -234,7 +234,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         },
         {
             "pkg/train.py": ("pkg/npu_port.py", "from pkg import npu_port"),
-            "pkg/net.py": ("pkg/npu_port.py", "from . import npu_port"),
+            "pkg/net.py": ("pkg/npu_port.py", "from pkg import npu_port"),
         },
     ),
     "a script of a folder with __init__.py that imports flat, and its test": (
@@ -260,7 +260,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
             "tools/neighbour.py": "",
         },
         {
-            "models/plugin.py": ("models/npu_port.py", "from . import npu_port"),
+            "models/plugin.py": ("models/npu_port.py", "from models import npu_port"),
             "models/other.py": ("models/npu_port.py", "from models import npu_port"),
         },
     ),
@@ -301,7 +301,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
             "pkg/tools/more.py": "import torch\nimport pkg.net\n",
             "runs/train.py": "import torch, triton, pkg.ops.kernels\nimport pkg.net\nimport pkg.tools.more\n",
         },
-        {"pkg/net.py": ("pkg/npu_port.py", "from . import npu_port")},
+        {"pkg/net.py": ("pkg/npu_port.py", "from pkg import npu_port")},
     ),
     "one that is there": (
         {"train.py": STARTS, "npu_port.py": OURS},

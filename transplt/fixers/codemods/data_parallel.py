@@ -64,8 +64,19 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     message = f"{api} -> {called.text}: the whole batch is computed on one card"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
+    yield _one_card(work, call, api)
+
+
+@fixer.on(ast.Call)
+def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
+    """What a migration has made of it stays an action, where there may be several cards."""
+    if last_name(call.func) == CLASS_NAME and _is_for_several(work, call):
+        yield _one_card(work, call, "torch.nn.DataParallel")
+
+
+def _one_card(work: Work, call: ast.Call, api: str) -> Note:
     level, message = Level.MANUAL if _is_for_several(work, call) else Level.INFO, f"{api} uses only one card on NPUs"
-    yield work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
+    return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
 
 
 def _is_for_several(work: Work, call: ast.Call) -> bool:

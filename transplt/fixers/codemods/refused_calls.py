@@ -114,9 +114,7 @@ def first_torch(row: dict[str, Any]) -> str:
 
 def since(first: str, version: str) -> bool:
     """True for a torch that is no older than the first one."""
-    if first == "none":
-        return False
-    return first not in TORCH_VERSIONS or TORCH_VERSIONS.index(version) >= TORCH_VERSIONS.index(first)
+    return first != "none" and version_key(version) >= version_key(first)
 
 
 @fixer.on(ast.ClassDef)
