@@ -142,8 +142,19 @@ def test_findings_of_a_run(told: list[dict[str, Any]], before: list[dict[str, An
 
 
 def test_a_configuration_that_an_autotuner_only_tries_is_no_refusal() -> None:
-    assert compiled(MANY, trial=True).kernels == []
+    assert compiled(MANY, FITS, trial=True).lines()[1:] == ["  kernel (ops.py:20): yes"]
     assert [each.word for each in compiled(MANY).kernels] == ["no"]
+
+
+def test_a_kernel_of_which_all_configurations_are_refused_is_not_silent() -> None:
+    needs = "UB needs 393,264 of 196,608 bytes; others are not known"
+    assert compiled(MANY, trial=True).lines() == [
+        "kernels compiled for a card: 1 not judged",
+        f"  kernel (ops.py:20): not judged: the compiler refuses the configuration that was tried: {needs}",
+    ]
+    many = compiled(MANY, MANY, trial=True)
+    assert f"refuses all 2 configurations that were tried: {needs}" in many.lines()[1]
+    assert many.weigh([finding("NPU574")]) == [finding("NPU574")]
 
 
 def test_the_lines_of_a_report() -> None:

@@ -22,13 +22,13 @@ HELP_REFUSED = "write this line otherwise; docs/triton.md has what stands for wh
 @dataclass
 class CompiledKernel:
     """One kernel, by the file and the line of its `def`, and what the compiler says of each launch that is compiled
-    otherwise; `trials` are of configurations that an autotuner only tries."""
+    otherwise; `passed_over` are refusals of configurations that an autotuner only tries."""
 
     name: str
     path: str
     line: int
     answers: list[Answer] = field(default_factory=list)
-    trials: int = 0
+    passed_over: list[Answer] = field(default_factory=list)
 
     @property
     def word(self) -> str:
@@ -146,16 +146,25 @@ def compile_launches(
 
 
 def gather(units: Sequence[dict[str, Any]], answers: Sequence[Answer], title: str) -> Compiled:
-    """By kernel. A configuration that an autotuner tries and a card refuses is passed over there too."""
+    """By kernel. A configuration that an autotuner tries and a card refuses is passed over there too; a kernel of which
+    no other one was compiled is not judged."""
     kernels: dict[tuple[str, int, str], CompiledKernel] = {}
     for unit, answer in zip(units, answers, strict=True):
         key = (unit["path"], unit["line"], unit["name"])
         kernel = kernels.setdefault(key, CompiledKernel(unit["name"], unit["path"], unit["line"]))
-        if unit.get("trial") and answer.word == NO:
-            kernel.trials += 1
-        else:
-            kernel.answers.append(answer)
-    return Compiled(title, [each for _, each in sorted(kernels.items()) if each.answers])
+        tried = unit.get("trial") and answer.word == NO
+        (kernel.passed_over if tried else kernel.answers).append(answer)
+    for kernel in kernels.values():
+        kernel.answers = kernel.answers or [_untold(kernel.passed_over)]
+    return Compiled(title, [each for _, each in sorted(kernels.items())])
+
+
+def _untold(refused: Sequence[Answer]) -> Answer:
+    """Of a kernel whose configurations that were compiled are all refused: an autotuner may have others."""
+    last = refused[-1]
+    said = f"{last.sentence} ({last.fits})" if last.fits else last.sentence
+    what = "the configuration that was" if len(refused) == 1 else f"all {len(refused)} configurations that were"
+    return Answer(UNJUDGED, f"the compiler refuses {what} tried: {said}; others are not known", last.path, last.line)
 
 
 def _below(path: str, root: Path) -> str:
