@@ -35,6 +35,21 @@ loc("/tmp/a/transplt_1.py":8:16): error: 'hivm.hir.vcast' op currently don't sup
 """
 DUMP = "PLEASE submit a bug report\nStack dump:\n #0 0x0\nAborted\n"
 ABORT = f"LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion\n{DUMP}"
+PASS = """
+///------------------[ERROR][Triton][BEG]------------------
+[ConvertTritonIRToLinalgIR] encounters error:
+"""
+LEGAL = f"""{PASS}
+/tmp/a/transplt_0.py:21:9: error: failed to legalize unresolved materialization
+    at = tl.arange(0, BLOCK)
+         ^
+/tmp/a/transplt_0.py:21:9: note: see current operation: %5 = "arith.muli"(%3, %4)
+  %5 = "arith.muli"(%3, %4) <{{overflowFlags = #arith.overflow<none>}}> loc("/tmp/a/transplt_0.py":22:4)
+"""
+INNER = """at 3:4:
+    helper(x)
+    ^
+CompilationError('def helper(x):\\n    return x\\n', <ast.Name object at 0x7f>, 'NameError("Cannot access y")')"""
 CRASH = f"bishengir-compile: x.cpp:12: void f(): Assertion `a && b' failed.\n{DUMP}"
 OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than what the program is for"
 
@@ -77,6 +92,24 @@ OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than
             {"kind": "E", "text": CRASH},
             "not judged: the compiler itself crashed (Assertion `a && b' failed)", ("ops.py:", 20),
             id="a failed assertion is no word about the kernel",
+        ),
+        pytest.param(
+            {"kind": "E", "text": PASS + CRASH},
+            "not judged: the compiler itself crashed (Assertion `a && b' failed)", ("ops.py:", 20),
+            id="nor behind the name of the pass that failed",
+        ),
+        pytest.param(
+            {"kind": "E", "text": LEGAL}, "no: failed to legalize unresolved materialization", ("ops.py:", 21),
+            id="a pass of the front end, and no line of the module that it dumps",
+        ),
+        pytest.param(
+            {"kind": "E", "text": f"{PASS}<unknown>:0: error: strides must not be zero\n{CRASH}"},
+            "no: strides must not be zero", ("ops.py:", 20), id="an error without a place, before an assertion",
+        ),
+        pytest.param(
+            {"kind": "CompilationError", "text": INNER, "inner": "NameError: Cannot access y", "function": 1,
+             "offset": 1},
+            "no: Cannot access y", ("more.py:", 8), id="a function that the kernel calls, in its own words",
         ),
         pytest.param(
             {"kind": "KeyError", "text": "'Keyword argument enable_ubuf_saving was specified but unrecognised'"},

@@ -10,13 +10,15 @@ from typing import Any
 YES, NO, UNJUDGED = "yes", "no", "not judged"
 _OVERFLOW = re.compile(r"(\w+) overflow, requires (\d+) bits while (\d+) bits available")
 _MEMORY = {"ub": "UB", "cbuf": "L1", "cc": "L0C"}
-_PLACE = re.compile(r'transplt_(\d+)\.py":(\d+):\d+')
+_PLACE = re.compile(r'transplt_(\d+)\.py"?:(\d+):\d+')
 #: Lines of the tools that say only that something failed, or what stands for CANN here.
 _EMPTY = re.compile(
     r"hivmc|Failed to run|encounters error|Stack dump|Program arguments|PLEASE submit|^ ?#\d|^\s*\^?\s*$|^///|\[INFO\]"
     r"|Run BiShengI?H?IR pipeline failed"
 )
-_SAID = re.compile(r"error:|LLVM ERROR|overflow|Assertion|not support", re.IGNORECASE)
+_SAID = re.compile(r"error:|LLVM ERROR|Assertion|not support", re.IGNORECASE)
+#: What stands before a sentence: a place in the text that was compiled, or none.
+_BEFORE = re.compile(r"^(?:\S*transplt_\d+\.py:\d+:\d+|<unknown>:0): ")
 #: What a front end does not know that is older than the program: no word about the kernel.
 _OLDER = re.compile(
     r"Keyword argument (\w+) was specified but unrecognised|module '(triton[\w.]*)' has no attribute '(\w+)'"
@@ -66,11 +68,12 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
         return answer
     chosen = _refusal(told, text)
     _go_to(answer, told, chosen, text, kernel["functions"])
-    answer.sentence = re.sub(r"^.*?loc\(.*?\): ", "", chosen).removeprefix("error: ").removeprefix("[ERROR] ")[:300]
+    said = _BEFORE.sub("", re.sub(r"^.*?loc\(.*?\): ", "", chosen))
+    answer.sentence = said.removeprefix("error: ").removeprefix("[ERROR] ")[:300]
     answer.sentence = re.sub(r'loc\("[^"]*"(?::\d+:\d+)?\):? ?', "", answer.sentence)
     answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence)
     crash = _CRASH.search(text)
-    if not answer.sentence or (crash and "LLVM ERROR" not in text and "error:" not in text):
+    if not answer.sentence or (crash and "LLVM ERROR" not in chosen and "error:" not in chosen):
         last = crash[0][:120] if crash else "it says nothing"
         answer.word, answer.sentence = UNJUDGED, f"the compiler itself crashed ({last})"
     return answer
@@ -101,6 +104,8 @@ def _refusal(told: dict[str, Any], text: str) -> str:
     inner = str(told.get("inner", ""))
     if inner and told.get("kind") == "CompilationError" and "^" in text[-4:]:
         return inner
+    if inner and lines and lines[-1].startswith("CompilationError("):  # of a function that the kernel calls
+        return inner.splitlines()[-1].partition("Error: ")[2] or inner
     return lines[-1] if lines and not re.match(r"at \d+:\d+:$", lines[-1]) else inner
 
 
