@@ -33,10 +33,13 @@ def with_compiled(
         (path, kernel.name): (kernel.node.lineno, kernel.node.end_lineno or 0)
         for path, file in files.items() for kernel in kernels_in(file)
     }  # fmt: skip
-    new = [_checked(files, *told) for told in _refusals(compiled)]
-    items = [each for each in result.items if not _answered(each.finding, compiled, bounds)]
+    items, confirmed = _left(result.items, compiled, bounds)
+    new = [
+        _checked(files, kernel, answer) for kernel, answer in _refusals(compiled)
+        if (answer.path, answer.line) not in confirmed
+    ]  # fmt: skip
     items = sorted((*items, *new), key=lambda each: each.finding.sort_key())
-    info = tuple(each for each in result.info if not _answered(each.finding, compiled, bounds))
+    info = tuple(each for each in result.info if _left([each], compiled, bounds) == ([each], set()))
     return replace(result, items=tuple(items), info=info), compiled.lines()
 
 
@@ -79,12 +82,21 @@ def _checked(files: dict[str, File], kernel: str, answer: Answer) -> CheckedFind
     return CheckedFinding(finding, fingerprint(finding, text, 0), ((answer.line, text),))
 
 
-def _answered(finding: Finding, compiled: Compiled, bounds: dict[tuple[str, str], tuple[int, int]]) -> bool:
-    """Whether the compiler refutes a finding, or says itself what it says."""
-    if finding.code not in ESTIMATED:
-        return False
-    for kernel in compiled.kernels:
-        first, last = bounds[kernel.path, kernel.name]
-        if finding.path == kernel.path and first <= finding.span.line <= last:
-            return not kernel.leaves_open(finding.code) or finding.span.line in kernel.refused_lines
-    return False
+def _left(
+    items: Iterable[CheckedFinding], compiled: Compiled, bounds: dict[tuple[str, str], tuple[int, int]]
+) -> tuple[list[CheckedFinding], set[tuple[str, int]]]:
+    """Those that the compiler does not refute or say itself, and the lines where it says the same as they do."""
+    found, confirmed = [], set()
+    for each in items:
+        finding = each.finding
+        words = [
+            kernel for kernel in compiled.kernels for first, last in (bounds[kernel.path, kernel.name],)
+            if finding.code in ESTIMATED and finding.path == kernel.path and first <= finding.span.line <= last
+        ]  # fmt: skip
+        if any(not kernel.leaves_open(finding.code) for kernel in words):
+            continue
+        if finding.code != OVERFLOW and any(finding.span.line in kernel.refused_lines for kernel in words):
+            confirmed.add((finding.path, finding.span.line))
+            each = replace(each, finding=replace(finding, message=f"{finding.message}; the compiler refuses it too"))
+        found.append(each)
+    return found, confirmed
