@@ -434,6 +434,32 @@ def test_a_scaler_where_an_older_torch_is_admitted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("with torch.cuda.amp.autocast():\n    f()", "with autocast():\n    f()"),
+        ("with torch.cuda.amp.autocast(on):\n    f()", "with autocast(enabled=on):\n    f()"),
+        (
+            "from torch.cuda.amp import GradScaler, autocast\ns = GradScaler()\nwith autocast(enabled=on):\n    f()",
+            "s = grad_scaler()\nwith autocast(enabled=on):\n    f()",
+        ),
+        (
+            "from torch.cuda.amp import autocast\nwith autocast(on):\n    f()",
+            "with accelerator_autocast(enabled=on):\n    f()",
+        ),
+    ],
+)
+def test_autocast_where_a_torch_without_it_is_admitted(before: str, after: str) -> None:
+    for asked in ("==1.9.0", ">=1.7", "~=1.8"):
+        check(before, after, pins=(("torch", asked),))
+
+
+@pytest.mark.parametrize("asked", ["", ">=1.10", "==1.13.1", "<2.9", "!=1.9"])
+def test_autocast_where_every_torch_that_is_asked_for_has_it(asked: str) -> None:
+    before = "with torch.cuda.amp.autocast():\n    f()"
+    check(before, "with torch.autocast(DEVICE_TYPE):\n    f()", pins=(("torch", asked),))
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "from torch.cuda.amp import autocast\nf = autocast",

@@ -58,6 +58,54 @@ def test_a_host_with_neither_card_without_a_warning(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-W", "error", "use.py"], cwd=tmp_path, check=True)
 
 
+_ON_OLD_TORCH = """
+import sys
+import types
+
+torch = types.ModuleType("torch")
+torch.profiler = types.SimpleNamespace(ProfilerActivity=types.SimpleNamespace(CUDA=1))
+names = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
+
+
+def made(home, name):
+    return lambda *given, **options: (home, name, given, options)
+
+
+torch.cuda = types.SimpleNamespace(amp=types.SimpleNamespace(**{name: made("cuda", name) for name in names}))
+for name in sys.argv[1].split():
+    home, _, last = name.rpartition(".")
+    if home and not hasattr(torch, home):
+        setattr(torch, home, types.SimpleNamespace())
+    if last:
+        setattr(getattr(torch, home) if home else torch, last, made("torch", last))
+sys.modules["torch"] = torch
+import device
+
+print(*[device.autocast()[0], device.grad_scaler()[0], device.custom_fwd(1)[0], device.custom_bwd(1)[0]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("has", "used"),
+    [
+        ("", "cuda cuda cuda cuda"),  # torch 1.9
+        ("autocast", "torch cuda cuda cuda"),  # 1.10
+        ("autocast amp.", "torch cuda cuda cuda"),  # 1.12
+        ("autocast amp.GradScaler", "torch torch cuda cuda"),  # 2.3
+        ("autocast amp.GradScaler amp.custom_fwd amp.custom_bwd", "torch torch torch torch"),  # 2.4
+    ],
+)
+def test_what_an_older_torch_lacks_is_taken_from_the_card(has: str, used: str, tmp_path: Path) -> None:
+    """By the names that each release has: there is no wheel of these for a Python of today."""
+    text = helper_text(EVERY, portable=True).replace('find_spec("torch_npu") is not None', "find_spec('none_such')")
+    (tmp_path / "device.py").write_text(text, encoding="ascii")
+    (tmp_path / "use.py").write_text(_ON_OLD_TORCH, encoding="ascii")
+    done = subprocess.run(
+        [sys.executable, "use.py", has], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == used.split()
+
+
 _ON_A_CARD = """
 import os
 import sys

@@ -28,6 +28,7 @@ from transplt.engine.portable_imports import Taken, taken_by, without
 from transplt.fixers.codemods.data_parallel import REPLICAS
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
+from transplt.rules.since import may_be_older
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.nodes import call_of, class_of_method, following, index_in, inner_nodes, keyword_of, last_name
@@ -51,6 +52,8 @@ _ASKING = (
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
+#: The first torch with torch.autocast.
+_AUTOCAST_OF_TORCH = "1.10"
 _CUDA_ACTIVITY = "torch.profiler.ProfilerActivity.CUDA"
 _BACKEND = ("torch.distributed.Backend.NCCL", "torch.distributed.distributed_c10d.Backend.NCCL")
 #: What a name of the module stands for.
@@ -122,6 +125,7 @@ class _Forms:
         self.work = work
         self.planned = planned
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
+        self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
         self.done: set[int] = set()
 
     @cached_property
@@ -251,7 +255,8 @@ class _Forms:
             raise _Stays("other files may take it from here, or it may come from elsewhere too")
         for taken in every:
             name = taken.full.rpartition(".")[2]
-            if taken.full in _CUSTOM and not taken.alias.asname and self._name(edit, name, freed=True) == name:
+            kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
+            if kept and not taken.alias.asname and self._name(edit, name, freed=True) == name:
                 gone.append(taken.alias)  # what it decorates keeps its line
                 continue
             used, whole = self._uses(edit, taken)
@@ -463,6 +468,9 @@ class _Forms:
             name = self._name(edit, "grad_scaler")
             return self._edit(edit, node, "NPU103", edit.api, name, name)
         self.done.add(id(call))
+        if edit.api in _AUTOCAST and self.own_autocast:
+            name = self._name(edit, "autocast")
+            return self._edit(edit, call, "NPU103", edit.api, name, self._named(edit, call, calling(name)))
         target = "torch.autocast" if edit.api in _AUTOCAST else "torch.amp.GradScaler"
         new = self._told(edit, call, calling(target))
         imports = needed_import(self.work, target, node)
@@ -472,12 +480,16 @@ class _Forms:
 
     def _told(self, edit: Edit, call: ast.Call, *first: Transform) -> Transform:
         """The call with the device in front of its arguments."""
+        return self._named(edit, call, *first, with_first(self._name(edit, "DEVICE_TYPE")))
+
+    def _named(self, edit: Edit, call: ast.Call, *more: Transform) -> Transform:
+        """The call with names for the arguments of an autocast, and what else is done to it."""
         if any(isinstance(each, ast.Starred) for each in call.args):
             raise _Stays("its arguments are not written out")
         named = []
         if edit.api in _AUTOCAST:
             named = [with_named(at, name) for at, name in enumerate(_OF_AUTOCAST[: len(call.args)])]
-        return one_after_the_other(*named, *first, with_first(self._name(edit, "DEVICE_TYPE")))
+        return one_after_the_other(*named, *more)
 
     def _amp_imported(self, edit: Edit, node: ast.ImportFrom) -> list[Edit]:
         """`from torch.cuda.amp import autocast`: from torch.amp, and each call is told the device; none where one of
@@ -485,7 +497,7 @@ class _Forms:
         """
         every = taken_by(self.work, node)
         scaler = version_key(self.oldest) >= version_key(_SCALER_OF_TORCH)
-        there = {_AUTOCAST[0], *(_SCALER[:1] if scaler else ())}
+        there = {*(() if self.own_autocast else _AUTOCAST[:1]), *(_SCALER[:1] if scaler else ())}
         calls = [(call_of(name), full) for taken in every for name, full in taken.uses]
         if not calls or len(every) < len(node.names) or not {taken.full for taken in every} <= there:
             return []
@@ -499,6 +511,12 @@ class _Forms:
             found.append(told)
         self.done.update(id(name) for taken in every for name, _ in taken.uses)
         return found
+
+
+def _is_named(taken: Taken) -> bool:
+    """True where all uses of a name are calls without arguments by position."""
+    calls = [call_of(use) for use, _ in taken.uses]
+    return all(call is not None and not call.args for call in calls)
 
 
 def _guarded_replicas(node: ast.expr | ast.stmt | ast.arg) -> list[ast.Call]:

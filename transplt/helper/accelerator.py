@@ -9,7 +9,6 @@ to fit a project's own limit.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ if importlib.util.find_spec("torch_npu") is not None:
 
 __all__ = [
     "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "VISIBLE_DEVICES",
-    "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler", "profiler",
+    "autocast", "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler", "profiler",
 ]  # fmt: skip
 
 _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
@@ -33,8 +32,9 @@ DIST_BACKEND = "hccl" if _has_npu else "nccl"
 VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
 #: The environment variable that makes each launch wait for the one before.
 LAUNCH_BLOCKING = ("ASCEND" if _has_npu else "CUDA") + "_LAUNCH_BLOCKING"
+_amp = getattr(torch, "amp", None)  # torch 1.9 has none
 #: The profiler of the accelerator: torch_npu.profiler or torch.profiler.
-profiler = sys.modules["torch_npu" if _has_npu else "torch"].profiler
+profiler = torch_npu.profiler if _has_npu else torch.profiler
 #: What it records of the accelerator.
 DEVICE_ACTIVITY = getattr(profiler.ProfilerActivity, DEVICE_TYPE.upper())
 
@@ -48,16 +48,23 @@ def device(index: Any = None) -> torch.device:
     return torch.device(index)  # a name, or a device
 
 
+def autocast(**options: Any) -> Any:
+    """Mixed precision on the accelerator; the options are autocast's."""
+    if hasattr(torch, "autocast"):  # since torch 1.10
+        return torch.autocast(DEVICE_TYPE, **options)
+    return device_module.amp.autocast(**options)
+
+
 def grad_scaler(**options: Any) -> Any:
     """The gradient scaler of the accelerator; the options are GradScaler's."""
-    if hasattr(torch.amp, "GradScaler"):  # since torch 2.3
+    if hasattr(_amp, "GradScaler"):  # since torch 2.3
         return torch.amp.GradScaler(DEVICE_TYPE, **options)
     return device_module.amp.GradScaler(**options)
 
 
 def custom_fwd(fwd: Any = None, **options: Any) -> Any:
     """The decorator of a forward that autocast runs, for the accelerator."""
-    if hasattr(torch.amp, "custom_fwd"):  # since torch 2.4
+    if hasattr(_amp, "custom_fwd"):  # since torch 2.4
         options["device_type"] = DEVICE_TYPE
         return torch.amp.custom_fwd(fwd, **options)
     return device_module.amp.custom_fwd(fwd, **options)
@@ -65,6 +72,6 @@ def custom_fwd(fwd: Any = None, **options: Any) -> Any:
 
 def custom_bwd(bwd: Any) -> Any:
     """The decorator of the backward of such a function."""
-    if hasattr(torch.amp, "custom_bwd"):  # since torch 2.4
+    if hasattr(_amp, "custom_bwd"):  # since torch 2.4
         return torch.amp.custom_bwd(bwd, device_type=DEVICE_TYPE)
     return device_module.amp.custom_bwd(bwd)

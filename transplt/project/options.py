@@ -173,7 +173,8 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     version = torch.version
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
-    values["pins"] = asked_versions(folder, {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()})
+    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()}
+    values["pins"] = asked_versions(folder, {"torch", *listed})
     settings = Settings(**values)
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")

@@ -17,6 +17,14 @@ def only_older(asked: str, first: str) -> bool:
     )
 
 
+def may_be_older(asked: str, first: str) -> bool:
+    """True when a version that is asked for by name, or as the lowest, is older than `first`."""
+    from packaging.version import Version
+
+    floors = [version for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")]
+    return any(version < Version(first) for version in floors)
+
+
 def only_newer(asked: str, first: str) -> bool:
     """True when every version that is asked for is `first` or newer."""
     from packaging.version import Version
