@@ -100,9 +100,7 @@ def test_what_an_older_torch_lacks_is_taken_from_the_card(has: str, used: str, t
     text = helper_text(EVERY, portable=True).replace('find_spec("torch_npu") is not None', "find_spec('none_such')")
     (tmp_path / "device.py").write_text(text, encoding="ascii")
     (tmp_path / "use.py").write_text(_ON_OLD_TORCH, encoding="ascii")
-    done = subprocess.run(
-        [sys.executable, "use.py", has], cwd=tmp_path, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "use.py", has], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.split() == used.split()
 
 
