@@ -30,6 +30,34 @@ def test_names_that_moved(before: str, after: str) -> None:
     check_rewrite(before + "\n", after + "\n", codes_applied=["NPU153"])
 
 
+_NEW, _OLD = "from torch.hub import download_url_to_file as load", "from torch.hub import _download_url_to_file as load"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"try:\n    {_NEW}\nexcept ImportError:\n    {_OLD}\nload(a, b)",
+        "try:\n    from math import inf\nexcept Exception:\n    from torch._six import inf\nx = inf",
+        "try:\n    import collections.abc as c\nexcept ImportError:\n    from torch._six import container_abcs as c\nc",
+    ],
+)
+def test_an_old_place_where_the_new_one_was_not_found_stays(source: str) -> None:
+    check_noop(source + "\n")
+
+
+@pytest.mark.parametrize(
+    ("tried", "caught"),
+    [
+        ("import mine", "ImportError"),  # another reason to be there
+        (_NEW, "ValueError"),
+    ],
+)
+def test_a_handler_of_something_else_gets_the_new_place(tried: str, caught: str) -> None:
+    source = "try:\n    {}\nexcept {}:\n    {}\nload(a, b)\n"
+    before, after = source.format(tried, caught, _OLD), source.format(tried, caught, _NEW)
+    check_rewrite(before, after, codes_applied=["NPU153"])
+
+
 @pytest.mark.parametrize(
     "source",
     [
