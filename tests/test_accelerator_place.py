@@ -208,6 +208,42 @@ def test_names_that_a_file_has_get_another() -> None:
     assert "DEVICE_TYPE as ACCELERATOR_DEVICE_TYPE" in after and "device as accelerator_device" in after
 
 
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "keys = [k for k, v in globals().items() if not k.startswith('_')]",
+        "keys = sorted(globals())",
+        "def f():\n    return dict(globals())",
+        "for name in dir():\n    f(name)",
+        "for name in list(vars()):\n    f(name)",
+    ],
+)
+def test_a_file_that_reads_its_own_names_gets_private_ones(reading: str) -> None:
+    after, _ = taken({"train.py": f"import torch\n{reading}\nx()\n"}, "train.py", "DEVICE_TYPE device_module")
+    assert "from device import DEVICE_TYPE as _DEVICE_TYPE, device_module as _device_module\n" in after
+    assert after.endswith("use(_DEVICE_TYPE, _device_module)\n")
+    after, _ = taken({"train.py": f"import torch\n_device = 1\n{reading}\nx()\n"}, "train.py", "device")
+    assert "from device import device as _accelerator_device\n" in after
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "x = globals()['a']",
+        "x = globals().get('a')",
+        "x = 'a' in globals()",
+        "globals().update(options)",
+        "def f():\n    return dict(locals())",
+        "x = vars(args)",
+        "x = dir(torch)",
+        "x = net.globals()",
+    ],
+)
+def test_a_file_that_asks_for_one_of_its_names_or_for_others(reading: str) -> None:
+    after, _ = taken({"train.py": f"import torch\n{reading}\nx()\n"}, "train.py")
+    assert "from device import DEVICE_TYPE\n" in after and after.endswith("use(DEVICE_TYPE)\n")
+
+
 def test_a_module_that_is_there_is_used_and_what_is_taken_already_keeps_its_name() -> None:
     source = "from pkg.device import DEVICE_TYPE as KIND\nx()\n"
     files = {"train.py": source, "pkg/device.py": OURS, "pkg/__init__.py": ""}

@@ -22,9 +22,12 @@ from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
 from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name
+from transplt.syntax.scan import parent
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
 CODE, LACKS = "NPU156", "NPU157"
+#: What gives all names of a file, and methods of it that ask for single ones.
+_NAMES_OF_IT, _ONE_NAME = ("globals", "vars", "locals", "dir"), ("get", "update", "setdefault", "pop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +231,27 @@ def _local(work: Work, place: HelperPlace) -> str:
 
 
 def _free_name(work: Work, name: str) -> str:
-    """A name for something of the module that means nothing in the file yet."""
-    first = f"ACCELERATOR_{name}" if name.isupper() else f"accelerator_{name}"
-    for each in (name, first, *(f"{first}_{number}" for number in range(1, 10))):
+    """A name for something of the module that means nothing in the file yet; a private one where the file looks through
+    its own names.
+    """
+    lead = "_" if work.once(_reads_its_names) else ""
+    first = f"{lead}ACCELERATOR_{name}" if name.isupper() else f"{lead}accelerator_{name}"
+    for each in (f"{lead}{name}", first, *(f"{first}_{number}" for number in range(1, 10))):
         if not work.scan.binds(each) and each not in work.new_names and each not in work.scan.names:
             work.new_names.add(each)
             return each
     raise ValueError(f"{work.scan.path} has all names that {name} may get")
+
+
+def _reads_its_names(work: Work) -> bool:
+    """True for a file that asks for all of its names, as `globals().items()` does, and not for one of them alone."""
+    for call in work.scan.calls:
+        if isinstance(call.func, ast.Name) and call.func.id in _NAMES_OF_IT and not call.args and not call.keywords:
+            above = parent(call)
+            one = isinstance(above, (ast.Subscript, ast.Compare)) or getattr(above, "attr", "") in _ONE_NAME
+            if not one and (call.func.id == "globals" or work.scan.scope_of(call) is work.scan.root):
+                return True
+    return False
 
 
 def _lacking_note(work: Work, place: HelperPlace, names: list[str], at: ast.AST | None) -> Found:
