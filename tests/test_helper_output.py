@@ -184,6 +184,21 @@ def test_modules_of_several_folders_on_one_path_hold_the_same(tmp_path: Path) ->
         assert (alone == beside) is extends, sorted(files)
 
 
+@pytest.mark.parametrize("path", ["docs/conf.py", "docs/source/conf.py", "doc/source/conf.py", "source/conf.py"])
+def test_the_manual_of_several_programs_does_not_join_them(path: str, tmp_path: Path) -> None:
+    """Its settings name folders for Sphinx, which starts none of them."""
+    project = tmp_path / "proj"
+    for name in ("a", "b"):
+        (project / name).mkdir(parents=True)
+    (project / "a" / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
+    (project / "b" / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    (project / path).parent.mkdir(parents=True)
+    (project / path).write_text("import os\nimport sys\n\nsys.path.insert(0, os.path.abspath('..'))\n")
+    files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
+    of_a, of_b = (b"device_module" in files[f"{each}/device.py"] for each in ("a", "b"))
+    assert of_b and of_a is (path == "source/conf.py")
+
+
 # --- other faces -----------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ it is found.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ from transplt.flow.import_layout import (
 from transplt.syntax.modules import outermost_package, packages_of
 
 __all__ = ["NAME", "HelperPlace", "place_of", "program_of"]
+
+#: The settings of a manual: they name the folder of what is described.
+_OF_SPHINX = re.compile(r"(?:^|/)docs?/(?:source/)?conf\.py$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,10 @@ def program_of(project: ProjectFacts, path: str) -> str:
     """What the modules of one program have in common, where each script finds one by the same name.
 
     The interpreter keeps the first that it finds, whoever asks for it next. Where a file says in which folders it
-    looks, every folder of the project may be one.
+    looks, every folder of the project may be one; tests and Sphinx look for what is theirs.
     """
-    if any(facts.extends and not TESTS.search(each) for each, facts in project.placing.items()):
+    extending = (each for each, facts in project.placing.items() if facts.extends)
+    if not all(TESTS.search(each) or _OF_SPHINX.search(each) for each in extending):
         return "sys.path"
     return min(project.once(layout_of).parts.get(path, [path]))
 
