@@ -123,6 +123,8 @@ x = torch.ones(2, device=device.device(0))
 assert x.device == torch.device(kind, 0)
 scaler = device.grad_scaler(init_scale=4.0)
 assert scaler.scale(x).tolist() == [4, 4]
+with device.autocast(dtype=torch.float16):
+    assert (x.reshape(1, 2) @ x.reshape(2, 1)).dtype == torch.float16
 assert torch.device(device.DEVICE_TYPE).type == kind
 print("chosen", flush=True)
 """

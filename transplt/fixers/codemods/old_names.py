@@ -45,18 +45,20 @@ def guarded_imports(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Keep `from collections import Mapping` where another statement is there for a Python without it, and any import
     that takes a name's old place where the `try` does not find the new one.
     """
-    plain = isinstance(node, ast.ImportFrom) and not node.level
-    if plain and ((node.module == "collections" and guarded(node)) or _is_fallback(work, node)):
-        work.take(node)
+    match node:
+        case ast.ImportFrom(module="collections", level=0) if guarded(node):
+            work.take(node)
+        case ast.ImportFrom(level=0) if _is_fallback(work, node):
+            work.take(node)
     yield from ()
 
 
 def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
     """True in an `except ImportError` of a `try` that imports each name from where the rules would take it."""
-    handler = parent(node)
-    if not isinstance(handler, ast.ExceptHandler) or not _catches(handler):
+    handler, whole = parent(node), parent(parent(node))
+    if not isinstance(handler, ast.ExceptHandler) or not isinstance(whole, ast.Try) or not _catches(handler):
         return False
-    imports = [each for each in parent(handler).body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    imports = [each for each in whole.body if isinstance(each, (ast.Import, ast.ImportFrom))]
     tried = {f"{getattr(each, 'module', '')}.{alias.name}".strip(".") for each in imports for alias in each.names}
     matched = [work.rules.resolve(f"{node.module}.{alias.name}") for alias in node.names]
     return all(each is not None and each[0].code == fixer.code and each[0].new in tried for each in matched)
