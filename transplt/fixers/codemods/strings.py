@@ -36,6 +36,8 @@ DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 #: What a list of devices or backends has beside "cuda".
 #: What compilers compile for, beside which "cuda" is such a target and no device of torch.
 _TARGETS = frozenset({"hip", "rocm", "llvm", "opencl", "metal", "nvptx", "spirv", "amdgcn", "webgpu", "hexagon"})
+#: What kernels are written in, none of which is the name of a device.
+_COMPILERS = ("triton", "tilelang", "cutlass")
 _DEVICE_WORD = re.compile(r"(?:cpu|[a-z]?gpu|[mtxhn]p[su]|hip|rocm|xla|mlu|musa|meta|nccl|gloo|cuda)(?::\d+)?", re.I)
 _NONE: frozenset[str] = frozenset()
 _BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
@@ -83,6 +85,8 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _of_an_owner(work, node, value, library, found)
         return
     meant = verdict(slots, found, wanted)
+    if meant == wanted == DEVICE and _beside_a_compiler(work, node):
+        meant = ""
     if meant != wanted and value.isupper() and wanted == BACKEND:
         yield from _other(work, slots, node, value)  # a label or a name as a rule
     elif meant != wanted:
@@ -99,6 +103,27 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         word, new = ("NCCL", "HCCL") if value.isupper() else ("nccl", "hccl")
         pairs = ((word, new), ("cuda", "npu")) if "cuda" in value else ((word, new),)
         yield from _replace(work, node, "NPU301", f"backend {value!r}", pairs)
+
+
+def _beside_a_compiler(work: Work, node: ast.expr) -> bool:
+    """True for one of the implementations that a variable chooses, of which the file names a compiler as another:
+    `if backend == "cuda": ... elif backend == "triton":`.
+    """
+    chosen = _variable_of(node)
+    return bool(chosen) and any(
+        string_of(each) in _COMPILERS and _variable_of(each) == chosen for each in work.scan.texts
+    )
+
+
+def _variable_of(node: ast.expr) -> str:
+    """The last name of what is set to a string, is compared with it, or is looked for in its list."""
+    above = parent(node)
+    while isinstance(above, (ast.List, ast.Tuple, ast.Set)):
+        above = parent(above)
+    match above:
+        case ast.Compare(left=variable) | ast.Assign(targets=[variable]) if variable is not node:
+            return last_name(variable)
+    return ""
 
 
 def _replace(
