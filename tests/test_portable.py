@@ -245,6 +245,66 @@ def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
     assert not result.changed and result.tokens.ignored == 1
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        "elif device.type == 'cuda':\n    net = torch.nn.DataParallel(net).cuda()\nelse:\n    net.to(device)",
+        "if device == 'cuda':\n    net = torch.nn.DataParallel(net)\n    torch.cuda.empty_cache()",
+    ],
+)
+def test_a_device_that_is_asked_for_in_front_of_data_parallel_stays_cudas(others: str) -> None:
+    """Elsewhere the model is where it should be: behind the gate, an NPU would divide the batch."""
+    result = ported(f"import torch\nif alone:\n    f()\n{others}\n")
+    (finding,) = (each for each in result.findings if each.code == "NPU507")
+    assert not result.changed and finding.blocks == "later"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Without the gate's branch, an NPU would keep the model on the CPU.
+        (
+            "if device.type == 'cuda':\n    net = torch.nn.DataParallel(net).cuda()",
+            "if device.type in ('cuda', 'npu'):\n    net = torch.nn.DataParallel(net).to(DEVICE_TYPE)",
+        ),
+        (
+            "if device.type == 'cuda':\n    net = torch.nn.DataParallel(net).cuda()\nelse:\n    net.to('cpu')",
+            "if device.type in ('cuda', 'npu'):\n    net = torch.nn.DataParallel(net).to(DEVICE_TYPE)\n"
+            "else:\n    net.to('cpu')",
+        ),
+        (
+            "if device.type == 'cuda':\n    net = torch.nn.parallel.DistributedDataParallel(net)",
+            "if device.type in ('cuda', 'npu'):\n    net = torch.nn.parallel.DistributedDataParallel(net)",
+        ),
+    ],
+)
+def test_a_device_that_is_asked_for_where_the_model_is_moved(before: str, after: str) -> None:
+    check(before, after)
+
+
+def test_a_name_that_a_gate_needs_stays_imported() -> None:
+    source = "from torch.cuda import device_count\nif device_count() > 1:\n    y = torch.nn.DataParallel(net)\n"
+    assert not ported(f"import torch\n{source}").changed
+
+
+@pytest.mark.parametrize(
+    "also", ["torch.version.cuda", "float(torch.version.cuda) >= 11", "torch.cuda.nccl.version() >= (2, 10)"]
+)
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [("torch.cuda.is_bf16_supported()", "NPU101"), ("dist.is_nccl_available()", "NPU111")],
+)
+def test_an_answer_that_is_for_cuda_as_a_whole(also: str, asked: str, code: str) -> None:
+    check_stays(f"ready = {also} and {asked}", code, "import torch\nimport torch.distributed as dist\n")
+
+
+def test_an_answer_that_only_one_of_several_makes_cudas() -> None:
+    check(
+        "ready = torch.version.cuda or torch.cuda.is_bf16_supported()",
+        "ready = torch.version.cuda or device_module.is_bf16_supported()",
+    )
+
+
 def test_what_only_newer_torch_npu_has() -> None:
     line = "torch.cuda.ExternalStream(pointer)"
     check(line, "device_module.ExternalStream(pointer)", torch_version="2.13", oldest_torch="2.13")
@@ -285,6 +345,25 @@ def test_what_only_newer_torch_npu_has() -> None:
 )
 def test_device_strings(before: str, after: str) -> None:
     check(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'def f(where):\n    if "cuda" in where:\n        g()\n    return torch.device(where)',
+            'def f(where):\n    if "cuda" in where or "npu" in where:\n        g()\n    return torch.device(where)',
+        ),
+        (
+            "if 'cuda' in args.device and n > 1:\n    f()\nx.to(args.device)",
+            "if ('cuda' in args.device or 'npu' in args.device) and n > 1:\n    f()\nx.to(args.device)",
+        ),
+    ],
+)
+def test_a_device_that_is_looked_for_in_a_text_from_elsewhere(before: str, after: str) -> None:
+    """The user names it: what card there is says nothing about that."""
+    check(before, after)
+    check_stays(before.replace(" in ", " not in "), "NPU201")
 
 
 @pytest.mark.parametrize(
@@ -348,6 +427,22 @@ def test_a_function_of_the_project_may_call_what_it_is_given() -> None:
 )
 def test_what_admits_cuda_admits_npus_too(before: str, after: str) -> None:
     check(before, after, "import argparse\nimport torch\np = argparse.ArgumentParser()\n")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "elif self.backend == 'triton':\n            return 1",
+        "    self.backend = 'triton'",
+        "if self.backend not in ('triton', 'tilelang'):\n            return 1",
+    ],
+)
+def test_an_implementation_that_is_called_cuda_is_no_device(other: str) -> None:
+    """What else sets the attribute makes it a device: a project has many attributes of one name."""
+    asked = "class C:\n    def f(self, x):\n        x = x.to(self.backend)\n        if self.backend == 'cuda':\n"
+    check_stays(f"{asked}            g()\n        {other}", "NPU203")
+    moved = "        if self.backend in ('cuda', 'npu'):\n            g()"
+    check(f"{asked}            g()", f"class C:\n    def f(self, x):\n        x = x.to(self.backend)\n{moved}")
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,24 @@ from transplt.edits.trees.transform import New, OfText, Transform
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_imports import Taken, taken_by, without
-from transplt.fixers.codemods.data_parallel import REPLICAS
+from transplt.fixers.codemods.data_parallel import REPLICA_NAMES, REPLICAS, for_cuda_alone
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
+from transplt.flow.last_value import last_value
 from transplt.rules.since import may_be_older
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.annotations import is_annotation
-from transplt.syntax.nodes import call_of, class_of_method, following, index_in, inner_nodes, keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
+from transplt.syntax.nodes import (
+    call_of,
+    class_of_method,
+    following,
+    index_in,
+    inner_nodes,
+    keyword_of,
+    last_name,
+    string_of,
+)  # fmt: skip
+from transplt.syntax.scan import FUNCTIONS, ancestor, chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
 _EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU313")
@@ -45,6 +55,8 @@ _SCALER = ("torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 _CUSTOM = ("torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd")
 #: Questions that are asked before a batch is divided among the cards of a process, which NPUs do not do.
 _OF_REPLICAS = ("torch.cuda.device_count", "torch.Tensor.is_cuda")
+#: What is of CUDA's libraries: a choice that asks for it is for CUDA as a whole.
+_OF_CUDA = ("torch.version.cuda", "torch.cuda.nccl.")
 #: What an answer goes into as it is, whatever expression gives it.
 _ASKING = (
     ast.If, ast.IfExp, ast.While, ast.Assert, ast.BoolOp, ast.UnaryOp, ast.Return, ast.Assign, ast.keyword,
@@ -149,7 +161,18 @@ class _Forms:
             if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
                 self.work.add(self.work.keep(node, "cuda-side"))
             return []  # that of torch has its finding, at the question
+        if id(node) in self.planned and any(map(for_cuda_alone, chain(node))):
+            self.work.add(self.work.keep(node, "cuda-side"))
+            return []
+        if (asked := self._asked_of_cuda(node)) is not None:
+            raise _Stays(f"it is one answer with {self.work.text(asked)}, which is of CUDA alone")
         return self._form(edit, node)
+
+    def _asked_of_cuda(self, node: ast.AST) -> ast.Attribute | None:
+        """What only CUDA answers, in a chain of `and` around a node."""
+        around = [each for each in chain(node) if isinstance(each, ast.BoolOp) and isinstance(each.op, ast.And)]
+        names = (name for each in around for name in ast.walk(each) if isinstance(name, ast.Attribute))
+        return next((each for each in names if (self.work.names.qualified(each) or "").startswith(_OF_CUDA)), None)
 
     def _form(self, edit: Edit, node: ast.expr | ast.stmt | ast.arg) -> list[Edit]:
         """What is written for both, by what the edit is."""
@@ -283,7 +306,9 @@ class _Forms:
                 if rule is None or not rule.renames:
                     raise _Stays("an NPU has no such name")
                 said = f"{full} -> {rule.new}{full[len(prefix) :]}"
-                new += self.of(Edit(node, rule.code, said, "", edit.level, full, rule.help, group=edit.group))
+                found = self.of(Edit(node, rule.code, said, "", edit.level, full, rule.help, group=edit.group))
+                whole = whole and bool(found)  # a gate that stays needs the name
+                new += found
                 self.done.add(id(node))
             except _Stays as why:
                 whole = False
@@ -315,6 +340,15 @@ class _Forms:
                 tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
                 text = self.work.source.slice(*self.work.source.extent(left))
                 return self._beside(edit, above, f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
+            case ast.Compare(ops=[ast.In() | ast.NotIn() as asks], comparators=[given]) if (
+                above.left is node and value == "cuda" and _is_plain(given) and not self._is_text_here(given)
+            ):
+                held = self.work.text(given)
+                if isinstance(asks, ast.NotIn):
+                    raise _Stays(f'{held} comes from elsewhere: ask for "npu" beside it')
+                text = f"{quote}cuda{quote} in {held} or {quote}npu{quote} in {held}"
+                text = text if isinstance(parent(above), (ast.If, ast.IfExp, ast.Return, ast.Assign)) else f"({text})"
+                return self._beside(edit, above, f"'cuda' in {held}", text, text)
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
                 self.done.update(map(id, above.elts))
                 new = with_twin(f"{quote}{value}{quote}", f"{quote}npu{quote}")
@@ -343,6 +377,10 @@ class _Forms:
         braced = rest.replace("{", "{{").replace("}", "}}")
         text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
         return self._edit(edit, node, "NPU261", shown, text, text)
+
+    def _is_text_here(self, node: ast.expr) -> bool:
+        """True for a variable that the file itself sets to a text: nobody gives it another device."""
+        return isinstance(node, ast.Name) and string_of(last_value(self.work.scan, node)) is not None
 
     def _backend(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)
@@ -525,7 +563,7 @@ def _guarded_replicas(node: ast.expr | ast.stmt | ast.arg) -> list[ast.Call]:
     if not isinstance(whole, ast.If) or not any(each is node for each in ast.walk(whole.test)):
         return []
     calls = [call for inner in whole.body for call in inner_nodes(inner, ast.Call)]
-    return [each for each in calls if last_name(each.func) in ("DataParallel", "data_parallel")]
+    return [each for each in calls if last_name(each.func) in REPLICA_NAMES]
 
 
 def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:

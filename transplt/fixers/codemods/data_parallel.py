@@ -24,7 +24,7 @@ from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import argument_at, begins, first_code, is_none, last_name, of_kind, root_name
+from transplt.syntax.nodes import argument_at, begins, first_code, inner_nodes, is_none, last_name, of_kind, root_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel", "data_parallel"))
@@ -35,6 +35,8 @@ _CARDS = re.compile(r"gpus|multi_?gpu|parallel|device_count|distribut|n_?gpu", r
 _EFFORT = Effort.MEDIUM
 #: What divides a batch among the cards of one process.
 REPLICAS = (*DATA_PARALLEL, "torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
+#: What they are called, in torch and in projects.
+REPLICA_NAMES = ("DataParallel", "data_parallel")
 _SEVERAL = "several cards need one process per card"
 
 
@@ -108,10 +110,29 @@ def gate_of(call: ast.Call) -> ast.If | None:
     for above in chain(call):
         match above:
             case ast.If(test=test, body=body) if any(inner is each for each in body):
-                if not {"is_cuda", "device_count"}.isdisjoint(map(last_name, ast.walk(test))):
+                if not {"is_cuda", "device_count"}.isdisjoint(map(last_name, ast.walk(test))) or for_cuda_alone(above):
                     return above
         inner = above
     return None
+
+
+def for_cuda_alone(node: ast.AST) -> bool:
+    """True for an `if` that divides batches where a device is CUDA, and leaves the model where it should be elsewhere:
+    it moves nothing, or its `else` moves to the device that it asked for.
+    """
+    match node:
+        case ast.If(
+            test=ast.Compare(left=asked, ops=[ast.Eq()], comparators=[ast.Constant(value="cuda")]),
+            body=body,
+            orelse=others,
+        ) if any(last_name(call.func) in REPLICA_NAMES for each in body for call in inner_nodes(each, ast.Call)):
+            device = ast.unparse(asked).removesuffix(".type")
+            calls = [call for each in others or body for call in inner_nodes(each, ast.Call)]
+            if others:
+                moved = [each.args for each in calls if last_name(each.func) == "to"]
+                return any([*map(ast.unparse, given)] == [device] for given in moved)
+            return {"cuda", "to"}.isdisjoint(last_name(each.func) for each in calls)
+    return False
 
 
 @fixer.on(ast.ClassDef)
