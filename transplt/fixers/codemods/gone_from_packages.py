@@ -41,11 +41,12 @@ def _about(row: dict[str, Any], name: str) -> str:
 @fixer.on(ast.Import)
 def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
-    if isinstance(node, ast.Import) or node.level or guarded(node):
+    if isinstance(node, ast.Import) or node.level:
         return
+    rows = _rows(work.settings.torch_version)
     for alias in node.names:
         for name in (node.module or "", f"{node.module}.{alias.name}"):
-            if (row := _rows(work.settings.torch_version).get(name)) is not None and "lacks" not in row:
+            if (row := rows.get(name)) is not None and "lacks" not in row and not guarded(node):
                 api, help_ = _about(row, name), row["help"]
                 yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
 
@@ -53,9 +54,11 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 @fixer.on(ast.Call)
 def called(work: Work, call: ast.Call) -> Finds:
     """Report `scipy.misc.imread(...)`, and `yaml.load(f)`."""
-    if not isinstance(call.func, ast.Attribute) or guarded(call):
+    if not isinstance(call.func, ast.Attribute):
         return
     name = work.names.qualified(call.func) or ""
     row = _rows(work.settings.torch_version).get(name)
-    if row is not None and ("lacks" not in row or lacks(call, row["lacks"], row["index"]) is True):
+    if row is None or ("lacks" in row and lacks(call, row["lacks"], row["index"]) is not True):
+        return
+    if not guarded(call):  # asked last: it reads all that stands above
         yield work.note(call.func, fixer.code, row["message"], api=_about(row, name), help=row["help"])
