@@ -126,7 +126,6 @@ LAZY_COMMANDS = {
         "transplt.faces.cli.distributed:distributed", "Migrate a project and make a script train on several cards."
     ),
     "run": ("transplt.faces.cli.run:run_command", "Run a migrated script on an emulated NPU."),
-    "facts": ("transplt.faces.cli.facts:facts", "Read anew which releases of packages for Ascend there are."),
     "emulator": ("transplt.faces.cli.emulator:emulator", "Fetch the torch_npu that `transplt run` runs scripts on."),
     "compiler": ("transplt.faces.cli.compiler:compiler", "Fetch the compiler for Ascend cards that --compile asks."),
     "prove": (
@@ -162,6 +161,7 @@ LAZY_COMMANDS = {
     "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.faces.cli.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.faces.cli.config:config", "Show the settings in force and where they come from."),
+    "facts": ("transplt.faces.cli.facts:facts", "Read anew which releases of packages for Ascend there are."),
     "cache": ("transplt.faces.cli.cache:cache", "Show or clear the cached results of earlier checks."),
 }
 
