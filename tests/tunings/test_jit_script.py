@@ -26,7 +26,7 @@ def test_what_is_compiled(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import torch\nf = torch.jit.load('a.pt')\n",
+        "import torch\nf = torch.jit.load('a.pt', map_location='cpu')\n",
         "import torch\n\n@torch.jit.ignore\ndef f(x):\n    return x\n",
         "import torch\n\n@torch.jit.export\ndef f(x):\n    return x\n",
         "import torch\ntorch.jit.script = len\n",
