@@ -343,12 +343,7 @@ class _Forms:
             case ast.Compare(ops=[ast.In() | ast.NotIn() as asks], comparators=[given]) if (
                 above.left is node and value == "cuda" and _is_plain(given) and not self._is_text_here(given)
             ):
-                held = self.work.text(given)
-                if isinstance(asks, ast.NotIn):
-                    raise _Stays(f'{held} comes from elsewhere: ask for "npu" beside it')
-                text = f"{quote}cuda{quote} in {held} or {quote}npu{quote} in {held}"
-                text = text if isinstance(parent(above), (ast.If, ast.IfExp, ast.Return, ast.Assign)) else f"({text})"
-                return self._beside(edit, above, f"'cuda' in {held}", text, text)
+                return self._held(edit, above, asks, self.work.text(given), quote)
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
                 self.done.update(map(id, above.elts))
                 new = with_twin(f"{quote}{value}{quote}", f"{quote}npu{quote}")
@@ -360,13 +355,7 @@ class _Forms:
                 return self._beside(edit, node, f"{value!r} alone", "'npu' beside it", twin)
             case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
                 raise _Stays("the text around it is not a device alone")
-        if _in_annotation(node):
-            raise _Stays("it is a type, which has to be written out")
-        kind, _, rest = value.partition("cuda")
-        if kind:
-            raise _Stays("the text around it is not a device alone")
-        if rest and isinstance(ancestor(node, (ast.JoinedStr, ast.stmt), "_text"), ast.JoinedStr):
-            raise _Stays("a text inside of another one needs Python 3.12")
+        rest = _behind_cuda(node, value)
         name = self._name(edit, "DEVICE_TYPE")
         match above, parent(above):
             case ast.Attribute(attr="format"), (ast.Call(args=[given], keywords=[]) as call) if (
@@ -377,6 +366,14 @@ class _Forms:
         braced = rest.replace("{", "{{").replace("}", "}}")
         text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
         return self._edit(edit, node, "NPU261", shown, text, text)
+
+    def _held(self, edit: Edit, test: ast.Compare, asks: ast.cmpop, held: str, quote: str) -> Edit:
+        """A question for the word in a text that somebody gives: for either word."""
+        if isinstance(asks, ast.NotIn):
+            raise _Stays(f'{held} comes from elsewhere: ask for "npu" beside it')
+        text = f"{quote}cuda{quote} in {held} or {quote}npu{quote} in {held}"
+        text = text if isinstance(parent(test), (ast.If, ast.IfExp, ast.Return, ast.Assign)) else f"({text})"
+        return self._beside(edit, test, f"'cuda' in {held}", text, text)
 
     def _is_text_here(self, node: ast.expr) -> bool:
         """True for a variable that the file itself sets to a text: nobody gives it another device."""
@@ -588,6 +585,18 @@ def _of_a_literal(node: ast.expr) -> bool:
         case (ast.Subscript(value=called), _) | (ast.Tuple(), ast.Subscript(value=called)):
             return last_name(called) == "Literal"
     return False
+
+
+def _behind_cuda(node: ast.Constant, value: str) -> str:
+    """What stands behind the word in the text of a device: `:0`."""
+    if _in_annotation(node):
+        raise _Stays("it is a type, which has to be written out")
+    kind, _, rest = value.partition("cuda")
+    if kind:
+        raise _Stays("the text around it is not a device alone")
+    if rest and isinstance(ancestor(node, (ast.JoinedStr, ast.stmt), "_text"), ast.JoinedStr):
+        raise _Stays("a text inside of another one needs Python 3.12")
+    return rest
 
 
 def _in_annotation(node: ast.AST) -> bool:
