@@ -284,9 +284,16 @@ def test_positions_that_are_read() -> None:
     assert [(code, line) for code, line, _ in said(kernel(body))] == [("NPU577", 10)]
 
 
-def test_a_left_operand_that_is_read_again() -> None:
-    body = MATRIX + "b = tl.exp(a)\nc = tl.dot(b, a)\ntl.store(o_ptr + at, c + b)"
-    assert [(code, line) for code, line, _ in said(kernel(body, "x_ptr, o_ptr"))] == [("NPU578", 11)]
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("b = tl.exp(a)\nc = tl.dot(b, a)\ntl.store(o_ptr + at, c + b)", [("NPU578", 11)]),
+        ("b = tl.exp(a)\nc = tl.dot(a, b)\ntl.store(o_ptr + at, c + a)", [("NPU578", 11)]),  # computed with before
+        ("b = a.to(tl.float32)\nc = tl.dot(a, a)\ntl.store(o_ptr + at, c + b)", []),
+    ],
+)
+def test_a_left_operand_that_is_read_again(lines: str, found: list[tuple[str, int]]) -> None:
+    assert [(code, line) for code, line, _ in said(kernel(MATRIX + lines, "x_ptr, o_ptr"))] == found
 
 
 @pytest.mark.parametrize(

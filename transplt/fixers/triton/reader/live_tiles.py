@@ -80,6 +80,8 @@ class _Tile:
     by_dot: bool = False
     #: The same elements where the vector unit computes with them: in float32, or read from the cube core.
     computed: int | None = None
+    #: When the tile itself was asked for last, though its elements may come from `computed`.
+    asked: int = 0
 
 
 _Found = int | tuple["_Found", ...] | None
@@ -192,7 +194,8 @@ class Lives:
 
     def read_again(self) -> list[tuple[ast.stmt, str]]:
         """Products whose left operand is a variable that is read after them, with its name, by place."""
-        return [(node, name) for node, name, tile, time in self._dots if self._tiles[tile].last > time]
+        last = [max(tile.last, tile.asked) for tile in self._tiles]
+        return [(node, name) for node, name, tile, time in self._dots if last[tile] > time]
 
     # --- tiles -------------------------------------------------------------------------------------------------------
 
@@ -242,6 +245,7 @@ class Lives:
     def _vector(self, number: int, value: KernelValue, *, computes: bool) -> int:
         """A tile as the vector unit reads it."""
         tile = self._tiles[number]
+        tile.asked = len(self._steps)
         if not tile.by_dot and not (computes and tile.dtype in _NARROW):
             tile.held = True
             return number
