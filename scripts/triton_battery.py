@@ -1,29 +1,30 @@
 """Compiles a small kernel for each of Triton's operations and types: scripts/facts/triton_compiled.json, by hand.
 
     python -m venv ENV && ENV/bin/pip install triton-ascend==3.2.0 ascendnpu-ir==1.2.0 pybind11
-    ENV/bin/python scripts/triton_battery.py OUT.json
+    ENV/bin/python scripts/triton_battery.py
 
-Python 3.10 or 3.11, Linux, no CANN, no card, no torch: 3,000 compiles for two chips, some 15 minutes; what stands in
-OUT.json is not compiled again, so that a run that was stopped goes on. OUT.json is what
-scripts/build_triton.py reads: by operation the types that the compiler refuses on each chip, and what each chip has. A
-kernel has passed where the compiler wrote the module whose memory is planned; the closed step behind it is not there.
+Python 3.10 or 3.11, Linux, no CANN, no card, no torch: 3,000 compiles for two chips, some 15 minutes; what the file has
+of the same versions is not compiled again, so that a run that was stopped goes on. scripts/build_triton.py reads it: by
+operation the types that the compiler refuses on each chip, and what each chip has. A kernel has passed where the
+compiler wrote the module whose memory is planned; the closed step behind it is not there.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
+import fact_store
+
+#: The file of facts.
+_NAME = "triton_compiled"
 TYPES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
     "uint32": "u32", "uint64": "u64", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
@@ -225,17 +226,13 @@ def _specification(compiler: Compiler, linalg: str) -> dict[str, int]:
     }  # fmt: skip
 
 
-def main(out: Path) -> None:
-    """Compile what OUT.json does not have yet, and write it after each operation."""
+def main() -> None:
+    """Compile what the file does not have yet of these versions, and write it after each operation."""
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
-    result: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {
-        "about": "What triton-ascend and bishengir-compile refuse of each operation and type, and what chips have; "
-        "made by scripts/triton_battery.py. By operation and card the types that are refused; the others compile.",
-        "versions": {name: version(name) for name in ("triton-ascend", "ascendnpu-ir")},
-        "date": date.today().isoformat(),
-        "chips": {},
-        "operations": {},
-    }  # fmt: skip
+    versions = {name: version(name) for name in ("triton-ascend", "ascendnpu-ir")}
+    result = fact_store.read(_NAME)
+    if result["versions"] != versions:
+        result |= {"versions": versions, "date": date.today().isoformat(), "chips": {}, "operations": {}}
     with tempfile.TemporaryDirectory() as folder:
         module = _module(Path(folder))
         for card, (chip, program) in CHIPS.items():
@@ -255,27 +252,14 @@ def main(out: Path) -> None:
                         refused[dtype] = said
                 row[card] = " ".join(refused)
                 print(card, name, refused or "-", flush=True)
-                out.write_text(_text(result))
+                fact_store.write(_NAME, result)
         for card, chip in SPECIFIED.items():
             compiler = Compiler(chip, CHIPS["950" if card == "950" else "910B"][1])
             number = list(KERNELS).index("abs")
             linalg = compiler.linalg(getattr(module, f"kernel_{number}"), dict.fromkeys("XYO", "*fp32"), {})
             result["chips"][card] = {"chip": chip, **_specification(compiler, linalg)}
-    out.write_text(_text(result))
-
-
-def _text(result: dict[str, Any]) -> str:
-    """One entry a line, as scripts/facts has them."""
-    parts = []
-    for key, value in result.items():
-        inner = (
-            ",\n".join(f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in value.items())
-            if (isinstance(value, dict) and key != "versions")
-            else ""
-        )
-        parts.append(f" {json.dumps(key)}: {{\n{inner}\n }}" if inner else f" {json.dumps(key)}: {json.dumps(value)}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    fact_store.write(_NAME, result)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()
