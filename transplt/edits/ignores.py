@@ -19,8 +19,8 @@ MISSPELT, UNKNOWN, UNUSED = "NPU610", "NPU611", "NPU612"
 #: a run without them cannot say that a comment is in vain. `tests/test_ignore_comments.py` holds this against the
 #: sources.
 ON_REQUEST = (
-    "NPU0", "NPU33", "NPU34", "NPU35", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU846",
-    "NPU87", "NPU88", "NPU99",
+    "NPU0", "NPU33", "NPU34", "NPU35", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU580", "NPU61", "NPU7",
+    "NPU846", "NPU87", "NPU88", "NPU99",
 )  # fmt: skip
 
 
