@@ -24,9 +24,7 @@ def pointer_parameters(kernel: Kernel) -> set[str]:
     found: set[str] = set()
     seen: set[str] = set()
     calls = ((each, operation(kernel.file, each.func)) for each in nodes_in(kernel) if isinstance(each, ast.Call))
-    starts = [
-        argument_at(call, 0, _THROUGH[name]) for call, name in calls if name in _THROUGH
-    ]
+    starts = [argument_at(call, 0, _THROUGH[name]) for call, name in calls if name in _THROUGH]
     for each in nodes_in(kernel):
         match each:  # a pointer says of which type its elements are: `x.dtype.element_ty`
             case ast.Attribute(value=ast.Attribute(value=pointer), attr="element_ty"):
