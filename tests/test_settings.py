@@ -66,6 +66,8 @@ def of_settings(settings: Settings) -> dict[str, Any]:
     row = {field.name: short(getattr(settings, field.name)) for field in fields(Settings)}
     row = {name: value for name, value in row.items() if value != short(getattr(DEFAULTS, name))}
     row.pop("helper_file", None)  # of a plan; see there
+    if row.get("pins") == [["torch", "==2.6.0"]]:  # the folder's own, in every row
+        del row["pins"]
     if "user_rules" in row:
         row["user_rules"] = [name for name, _ in row["user_rules"]]
     for named in {"tune", "adapt"} & row.keys():
