@@ -18,6 +18,7 @@ _GONE = f"torch {TORCH}, which the tests run, has not the old name any more"
 _PROCESS_GROUP = "process groups are those of gloo on both hosts: the class of NCCL or HCCL itself is on neither"
 _OFFSETS = "generators of both hosts are the CPU's, which count no offset"
 _SHARED = "events are not shared between processes on either host"
+_HANDLES = "neither host has memory of a card that a handle opens: tensors reach other processes in memory of the CPU"
 
 
 def _not_installed(package: str) -> str:
@@ -46,6 +47,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     _OFFSETS: ("torch.cuda._get_rng_state_offset", "torch.cuda._set_rng_state_offset"),
     _SHARED: ("torch.cuda.Event.from_ipc_handle", "torch.cuda.Event.ipc_handle"),
+    _HANDLES: ("torch.multiprocessing.reductions.rebuild_cuda_tensor",),
     "a checker of launched kernels: no kernels are launched on either host": (
         "torch.cuda._sanitizer.enable_cuda_sanitizer",
     ),
