@@ -545,7 +545,7 @@ def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monk
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}
     assert result.exit_code == 1
-    assert "failed: b.py: this cannot be opened, so it is missing in the output: Permission denied" in "\n".join(
+    assert "failed: b.py, c.txt: this cannot be opened, so it is missing in the output: Permission denied" in "\n".join(
         summary(result)
     )
     with pytest.raises(UsageError, match=r"cannot read .*b\.py: Permission denied"):
