@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 UNPICKLES, SUPPRESSES, KEEPS_RATES = "unpickles", "suppresses", "keeps rates"
 #: torch.load then takes what it is given (torch/serialization.py); torch._dynamo then leaves what it cannot compile;
@@ -23,10 +23,7 @@ def switches_of(data: bytes) -> tuple[str, ...]:
 
 def loads_objects(path: str, switches: Mapping[str, tuple[str, ...]]) -> bool:
     """True for a file after which, or after whose package, `torch.load` takes objects."""
-    folder = posixpath.dirname(path)
-    above = [path, posixpath.join(folder, "__init__.py")]
-    while folder := posixpath.dirname(folder):
-        above.append(posixpath.join(folder, "__init__.py"))
+    above = [path, *(str(folder / "__init__.py") for folder in PurePosixPath(path).parents)]
     return any(UNPICKLES in switches.get(each, ()) for each in above)
 
 
