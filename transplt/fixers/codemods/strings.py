@@ -110,9 +110,12 @@ def _beside_a_compiler(work: Work, node: ast.expr) -> bool:
     `if backend == "cuda": ... elif backend == "triton":`.
     """
     chosen = _variable_of(node)
-    return bool(chosen) and any(
-        string_of(each) in _COMPILERS and _variable_of(each) == chosen for each in work.scan.texts
-    )
+    return bool(chosen) and chosen in work.once(_chosen_compilers)
+
+
+def _chosen_compilers(work: Work) -> set[str]:
+    """The variables of a file that may be the name of a compiler."""
+    return {_variable_of(each) for each in work.scan.texts if string_of(each) in _COMPILERS}
 
 
 def _variable_of(node: ast.expr) -> str:
