@@ -18,12 +18,13 @@ _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
 DEVICE_TYPE = "npu" if _has_npu else "cuda"
 #: What torch.distributed uses between its cards.
 DIST_BACKEND = "hccl" if _has_npu else "nccl"
+_amp = getattr(torch, "amp", None)  # torch 1.9 has none
 #: The namespace of the accelerator: torch.npu or torch.cuda.
 device_module = getattr(torch, DEVICE_TYPE)
 
 
 def grad_scaler(**options: Any) -> Any:
     """The gradient scaler of the accelerator; the options are GradScaler's."""
-    if hasattr(torch.amp, "GradScaler"):  # since torch 2.3
+    if hasattr(_amp, "GradScaler"):  # since torch 2.3
         return torch.amp.GradScaler(DEVICE_TYPE, **options)
     return device_module.amp.GradScaler(**options)
