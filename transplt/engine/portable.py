@@ -139,6 +139,7 @@ class _Forms:
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
         self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
         self.done: set[int] = set()
+        self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
 
     @cached_property
     def own_to(self) -> bool:
@@ -170,9 +171,15 @@ class _Forms:
 
     def _asked_of_cuda(self, node: ast.AST) -> ast.Attribute | None:
         """What only CUDA answers, in a chain of `and` around a node."""
-        around = [each for each in chain(node) if isinstance(each, ast.BoolOp) and isinstance(each.op, ast.And)]
-        names = (name for each in around for name in ast.walk(each) if isinstance(name, ast.Attribute))
-        return next((each for each in names if (self.work.names.qualified(each) or "").startswith(_OF_CUDA)), None)
+        for each in chain(node):
+            if isinstance(each, ast.BoolOp) and isinstance(each.op, ast.And):
+                if each not in self.asked:
+                    names = (name for name in ast.walk(each) if isinstance(name, ast.Attribute))
+                    of_cuda = (name for name in names if (self.work.names.qualified(name) or "").startswith(_OF_CUDA))
+                    self.asked[each] = next(of_cuda, None)
+                if (found := self.asked[each]) is not None:
+                    return found
+        return None
 
     def _form(self, edit: Edit, node: ast.expr | ast.stmt | ast.arg) -> list[Edit]:
         """What is written for both, by what the edit is."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from transplt.base.disk.cache_folder import NoCache
 from transplt.base.disk.leftovers import remove_tree
 from transplt.base.errors import UsageError, shown
 from transplt.faces.cli.command import DONE, LEFT, CommandGroup, to_stderr
@@ -63,7 +64,11 @@ def remove() -> int:
     """Delete the compiler that was fetched."""
     from transplt.proof.compiler.place import folder
 
-    there = folder().is_dir()
-    remove_tree(folder())
-    click.echo(f"removed {shown(str(folder()))}" if there else f"nothing is in {shown(str(folder()))}")
+    try:
+        place = folder()
+    except NoCache as why:
+        raise UsageError(f"the compiler lies in the cache of the user, and there is none: {why}.") from why
+    there = place.is_dir()
+    remove_tree(place)
+    click.echo(f"removed {shown(place)}" if there else f"nothing is in {shown(place)}")
     return DONE

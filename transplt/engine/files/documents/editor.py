@@ -8,6 +8,7 @@ Text outside of blocks is for people, and stays. A block that the shell's gramma
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from transplt.engine.files.dependencies.versions import TORCH, Releases
 from transplt.engine.files.document import Document
 from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
-from transplt.engine.files.install_commands import install_commands
+from transplt.engine.files.install_commands import InstallCommand, install_commands
 from transplt.engine.files.kind import FileKind
 from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
@@ -50,9 +51,10 @@ def changes(document: Document) -> Finds:
         for each in changes(for_npus):
             yield replace(each, help=str(each.help).replace(_BY_DOCS, _BESIDE)) if isinstance(each, Note) else each
         return
+    found = list(blocks(document.utf8, document.name))
     if _README.fullmatch(document.path.lower()):
-        yield from _environment(document)
-    for block in blocks(document.utf8, document.name):
+        yield from _environment(document, found)
+    for block in found:
         if not _names_cuda(document, block.lines):
             continue
         if block.language == PYTHON:
@@ -65,7 +67,7 @@ def changes(document: Document) -> Finds:
             yield from _commands(document, block)
 
 
-def _environment(document: Document) -> Finds:
+def _environment(document: Document, parts: Sequence[Block]) -> Finds:
     """What the commands that install torch install with it that is too old for an NPU, or for the Pythons of torch_npu:
     nothing else asks for it, or it asks for the same.
     """
@@ -73,12 +75,7 @@ def _environment(document: Document) -> Finds:
     met = document.project.floors if document.project.known else None
     if releases is None or not releases.pythons:
         return
-    parts = [(block.lines[0][0], block.lines[-1][1]) for block in blocks(document.utf8, document.name)]
-    commands = [
-        command
-        for command in install_commands(text)
-        if any(start <= len(text[: command.start].encode()) < end for start, end in parts)
-    ]
+    commands = list(_installed_in(parts, text))
     every = [each for command in commands for each in command.requirements]
     if not any(normalised(each.name) in TORCH for each in every):
         return
@@ -92,6 +89,17 @@ def _environment(document: Document) -> Finds:
         found.append(of_older_pins(older, releases))
     found += _too_old(pinned, met)
     yield from in_bytes(text, found)
+
+
+def _installed_in(parts: Sequence[Block], text: str) -> Iterator[InstallCommand]:
+    """The commands of a text that stand in blocks, which follow each other."""
+    starts = [block.lines[0][0] for block in parts]
+    at = passed = 0
+    for command in install_commands(text):
+        at, passed = at + len(text[passed : command.start].encode()), command.start
+        index = bisect_right(starts, at) - 1
+        if index >= 0 and at < parts[index].lines[-1][1]:
+            yield command
 
 
 def _too_old(pinned: list[Requirement], met: Collection[tuple[str, str]] | None) -> Iterator[Note]:
