@@ -20,15 +20,18 @@ from transplt import migrate_source
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.actions.effort import blockers
+from transplt.engine.actions.effort import blockers, percent
 from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
 from transplt.project.report.action_lines import action_lines, first_actions, place_text
-from transplt.project.report.html import render_report
+from transplt.project.report.analysis_reports import analysis_text
+from transplt.project.report.analysis_summary import summarize
+from transplt.project.report.html import automatic_share, render_report
 from transplt.project.report.summary import summary
 from transplt.project.report.unsupported_op import render_unsupported
-from transplt.project.tree import diff_tree
+from transplt.project.survey.measure import row_of
+from transplt.project.tree import analyse_tree, diff_tree
 from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
 from transplt.rules.tables import read_table, rules_dir
 
@@ -576,9 +579,18 @@ def test_the_share_of_automatic_work_is_that_of_python(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
     (tmp_path / "in/k.cu").write_text("cudaMalloc();\n" * 90)
-    from transplt.project.report.html import automatic_share
+    assert automatic_share(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))) == "100%"
 
-    assert automatic_share(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))) == 100
+
+@pytest.mark.parametrize("sample", ["image_classifier", "quick_start", "text_model"])
+def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
+    """A migration writes lines that an analysis does not (`import torch_npu`): these are no places."""
+    plan = make_plan(Options(ROOT / "samples" / sample / "cuda", jobs=0))
+    summary = summarize(analyse_tree(plan))
+    assert automatic_share(diff_tree(plan)) == percent(summary.effort.share)
+    assert f"({percent(summary.effort.share)} of the places in Python)" in analysis_text([summary])
+    assert row_of(summary)["share_automatic"] == round(summary.effort.share, 3) < 1.0
+    assert percent(0.9994) == "99%" and percent(0.29) == "29%" and percent(1.0) == "100%"
 
 
 def test_barracuda_is_no_cuda(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 
 def test_the_figures() -> None:
     result = run_result(3, 3)
-    assert automatic_share(result) == 25
-    assert automatic_share(run_result(0, 0)) is None
+    assert automatic_share(result) == "25%"
+    assert automatic_share(run_result(0, 0)) == "-"
     ranked = ranked_files(result)
     assert len(ranked) == 3 and {row["left"] for row in ranked} == {3}
     hours = [row["hours"] for row in ranked]
@@ -107,7 +107,7 @@ def test_the_figures() -> None:
     assert len(data["files"]) == 3
     assert len(data["texts"]) == len(set(data["texts"]))
     page = render_report(result).page.decode()
-    assert "<dd>25 %</dd>" in page and "<dd>9</dd>" in page
+    assert "<dd>25%</dd>" in page and "<dd>9</dd>" in page
     assert 'aria-label="3 converted, 9 manual, 0 unknown, 0 ignored"' in page
 
 

@@ -156,7 +156,7 @@ def test_mistakes(tmp_path: Path, text: str, line: int, json_path: str, message:
 def test_two_rules_for_one_name(tmp_path: Path) -> None:
     rules = [{"old_name": "f", "new_name": "g"}, {"old_name": "f", "new_name": "h"}]
     path = write(tmp_path, json.dumps({"rules": {"FuncNameModifyRule": rules}}, indent=1))
-    with pytest.raises(RuleFileError, match="has the same name already") as caught:
+    with pytest.raises(RuleFileError, match="rules 1 and 2 of FuncNameModifyRule are both for `f`") as caught:
         load_user_rules([path])
     assert caught.value.json_path == "$.rules.FuncNameModifyRule[1]"
     assert caught.value.line == 8

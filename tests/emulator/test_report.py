@@ -56,7 +56,7 @@ def test_runs() -> None:
     told = report.as_json()
     assert told["operators"] == {"calls": 5, "distinct": 1, "counts": {"aten::add.Tensor": 5}}
     assert (told["schema_version"], told["verdict"]) == (2, "runs")
-    assert told["sentence"] == "it ended well, and nothing was compared with the original"
+    assert told["sentence"] == "finished without errors; not compared with the original"
     assert as_text(report).startswith(f"transplt run: runs: {told['sentence']}\n")
 
 
@@ -253,7 +253,7 @@ COMPARED = {
         ({"unstable": 1}, "equal: 8 printed numbers and 1 saved tensor agree with those of old.py, within 1e-05; "
          "1 printed number skipped, which differ between runs of the original"),
         ({"reason": "reference-differs", "differences": ["a", "b", "c"]}, "differs: a, and 2 more differences"),
-        ({"reason": "reference-unstable", "why": "so it is"}, "runs: it ended well, and so it is"),
+        ({"reason": "reference-unstable", "why": "so it is"}, "runs: finished without errors; so it is"),
     ],
 )  # fmt: skip
 def test_a_reference(said: dict[str, Any], verdict: str, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_findings_are_summed_up_and_info_does_not_count(tmp_path: Path) -> None:
     report = judge(*records, migration=migration)
     assert (report.verdict.word, report.reasons) == ("runs", ["findings"])
     assert report.verdict.sentence == (
-        "it ended well, and nothing was compared with the original; "
+        "finished without errors; not compared with the original; "
         "1 warning: train.py:3: NPU101 torch.cuda.X: use torch.npu.X"
     )
     assert [(f["path"], f["line"], f["count"]) for f in report.findings] == [("train.py", 3, 5), ("train.py", 9, 1)]

@@ -60,7 +60,7 @@ def test_runs_with_the_lines_that_ran(transplt_run: Any, tmp_path: Path) -> None
         ("other.py", 2, "x = torch.ones(1).npu()"), ("train.py", 17, "device=device,")]  # fmt: skip
     assert report["operators"]["calls"] > 40 and report["operators"]["counts"]["aclnnAddmm"] == 4
     assert (
-        "runs: it ended well, and nothing was compared with the original\n" in err
+        "runs: finished without errors; not compared with the original\n" in err
         and "train.py:17: device=device," in err
     )
     assert report["stdout"].startswith("step 0 loss ")
@@ -393,7 +393,7 @@ def test_a_reference_that_does_not_repeat_itself(transplt_run: Any, tmp_path: Pa
     original.write_text(ORIGINAL.replace("torch.manual_seed(0)\n", ""))
     code, report, _ = transplt_run(TRAIN, options=["--reference", str(original)])
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", ["reference-unstable"])
-    assert "it ended well, and the original does not repeat itself" in report["sentence"]
+    assert "finished without errors; the original does not repeat itself" in report["sentence"]
 
 
 @pytest.mark.torch

@@ -50,7 +50,7 @@ def judge(ours: list[float], theirs: list[float] | None = None) -> tuple[Judged,
         ([v + max(0, n - 99) * 1e-3 for n, v in enumerate(DOWN)],
          "different: first divergence at step 108 (A 0.74"),
         ([v if n < 150 else math.nan for n, v in enumerate(DOWN)],
-         "different: no number on one side at step 151 (A nan, B 0.599574); the same up to there"),
+         "different: A is nan from step 151 on (B 0.599574); the same up to there"),
         ([v + (0.1 if n < 40 else 0) for n, v in enumerate(DOWN)], "different from the first value on"),
     ],
 )  # fmt: skip
@@ -212,4 +212,4 @@ def test_a_log_that_begins_later_is_numbered_as_it_is() -> None:
 
 def test_no_number_behind_the_first_divergence() -> None:
     _, said = judge([1.0, 1.0, 1.0, 2.0, math.nan, math.nan], [1.0] * 6)
-    assert "first divergence at step 4" in said and "no number on one side from step 5 (A nan, B 1) on" in said
+    assert "first divergence at step 4" in said and "A is nan from step 5 on (B 1)" in said

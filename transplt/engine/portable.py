@@ -493,7 +493,7 @@ class _Forms:
     def _is_on_it(self, edit: Edit, node: ast.Attribute) -> Edit:
         above = parent(node)
         if not isinstance(above, _ASKING):
-            raise _Stays("where its answer goes is not known")
+            raise _Stays("its result is used in a way that transplt cannot trace")
         name = self._name(edit, "DEVICE_TYPE")
         new = OfText(lambda text: f"{text.removesuffix('is_cuda')}device.type == {name}")
         return self._edit(edit, node, "NPU211", ".is_cuda", f".device.type == {name}", new)

@@ -218,10 +218,12 @@ def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
                 held = versions_of(entry.get("versions", versions))
             except ValueError:
                 continue
-            others = seen.setdefault(_identity(kind, entry), [])
+            identity = _identity(kind, entry)
+            others = seen.setdefault(identity, [])
             first = next((other for other, theirs in others if held & theirs), None)
             if first is not None:
-                yield path, f"the rule {first} of {kind.value} has the same name already"
+                name = next(filter(None, identity[1:]))
+                yield path, f"rules {first + 1} and {index + 1} of {kind.value} are both for `{name}`"
             others.append((index, held))
 
 

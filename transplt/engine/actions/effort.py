@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from transplt.base.finding import Effort, Finding
+from transplt.base.finding import Effort, Finding, Operation
 from transplt.engine.actions.groups import Groups
 from transplt.rules.pages import BLOCKS
 from transplt.rules.support_tables import canonical
@@ -25,7 +25,7 @@ class FileEffort:
     `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
     counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places that `share`
     is a part of, and `done` those of them that are edited: for all files those of Python, because hardly an edit is
-    made in C or YAML.
+    made in C or YAML. A line that an edit needs, such as `import torch_npu`, is no place.
     """
 
     path: str
@@ -60,14 +60,20 @@ class Blocker:
     line: int
 
 
+def percent(share: float) -> str:
+    """A share from 0 to 1 for a reader, rounded down: 100% only where nothing is left."""
+    return f"{round(share * 1000) // 10}%"
+
+
 def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
     """The sums of one file."""
-    automatic = 0
+    automatic = done = 0
     left: Counter[Effort] = Counter()
     hours: dict[str, float] = {}
     for finding in findings:
         if finding.applied:
             automatic += 1
+            done += bool(finding.api) or finding.edit is None or finding.edit.operation is not Operation.INSERT
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1
@@ -76,10 +82,9 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
                 hours[finding.code] = HOURS[effort]
             elif not finding.code.startswith(_LINES):
                 hours[finding.code] = before + HOURS[Effort.LOW]
-    counted = automatic + sum(left.values())
     return FileEffort(
-        path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()), counted,
-        automatic,
+        path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
+        done + sum(left.values()), done,
     )  # fmt: skip
 
 

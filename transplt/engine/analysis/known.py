@@ -144,7 +144,7 @@ def _option(name: str) -> Iterator[Fact]:
         parts.append(f"it takes {', '.join(row['values'])}")
     if "range" in row:
         parts.append(f"it takes a number from {row['range'][0]} to {row['range'][1]}")
-    parts += ["torch_npu warns that it goes"] if row.get("deprecated") else []
+    parts += ["deprecated in torch_npu"] if row.get("deprecated") else []
     yield Fact("Option", "; ".join(parts), read_table("support/npu_options.json")["_meta"]["source"], "NPU558")
 
 

@@ -46,9 +46,15 @@ def sentence(answer: Answer) -> str:
         return f"same: {_mean(whole)} over {many(len(pairs), 'value')}{end}"
     odd, first = judged.not_finite, judged.first
     if odd is not None and (first is None or first.number >= odd.number):
-        return f"different: no number on one side at {values_at(odd)}; the same up to there"
-    later = "" if odd is None else f"; no number on one side from {values_at(odd)} on"
+        return f"different: {_not_finite(odd)}; the same up to there"
+    later = "" if odd is None else f"; {_not_finite(odd)}"
     return f"{_different(answer)}{later}"
+
+
+def _not_finite(pair: Pair) -> str:
+    """`A is nan from step 4 on (B 0.59)`."""
+    (odd, value), (other, finite) = sorted((("A", pair.a), ("B", pair.b)), key=lambda side: math.isfinite(side[1]))
+    return f"{odd} is {figure(value)} from {pair.place} on ({other} {figure(finite)})"
 
 
 def _different(answer: Answer) -> str:

@@ -12,7 +12,7 @@ import transplt
 from transplt.base.finding import Finding
 from transplt.base.language import gettext, translated
 from transplt.base.render.cell import cell, visible
-from transplt.engine.actions.effort import FileEffort
+from transplt.engine.actions.effort import FileEffort, percent
 from transplt.project.report.action_lines import action_object, first_actions
 from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.project.report.analysis_summary import Summary
@@ -158,9 +158,9 @@ def _one(summary: Summary) -> Iterator[str]:
     yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     yield "  " + gettext(
-        "effort: {automatic} places automatic ({share} of the Python), {left} left: {low} low, {medium} medium, "
-        "{high} high",
-        automatic=effort.automatic, share=f"{effort.share:.0%}", left=effort.left, low=effort.low,
+        "effort: {automatic} places automatic ({share} of the places in Python), {left} left: {low} low, "
+        "{medium} medium, {high} high",
+        automatic=effort.automatic, share=percent(effort.share), left=effort.left, low=effort.low,
         medium=effort.medium, high=effort.high,
     )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:

@@ -18,13 +18,13 @@ from typing import Any
 
 import transplt
 from transplt.base.disk.manifest import PAGES
-from transplt.base.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import gettext, marked, ngettext, of_pages, translated
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.actions.effort import effort_of
+from transplt.engine.actions.effort import effort_of, percent, total
 from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.project.report.code_pages import code_pages, pieces
 from transplt.project.report.file_page import file_page
@@ -206,11 +206,11 @@ def _repeated(action: Action) -> str:
     return gettext(", ").join(islice(rows, _MOST_REPEATED))
 
 
-def automatic_share(result: RunResult) -> int | None:
-    """Percent of the CUDA tokens of Python files with work in them that were converted; None when there are none."""
-    tokens = sum((record.tokens for record in result.python_files), NO_TOKENS)
-    work = tokens.converted + tokens.manual + tokens.unknown
-    return tokens.converted * 100 // work if work else None
+def automatic_share(result: RunResult) -> str:
+    """The edited part of the places in Python, as `analyze` and `survey` give it; a dash where there are none."""
+    efforts = (effort_of(record.path, record.findings) for record in result.python_files)
+    effort = total(efforts, {record.path for record in result.python_files}, 0.0)
+    return percent(effort.share) if effort.counted else "-"
 
 
 def token_bar(result: RunResult) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import transplt
 from transplt.base.render.cell import shortened
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.engine.actions.effort import percent
 from transplt.project.survey.portfolio import SHARED, STOPS
 from transplt.project.survey.survey_text import hours
 
@@ -28,9 +29,12 @@ def survey_page(value: dict[str, Any]) -> bytes:
         version=transplt.__version__,
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
-            ("automatic in Python", f"{total['share_automatic']:.0%}", f"{total['left']:,} places left"),
+            ("automatic, of the places in Python", percent(total["share_automatic"]), f"{total['left']:,} places left"),
             ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
-            ("nothing stops", f"{total['nothing_stops']}", f"no package, kernel or API: {total['nothing_missing']}"),
+            (
+                "no known blocker", f"{total['nothing_stops']}",
+                f"at import or at the first step; no package, kernel or API: {total['nothing_missing']}",
+            ),
         ],
         blocks=[(BLOCKS_TEXT[kind], count) for kind, count in total["blocks"].items() if count],
         unblocking=[
@@ -74,7 +78,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "name": row["name"],
         "source": _cut(row["source"]),
         "commit": row["commit"][:12],
-        "share": f"{row['share_automatic']:.0%}",
+        "share": percent(row["share_automatic"]),
         "share_value": row["share_automatic"],
         "width": round(row["share_automatic"] * 100, 1),
         "left": row["left"],

@@ -15,6 +15,7 @@ import transplt
 from transplt.base.disk.replace import remove_unfinished, write_whole
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
+from transplt.engine.actions.effort import percent
 from transplt.project.executors import Where, carry_out
 from transplt.project.pool import Died
 from transplt.project.survey.alone import analyse
@@ -106,7 +107,8 @@ def survey(
         _write(path, _state_text(state))
         rows[task.name] = state.row
         made += 1
-        progress(f"{before}: {state.row['share_automatic']:.0%} automatic, {answer.cpu:.1f} s, {answer.peak_mb} MB")
+        share = percent(state.row["share_automatic"])
+        progress(f"{before}: {share} automatic, {answer.cpu:.1f} s, {answer.peak_mb} MB")
     value = document(
         [rows[source.name] for source in sources if source.name in rows],
         [

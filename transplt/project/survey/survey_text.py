@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.render.cell import many
+from transplt.engine.actions.effort import percent
 from transplt.project.survey.portfolio import SHARED
 
 _MOST, _MOST_NAME = 10, 40
@@ -24,23 +25,24 @@ def hours(low: float, high: float) -> str:
 def _lines(value: dict[str, Any]) -> Iterator[str]:
     total = value["total"]
     failed = f", {total['failed']} failed" if total["failed"] else ""
-    yield f"{many(total['analysed'], 'repository').replace('repositorys', 'repositories')} analysed{failed}"
+    yield f"{total['analysed']} {'repository' if total['analysed'] == 1 else 'repositories'} analysed{failed}"
     if not total["analysed"]:
         yield from _failed(value)
         return
     yield (
-        f"  {total['share_automatic']:.0%} of the places in Python automatic; left {total['left']} places, "
-        f"{hours(total['hours_low'], total['hours_high'])} hours"
+        f"  {percent(total['share_automatic'])} of the places in Python automatic; "
+        f"{many(total['left'], 'place')} left, {hours(total['hours_low'], total['hours_high'])} hours"
     )
     yield (
-        f"  nothing stops {total['nothing_stops']} of them at their import or first step; no package, kernel or API "
-        f"{total['nothing_missing']}"
+        f"  {total['nothing_stops']} of {total['analysed']}: no known blocker at import or at the first step; "
+        f"{total['nothing_missing']} of {total['analysed']}: no package, kernel or API that blocks"
     )
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
-        yield "  packages, kernels and APIs that block most (only blocker in, blocker in):"
+        yield "  blockers (repositories blocked by this alone / by this and others):"
         for each in shared[:_MOST]:
-            yield f"    {len(each['last']):4} {len(each['blocks']):4}  {each['title']}"
+            alone = len(each["last"])
+            yield f"    {alone:4} {len(each['blocks']) - alone:4}  {each['title']}"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in the report"
     if value["repositories"]:
@@ -48,7 +50,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     for row in sorted(value["repositories"], key=lambda row: (row["hours"], row["name"])):
         first = row["actions"][0]["title"] if row["actions"] else "nothing is left"
         yield (
-            f"  {row['share_automatic']:9.0%} {row['hours']:8.1f}  {row['name'][:_MOST_NAME]}: "
+            f"  {percent(row['share_automatic']):>9} {row['hours']:8.1f}  {row['name'][:_MOST_NAME]}: "
             f"{first if len(first) <= 70 else first[:67] + '...'}"
         )
     yield from _failed(value)

@@ -109,7 +109,7 @@ def judge(facts: Facts) -> Verdict:
     if not facts.calls:
         return Verdict(Word.NOT_RUN, f"it ended normally, but computed nothing on the npu: {_why_nothing(facts)}")
     word, compared = _compared(facts.reference)
-    parts = [f"it ended well, {compared}" if word is Word.RUNS else compared]
+    parts = [f"finished without errors; {compared}" if word is Word.RUNS else compared]
     if facts.idle:
         parts.append(f"rank {', '.join(facts.idle)} never used the npu")
     if facts.warnings:
@@ -125,12 +125,12 @@ def _guarded(facts: Facts) -> bool:
 
 def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
     if reference is None:
-        return Word.RUNS, "and nothing was compared with the original"
+        return Word.RUNS, "not compared with the original"
     if reference["reason"] == "reference-differs":
         more = len(reference["differences"]) - 1
         return Word.DIFFERS, reference["differences"][0] + (f", and {more} more differences" if more else "")
     if reference["reason"]:
-        return Word.RUNS, f"and {reference['why']}"
+        return Word.RUNS, str(reference["why"])
     numbers, tensors = reference["numbers"], reference["tensors"]
     left_out = reference["unstable"]
     counts = f"{_number(numbers, 'printed number')} and {_number(tensors, 'saved tensor')}"

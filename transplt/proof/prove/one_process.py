@@ -267,7 +267,8 @@ def _equal(found: Findings, whose: str, caught: str, *, mixed: bool) -> Verdict:
 def _beyond(original: Training) -> list[str]:
     """What no comparison with an original covers, though it agrees."""
     found = [
-        f"DataParallel over {event.fields['cards']} cards ({event.place}): it had one, as what is migrated has"
+        f"DataParallel over {event.fields['cards']} cards ({event.place}): "
+        "the original was given one card, like the port"
         for event in original.of("shares")[:1]
     ]
     more = "what follows these steps (--steps 0 lets the programs finish)"
