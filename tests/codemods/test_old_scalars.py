@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop
+from tests.harness import check_noop, check_rewrite
 
 _LIST = "losses = [torch.mean(each) for each in model(data)]"
 
@@ -21,6 +21,35 @@ _LIST = "losses = [torch.mean(each) for each in model(data)]"
     ],
 )
 def test_a_reduction_without_a_dimension(lines: str) -> None:
+    source = f"import torch\n{lines}\n"
+    check_rewrite(source, source.replace(".data[0]", ".item()"))
+    check_rewrite(source, source.replace(".data[0]", ".item()"), style="portable")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "loss = criterion(net(x), y)\nloss.backward()\ntotal += loss.data[0]",
+        "def step(self):\n    self.g_loss.backward(retain_graph=True)\n    print(self.g_loss.data[0])",
+    ],
+)
+def test_one_element_with_or_without_a_dimension(lines: str) -> None:
+    """A list of such may be stacked, where the loss has a dimension: that edit is asked for."""
+    source = f"import torch\n{lines}\n"
+    check_noop(source, open_codes=["NPU293"])
+    check_rewrite(source, source.replace(".data[0]", ".item()"), unsafe_fixes=True)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "total += loss.data[0]",
+        "print(self.g_loss.data[0])",
+        "loss.backward(torch.ones(3))\ntotal = loss.data[0]",
+        "def f(loss):\n    loss.backward()\ndef g(loss):\n    return loss.data[0]",
+    ],
+)
+def test_a_loss_by_its_name_is_reported(lines: str) -> None:
     check_noop(f"import torch\n{lines}\n", open_codes=["NPU293"])
 
 

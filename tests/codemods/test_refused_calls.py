@@ -28,6 +28,7 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
     [
         "s = torch.stft(x, 512, 128, window=w)",
         "s = torch.stft(x, n_fft=512)",
+        "from torch.autograd import Variable\nx = Variable(x, volatile=True)",
         "s = torch.fft(x, 2)",
         "s = torch.optim.lr_scheduler.StepLR(o, 3, verbose=True)",
         "from torch.optim.lr_scheduler import ReduceLROnPlateau as R\ns = R(o, verbose=False)",
@@ -44,8 +45,6 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
         "class S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)",
         "from torch.utils.data.sampler import Sampler\n"
         "class S(Sampler[int]):\n    def __init__(self, d):\n        super(S, self).__init__(d)",
-        "total += loss.data[0]",
-        "print(self.g_loss.data[0])",
     ],
 )
 def test_reported(source: str) -> None:
@@ -64,6 +63,7 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
         "s = torch.stft(x, 512, **options)",
         "s = torch.stft(x, 512, 1, 2, w, True, 'reflect', False, True, False)",
         "s = librosa.stft(x, 512)",
+        "x = torch.autograd.Variable(x)\ny = tl.load(p, volatile=True)",
         "s = torch.fft.fft(x)",
         "s = torch.optim.lr_scheduler.StepLR(o, 3)",
         "s = StepLR(o, 3, verbose=True)",

@@ -45,7 +45,7 @@ from transplt.syntax.nodes import (
 from transplt.syntax.scan import FUNCTIONS, ancestor, chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
-_EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU313")
+_EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU293", "NPU313")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _BOTH = "both"

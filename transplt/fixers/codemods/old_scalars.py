@@ -1,20 +1,23 @@
-"""`x.data[0]` of what a reduction has made a tensor without dimensions ("invalid index of a 0-dim tensor", torch 0.5).
+"""`x.data[0]` of a tensor without dimensions ("invalid index of a 0-dim tensor", torch 0.5): `x.item()`.
 
-Beside `loss.data[0]` (refused_calls.py), which its name tells: here the value is followed to `torch.mean(...)` and the
-like, through variables and lists that a comprehension makes of them.
+A value that is followed to `torch.mean(...)` and the like, through variables and lists that a comprehension makes of
+them, has none. One whose `backward()` is called without a gradient has one element, with or without a dimension. A loss
+that only its name tells is reported.
 """
 
 from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
+from transplt.base.finding import Level
+from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.transform import OfText
 from transplt.edits.work import Work
 from transplt.flow.last_value import nearest_binding
 from transplt.program.followed_values import Traced
 from transplt.program.program import File, program_of
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU293", rank=366, needs=(b".data[0]",), words=(".data[0]",))
@@ -56,15 +59,29 @@ class _Scalars(Traced):
 
 @fixer.on(ast.Subscript)
 def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
-    """Report `.data[0]` of a value that certainly has no dimension."""
+    """Write `.item()` for `.data[0]` of a value that has one element; report a loss of which this is not known."""
     match node:
         case ast.Subscript(
             value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
-        ) if not last_name(value).lower().endswith("loss"):
+        ):
             scalars = work.once(_scalars)
-            if scalars.is_one(work.file, value) or _walks(work, scalars, value):
-                message = "since torch 0.4 a reduction returns a tensor without dimensions: indexing it raises"
+            message = "since torch 0.4 a loss or a reduction has no dimensions: indexing it raises"
+            certain = scalars.is_one(work.file, value) or _walks(work, scalars, value)
+            if certain or (id(work.scan.scope_of(value)), work.text(value)) in work.once(_driven):
+                level = Level.SAFE if certain else Level.UNSAFE
+                item = OfText(lambda text: f"{text[: text.rindex('.data')].rstrip()}.item()")
+                yield Edit(node, fixer.code, f".data[0] -> .item(): {message}", item, level, "torch.Tensor.data")
+            elif last_name(value).lower().endswith("loss"):
                 yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
+
+
+def _driven(work: Work) -> set[tuple[int, str]]:
+    """The scope and text of each `x` in `x.backward()`: torch refuses more than one element there."""
+    return {
+        (id(work.scan.scope_of(call)), work.text(call.func.value))
+        for call in work.scan.calls_by_last_name(("backward",))
+        if isinstance(call.func, ast.Attribute) and not call.args and not keyword_of(call, "gradient")
+    }
 
 
 def _scalars(work: Work) -> _Scalars:

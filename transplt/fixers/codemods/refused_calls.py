@@ -2,7 +2,6 @@
 
 Facts: rules/support/refused_calls.json. Beside them: autograd functions of the old style, whose methods are not static
 ("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5),
-and `loss.data[0]` ("invalid index of a 0-dim tensor", torch 0.5 and newer), or `prec1[0]` of a sum over all there is;
 and samplers that hand their data to torch's Sampler, which passes it to object.
 """
 
@@ -44,7 +43,8 @@ fixer = Fixer(
     code="NPU293",
     rank=365,
     needs=(b"torch",),
-    words=("stft(", "torch.fft(", ".data[0]", "torch.autograd", "verbose=", "onnx", "use_npu",
+    words=("stft(", "torch.fft(", "torch.autograd", "verbose=", "onnx", "use_npu",
+           "volatile",
            "Adam", "fractions", "time.clock", "import clock", "Sampler"),
 )  # fmt: skip
 
@@ -144,17 +144,6 @@ def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
         called_name(each.value) in _STATIC and any(plain_name(at) == method.name for at in each.targets)
         for each in of_kind(ast.Assign, owner.body)
     )
-
-
-@fixer.on(ast.Subscript)
-def first_of_a_loss(work: Work, node: ast.Subscript) -> Finds:
-    """Report `loss.data[0]`: a loss has no dimension since torch 0.4."""
-    match node:
-        case ast.Subscript(
-            value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
-        ) if last_name(value).lower().endswith("loss"):
-            message = "since torch 0.4 a loss has no dimensions: indexing it raises"
-            yield work.note(node, fixer.code, message, api="torch.Tensor.data", help="write .item()")
 
 
 @fixer.on(ast.ClassDef)
