@@ -176,7 +176,7 @@ def test_wrong_usage_is_exit_code_2(
         ([], "Usage: transplt"),
         (["-o", "x"], "Missing option '-i'"),
         (["proj"], "no command 'proj'; to migrate a project: transplt -i proj -o OUT"),
-        (["chek"], "no command 'chek'; did you mean 'check'? To migrate a project: transplt -i chek -o OUT"),
+        (["chek"], "no command 'chek'; did you mean 'check'?\n"),
         (["-i", project, "--nonsense"], "No such option"),
         (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
         (["-i", project, "-r", "none.json"], "none.json: no such rule file"),

@@ -39,6 +39,7 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     assert done.stdout == "['transplt']\n"
     functions, errors = {"check", "migrate_source", "migrate_tree"}, {"CannotFinish", "TranspltError", "UsageError"}
     assert set(transplt.__all__) == functions | errors
+    assert dir(transplt) == sorted({*transplt.__all__, "__version__"})
     assert all(callable(getattr(transplt, name)) for name in transplt.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         transplt.nothing  # type: ignore[attr-defined] # noqa: B018

@@ -500,8 +500,8 @@ def test_what_cannot_be_opened_is_listed(ordinary_user: Path) -> None:
     result = run(source)
     os.chmod(source / "c", 0o700)
     assert [(finding.path, finding.help) for finding in result.unread] == [
-        ("b.py", "Permission denied"),
-        ("c", "Permission denied"),
+        ("b.py", "chmod -R u+rX, or leave it out with --exclude"),
+        ("c", "chmod -R u+rX, or leave it out with --exclude"),
     ]
     assert only_project(result.output) == {"a.py"}
 

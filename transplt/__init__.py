@@ -17,6 +17,10 @@ __all__ = ["CannotFinish", "TranspltError", "UsageError", "check", "migrate_sour
 __version__ = "0.1.0"
 
 
+def __dir__() -> "list[str]":
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> "Any":
     """What the package offers, imported when it is asked for."""
     for home, names in _HOMES.items():

@@ -136,7 +136,7 @@ def migrated_again(
     keep = partial(worker.keep.func, **{**worker.keep.keywords, **more})
     done, unread = work_again(replace(worker, keep=keep, known={}), wanted, jobs)
     if unread:
-        raise CannotFinish(f"{shown(unread[0].path)} could be read once and not again: {unread[0].help}")
+        raise CannotFinish(f"{shown(unread[0].path)} could be read once and not again: {unread[0].detail('why')}")
     return done
 
 

@@ -257,7 +257,7 @@ def _worked_through(
         records = _with_the_whole(records, plan, survey=survey)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
-        raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
+        raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].detail('why')}")
     paths = [entry.path for entry in found.files]
     return RunResult(
         name=plan.source.stem if plan.single else plan.source.name,

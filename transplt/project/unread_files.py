@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding, Level, Span
@@ -27,5 +29,6 @@ def unread_finding(path: str, why: str) -> Finding:
         level=Level.MANUAL,
         message=f"this cannot be opened, so it is missing in the output: {why}",
         effort=Effort.LOW,
-        help=why,
+        help=("chmod -R u+rX, or " if why == os.strerror(errno.EACCES) else "") + "leave it out with --exclude",
+        details=(("why", why),),
     )

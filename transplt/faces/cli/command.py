@@ -370,6 +370,6 @@ class CommandGroup(click.Group):
         if ctx.parent is None and args[0] not in self.list_commands(ctx):
             # What is there is a project rather than a mistyped command.
             near = [] if os.path.exists(args[0]) else get_close_matches(args[0], self.list_commands(ctx), 1, 0.75)
-            meant = f"did you mean {near[0]!r}? T" if near else "t"
-            ctx.fail(f"no command {args[0]!r}; {meant}o migrate a project: transplt -i {args[0]} -o OUT")
+            hint = f"did you mean {near[0]!r}?" if near else f"to migrate a project: transplt -i {args[0]} -o OUT"
+            ctx.fail(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
