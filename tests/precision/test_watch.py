@@ -119,6 +119,20 @@ def test_an_operator_that_is_given_nan_is_not_blamed(tmp_path: Path) -> None:
     assert "operator-overflow" not in found and len(found["overflow"]) == 2
 
 
+@pytest.mark.parametrize("place", [("parameters", "weight"), ("output", 0)])
+def test_a_module_is_not_blamed_for_what_is_inside(place: tuple[str, int | str], tmp_path: Path) -> None:
+    """Its own parameters are without those of its children: a nan among these is none of its doing."""
+    net, whole = "Module.net.Net.forward.0", "Module.whole.Whole.forward.0"
+    rows = step(0)
+    put(rows, LINEAR, *place, tensor([NAN, 1.0]))
+    put(rows, LINEAR, "output", 0, tensor([NAN, 1.0]))
+    for name in (net, whole):
+        rows[name] = {"input_args": [tensor([1.0, 2.0])], "input_kwargs": {}, "output": [tensor([NAN, 1.0])]}
+    write_rank(tmp_path / "step0/rank", rows, parents={LINEAR: net, net: whole, whole: None})
+    document = json.loads(call(str(tmp_path), "--format=json", "--checks", "operator-overflow")[1])
+    assert [hit["operator"] for hit in document["points"][0]["hits"]] == ([LINEAR] if place[0] == "output" else [])
+
+
 def test_zeros_that_are_asked_for(tmp_path: Path) -> None:
     made = {f"{api}.0.forward": {"input_args": [], "input_kwargs": {}, "output": [tensor([0.0, 0.0])]}
             for api in ("Torch.zeros", "Torch.zeros_like", "Tensor.zero_", "Torch.empty", "Tensor.new_zeros")}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from transplt.precision.distance import FLOAT16_MAX, overflows
 from transplt.precision.harmless_operators import Print, print_of
@@ -15,9 +16,11 @@ _MASKS = frozenset({"masked_fill", "masked_fill_", "where", "full", "full_like",
 
 
 class Flow:
-    """The rows of a step, in their order."""
+    """The rows of a step, in their order: those inside of a module before its own. `parents` as in `Record`."""
 
-    def __init__(self) -> None:
+    def __init__(self, parents: Mapping[str, str]) -> None:
+        self._parents = parents
+        self._inside: set[str] = set()  # modules around a row that overflows, such as one with a weight that is nan
         self._spared: set[Print] = set()  # infinite on purpose, or not written
         self._bad: dict[tuple[str, int], bool] = {}  # whether a forward call was given, or gave, what overflows
 
@@ -34,7 +37,11 @@ class Flow:
             self._spared.update(print_of(tensor) for tensor in row.outputs if _is_bounded(tensor))
         bad = [*given, *(tensor for tensor in row.outputs if self._counts(tensor))]
         call = row.api, row.index
-        came_in = bool(given)
+        came_in = bool(given) or row.name in self._inside
+        outer = self._parents.get(row.name, "") if bad else ""
+        while outer and outer not in self._inside:
+            self._inside.add(outer)
+            outer = self._parents.get(outer, "")
         if row.phase == FORWARD:
             self._bad[call] = bool(bad)
         elif row.phase == BACKWARD:

@@ -120,7 +120,7 @@ class _Step:
         before.weights = {key: tensor for key, (_, tensor) in weights.items()}
 
     def _overflows(self, record: Record, wanted: set[str]) -> None:
-        flow = Flow()
+        flow = Flow(record.parents)
         for row in record.rows:
             bad, came_in = flow.overflows(row)
             if "overflow" in wanted:
