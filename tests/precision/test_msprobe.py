@@ -106,6 +106,9 @@ def test_a_folder_without_a_dump_is_said(tmp_path: Path) -> None:
         open_dump(str(tmp_path))
     with pytest.raises(UnusableDump, match="does not exist"):
         open_dump(str(tmp_path / "not"))
+    (tmp_path / "resnet.OM").write_bytes(b"IMOD")
+    with pytest.raises(UnusableDump, match="is an offline model of CANN, no dump: record a run"):
+        open_dump(str(tmp_path / "resnet.OM"))
 
 
 @pytest.mark.parametrize("meant", ["Functional.relu.0.forward", "Functional_relu_0_forward", "Functional.relu.0"])

@@ -15,6 +15,11 @@ from transplt.precision.record import Dump, UnusableDump
 _DEEP, _MOST_FOLDERS = 6, 5_000
 #: They lie in a dump, and are none.
 _INSIDE = (msprobe.DATA, "configuration", ".git", ".transplt")
+#: Models, by the ends of their names: they hold weights, and nothing that was computed.
+_MODELS = {
+    ".om": "an offline model of CANN", ".air": "a model for ATC", ".pb": "a graph of TensorFlow",
+    ".onnx": "a model of ONNX", ".mindir": "a model of MindSpore",
+}  # fmt: skip
 
 
 def open_dump(path: str) -> Dump:
@@ -33,6 +38,8 @@ def open_dump(path: str) -> Dump:
         raise UnusableDump(f"{shown(path)} holds several dumps ({names}{more}): name one of them")
     if os.path.isdir(path) and msprobe.steps_in(path):
         raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json and no .npy files in any of them")
+    if model := _MODELS.get(os.path.splitext(path)[1].lower()):
+        raise UnusableDump(f"{shown(path)} is {model}, no dump: record a run, or convert the dump of one")
     what = (
         "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
         if os.path.isdir(path)
