@@ -47,6 +47,7 @@ class Aside:
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
+    trains: bool = False  # whether a Python file trains, and no notebook has to
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
@@ -56,7 +57,8 @@ class Aside:
         if path.rpartition("/")[2] == "setup.py":
             return "other" if _below(path, self.inside) else ""  # no script loads what installs the project
         if not path.endswith(".py"):
-            return "other" if _below(path, self.inside) else ""
+            beside = self.trains and path.endswith(".ipynb")
+            return "other" if beside or _below(path, self.inside) else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -213,7 +215,7 @@ def aside_of(
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
     names = tree.names_taken()
-    return Aside(python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names)
+    return Aside(python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True)
 
 
 def _untorched(tree: _Tree) -> dict[str, str]:
@@ -329,9 +331,10 @@ def named_after(path: str) -> bool:
 
 
 def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
-    """True for a script that does not train, or that is called after what comes when a model is trained."""
+    """True for a script that does not train, nor starts what does, or that is called after what comes then."""
     runs = entry.starts or (entry.acts and not _TO_TRAIN.search(path))
-    return (runs and path not in leading) or (not entry.trains and named_after(path))
+    infers = entry.starts and entry.infers and not _TO_TRAIN.search(path)
+    return (runs and path not in leading) or infers or (not entry.trains and named_after(path))
 
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:

@@ -67,6 +67,9 @@ _ACTS = re.compile(
 )
 _STARTS = Texts(b"__main__", b"parse_args(")
 _TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
+_INFERS = Texts(b"no_grad(", b"inference_mode(", b".eval()")
+#: A call that trains, or may, by its name.
+_MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
 _BACKWARD = re.compile(rb"(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
 _STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IGNORECASE)
@@ -108,7 +111,7 @@ class Entry(NamedTuple):
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
-    settings is set that is off by default.
+    settings is set that is off by default; `infers`: it only takes a trained model.
     """
 
     imports: tuple[str, ...] = ()
@@ -125,6 +128,7 @@ class Entry(NamedTuple):
     acts: bool = False
     framework: str = ""
     unasked: tuple[str, ...] = ()
+    infers: bool = False
 
 
 @cache
@@ -198,10 +202,10 @@ def entry_of(data: bytes, path: str) -> Entry:
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     acts = "/" not in path and _ACTS.search(data) is not None
-    framework = _framework(imported)
+    infers = not trains and _INFERS.in_(data) and not _MAY_TRAIN.search(data)
     return Entry(
-        at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts, framework,
-        unasked,
+        at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
+        _framework(imported), unasked, infers,
     )  # fmt: skip
 
 

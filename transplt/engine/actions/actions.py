@@ -238,6 +238,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
                 path != draft.group.name, all(aside(each) for each, _ in same), path.startswith("."),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
+                all(each.late in ("other", "unnamed") for each, _ in same),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
