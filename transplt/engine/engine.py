@@ -270,7 +270,9 @@ def _analysed(
         if settings.in_place:  # a check says what is left, and no remarks
             findings = [each for each in findings if each.open]
         result = add_to(result, findings, support)
-    return result if file is None else replace(result, findings=mark_options(file.scan, result.findings, project))
+    if file is None:
+        return result
+    return replace(result, findings=mark_options(file, result.findings, project, settings.torch_version))
 
 
 def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:

@@ -13,14 +13,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from transplt.base.finding import Finding
+from transplt.base.finding import Finding, Level
 from transplt.engine.tests_in_order import InOrder, operands, passing
+from transplt.engine.torch_branches import TorchTests
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
 from transplt.flow.option_defaults import Constant, Option, constant, options_in
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import fails_to_load, is_bound
 from transplt.syntax.annotations import is_annotation
+from transplt.syntax.files import File
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.nodes import (
     begins,
@@ -51,21 +53,28 @@ _HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|fl
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: So many callers are gone up.
 _DEPTH = 4
+#: What stands behind a test of torch's version that fails; and codes of names that this torch does not have.
+_OTHER_TORCH = "another torch"
+_GONE = frozenset({"NPU293", "NPU514"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _Known = tuple[Constant, ...]
 
 
-def mark_options(
-    scan: Scan, findings: tuple[Finding, ...], project: ProjectFacts | None = None
-) -> tuple[Finding, ...]:
-    """The findings; open ones say which option they stand behind."""
+def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFacts, torch: str) -> tuple[Finding, ...]:
+    """The findings; open ones say which option they stand behind. What this torch has no more is no work in a branch
+    for another torch.
+    """
     if not any(finding.open and not finding.option for finding in findings):
         return findings
-    behind = _Behind(scan, project or ProjectFacts())
-    return tuple(
-        replace(each, option=behind.option_at(each.span.start, each.api)) if each.open and not each.option else each
-        for each in findings
-    )
+    behind = _Behind(file.scan, project, TorchTests(file.names, torch))
+    found = []
+    for each in findings:
+        if each.open and not each.option:
+            each = replace(each, option=behind.option_at(each.span.start, each.api))
+            if each.option == _OTHER_TORCH and each.code in _GONE:
+                each = replace(each, level=Level.INFO)
+        found.append(each)
+    return tuple(found)
 
 
 @dataclass(slots=True)
@@ -74,11 +83,13 @@ class _Behind:
 
     scan: Scan
     project: ProjectFacts
+    torch: TorchTests
     inside: Inside = field(init=False)
     options: Mapping[str, Option] = field(init=False)
     taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
     stored: frozenset[str] = field(init=False)
     texts: frozenset[object] = field(init=False)
+    versions: bool = field(init=False)
     _known: dict[int, str] = field(default_factory=dict)
     _busy: set[int] = field(default_factory=set)
     _above: dict[int, str] = field(default_factory=dict)
@@ -91,6 +102,7 @@ class _Behind:
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
         self.texts = frozenset(each.value for each in self.scan.strings)
+        self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
@@ -230,6 +242,8 @@ class _Behind:
 
     def _off(self, test: ast.expr, at: ast.AST, depth: int) -> str:
         """The option because of which a test fails by default; empty where it may hold."""
+        if self.versions and not isinstance(test, ast.BoolOp) and self.torch.fails(test):
+            return _OTHER_TORCH
         match test:
             case ast.BoolOp(op=op, values=values):
                 found = [self._off(value, at, depth) for value in values]
@@ -371,9 +385,7 @@ class _Behind:
             return self._default(value, binding.node)
         return (), "", node.id
 
-    def _parameter(
-        self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str
-    ) -> tuple[_Known, str, str]:
+    def _parameter(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> tuple[_Known, str, str]:
         """What all calls of a function in its own file give a parameter, or leave it at; one without a default counts
         where nobody else calls the function.
         """
@@ -429,7 +441,6 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-
 
 
 def _holds_settings(node: ast.expr) -> bool:

@@ -316,21 +316,13 @@ def _moved_to(
 
 
 def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note]:
-    """What a rule says of a name that is imported: a remark for a module of torch.cuda that the file never reads, since
-    its import runs without CUDA.
-    """
+    """What a rule says of a name that is imported: a remark for one that the file never reads, where its import runs."""
     notes = work.note_rule(alias, rule, full)
     local = alias.asname or alias.name
-    if rule.user or not full.startswith("torch.cuda.") or "." in local or local in work.scan.names:
-        return notes
-    if is_listed(work, local):
+    runs = full.startswith(("torch.cuda.", "torchvision.")) and rule.code in ("NPU501", "NPU512")
+    if rule.user or not runs or "." in local or local in work.scan.names or is_listed(work, local):
         return notes  # a file that takes it from here without a list is reported itself
-    return [
-        replace(each, message=f"{each.message}; it is not used", level=Level.INFO, effort=None)
-        if each.code == "NPU501"
-        else each
-        for each in notes
-    ]
+    return [replace(each, message=f"{each.message}; it is not used", level=Level.INFO, effort=None) for each in notes]
 
 
 def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:

@@ -70,9 +70,16 @@ def _command(work: Work, node: ast.Constant) -> Finds:
         yield work.note(outer, "NPU245", message, api="nvidia-smi", level=Level.INFO)
         return
     message, blocks = "nvidia-smi is an NVIDIA program", ""
-    if any(goes_on_without(above, _MISSING) for above in _tries(outer)):
+    if _is_unread(work, outer) or any(goes_on_without(above, _MISSING) for above in _tries(outer)):
         message, blocks = f"{message}; the program also runs without it", "tidy"
     yield work.note(outer, "NPU245", message, api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM, blocks=blocks)
+
+
+def _is_unread(work: Work, node: ast.AST) -> bool:
+    """True for the command of an os.system that nobody asks how it ended: the shell says that there is none."""
+    call = parent(node)
+    alone = isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr)
+    return alone and work.names.qualified(call.func) == "os.system"  # type: ignore[attr-defined]
 
 
 def _tries(node: ast.AST) -> Iterator[ast.Try]:
