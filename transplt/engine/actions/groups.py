@@ -144,8 +144,9 @@ class Groups:
             title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
             how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
             blocks = _blocks(finding, _page(finding.code))
-            if finding.late == "unnamed" and blocks in ("import", "first step"):
-                blocks = "later"  # a program of somebody else that nothing of the project starts
+            built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
+            if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
+                blocks = "later"  # nothing of the project starts it, and an import of what is built says more
             return Group(title, "third-party", folder, blocks, how)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)

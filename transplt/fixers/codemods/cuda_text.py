@@ -156,6 +156,11 @@ class _Text(NamedTuple):
         extension = any(note.code in ("NPU550", "NPU554") for note in self.work.notes)
         return extension or (self.value.startswith("-U") and b"cpp_extension" in self.work.source.utf8)
 
+    def is_shipped(self) -> bool:
+        """A file that a package brings along: `package_data={"nets": ["ops/scan.cu"]}` builds nothing."""
+        keywords = (each.arg for each in chain(self.node) if isinstance(each, ast.keyword))
+        return not {"package_data", "data_files"}.isdisjoint(keywords)
+
     def is_of_the_toolkit(self) -> bool:
         """A word or path of CUDA's toolkit; no label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`)."""
         path = self.value.startswith(("/", ".", "{", "$", "~")) or "." in self.value.rpartition("/")[2]
@@ -202,6 +207,7 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
     (lambda text: _LIBRARY.search(text.value), _Binds(
         "the library {value!r} belongs to CUDA", "load the one of CANN that does the same", Effort.MEDIUM)),
     (_Text.is_macro, "compiler-flag"),
+    (_Text.is_shipped, "own-string"),
     (_Text.is_of_the_toolkit, _Binds(
         "{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM)),
     (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(

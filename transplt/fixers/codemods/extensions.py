@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import pairwise
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
@@ -17,6 +18,7 @@ from transplt.flow.callees import FOREIGN
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 from transplt.flow.gates.cuda_reach import CUDA_PART
 from transplt.flow.gates.optional_imports import can_fail, has_another_way
+from transplt.program.program import enclosing_function
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.modules import import_base
@@ -33,6 +35,7 @@ STUB = "the project can also build it without CUDA: that build can be imported b
 #: What is said where an import is caught, and not all that uses it asks whether it is there.
 CAUGHT = "the import may fail, and what calls it fails then"
 _WHEN_IMPORTED = "CUDA sources are compiled on import, which fails without nvcc"
+_CARDS = ("torch.cuda.is_available", "torch.cuda.device_count")
 _EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
 _NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
 _FOUND_LATER = "files that the build looks for"
@@ -77,7 +80,7 @@ def _declared(work: Work, call: ast.Call) -> Finds:
     if name:
         inner = [each.value for each in inner_nodes(call, ast.Constant)]
         words = [value for value in inner if isinstance(value, str)]
-        sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
+        sources = list(dict.fromkeys(word.replace("\\", "/").lstrip("/") for word in words if _NATIVE.search(word)))
         if not sources and any(word.endswith(".pyx") for word in words):
             return
         message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
@@ -133,9 +136,20 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
     if what.rpartition(" ")[2].rpartition(".")[2] in built:
         message, blocks = f"{message}; {STUB}", "first step"
+    if _asks_for_a_card(work, node):
+        blocks = "first step"  # the import is left out on an NPU: what it brings is missing when it is called
     if not can_fail(node):
         return message, blocks
     return (f"{message}; {GOES_ON}", "slow") if _has_another_way(work, node) else (f"{message}; {CAUGHT}", "later")
+
+
+def _asks_for_a_card(work: Work, node: ast.AST) -> bool:
+    """True for what stands behind a question for a card of CUDA, which stays where compiled code is behind it."""
+    for below, above in pairwise((node, *chain(node))):
+        calls = inner_nodes(above.test, ast.Call) if isinstance(above, ast.If) and below in above.body else ()
+        if any(work.names.qualified(each.func) in _CARDS for each in calls):
+            return True
+    return False
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:
@@ -254,8 +268,8 @@ def _build(work: Work, call: ast.Call) -> Finds:
     message, blocks = "CUDA sources are compiled at run time", ""
     if _at_import(work, call):
         message, blocks = _WHEN_IMPORTED, "import"
-    elif can_fail(call) and _has_another_way(work, call):
-        message, blocks = f"{message}; {GOES_ON}", "slow"
+    elif can_fail(call) and (enclosing_function(call) is not None or _has_another_way(work, call)):
+        message, blocks = f"{message}; {GOES_ON}", "slow"  # a function that builds gives None where that fails
     api = work.names.qualified(call.func) or ""
     yield work.note(call, "NPU554", message, api=api, help=_REPLACE, effort=Effort.HIGH, blocks=blocks)
 

@@ -316,7 +316,7 @@ def _moved_to(
 
 
 def _of_a_name(work: Work, alias: ast.alias, rule: Rule, full: str) -> list[Note]:
-    """What a rule says of a name that is imported: a remark for one that the file never reads, where its import runs."""
+    """What a rule says of a name that is imported: a remark where its import runs, and the file never reads it."""
     notes = work.note_rule(alias, rule, full)
     local = alias.asname or alias.name
     runs = full.startswith(("torch.cuda.", "torchvision.")) and rule.code in ("NPU501", "NPU512")
