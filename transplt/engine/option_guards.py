@@ -33,6 +33,7 @@ from transplt.syntax.nodes import (
     defaults_of,
     hides_arguments,
     index_in,
+    inner_nodes,
     keyword_of,
     last_name,
     place_in_block,
@@ -350,7 +351,7 @@ class _Behind:
             return self._of_an_object(node)
         option = self.options.get(name)
         if option is None and _holds_settings(node.value):
-            option = self.project.options.get(name)
+            option = self.project.options.get(name) or self.project.options.get(_entry(node))
         if option is None or name in self.stored:
             return (), "", name
         return option.default, option.words, name
@@ -441,6 +442,12 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+
+
+def _entry(node: ast.Attribute) -> str:
+    """`BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`."""
+    names = [each.attr for each in (node, *inner_nodes(node.value, ast.Attribute))]
+    return ".".join(reversed(names))
 
 
 def _holds_settings(node: ast.expr) -> bool:

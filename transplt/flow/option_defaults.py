@@ -1,4 +1,5 @@
-"""What options of a program are when nobody gives them: those of its command line, and fields of its dataclasses.
+"""What options of a program are when nobody gives them: those of its command line, fields of its dataclasses, and
+entries of its yacs settings.
 
 Read from bytes, for files that nobody parses as well. Only constants count; what is worked out, or has to be given, is
 unknown.
@@ -21,6 +22,8 @@ Constant = str | int | float | bool | None
 _CALL = re.compile(rb"\badd_(?:argument|option)\(")
 _PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
 _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
+#: An entry of settings as yacs has them: `_C.MODEL.NAME = "slow"`.
+_ENTRY = re.compile(rb"^_{1,2}C\.(?P<name>\w+(?:\.\w+)*)[ \t]*=[ \t]*(?P<value>[^\n#({\[]+)", re.M)
 _CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
 
 
@@ -62,6 +65,9 @@ def options_in(data: bytes) -> tuple[Option, ...]:
             node = _parsed(textwrap.dedent(_class(data, match).decode("utf-8", "replace")).encode())
             if isinstance(node, ast.ClassDef):
                 found += _of_class(node)
+    for match in _ENTRY.finditer(data) if b"_C." in data else ():
+        name, value = match["name"].decode("ascii", "replace"), _parsed(match["value"].strip())
+        found.append(Option(name, constant(value.value if isinstance(value, ast.Expr) else None), f"{name}="))
     return tuple(joined(found).values())
 
 
