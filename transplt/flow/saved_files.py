@@ -51,13 +51,15 @@ def loads_strictly(data: bytes) -> bool:
 def loaded_files(data: bytes) -> tuple[str, ...]:
     """What names the files that `torch.load(...)` reads: patterns of the last part of their paths, and constants.
 
-    One that is not known is an empty text.
+    One that is not known is an empty text, and the name of a variable where the file saves to it as well.
     """
     if b"torch.load(" not in data:
         return ()
     found: set[str] = set()
     for match in _LOAD.finditer(data):
-        found |= path_names(_first(_call(data, match.end())), data)
+        path = _first(_call(data, match.end())).strip()
+        own = _ENDS_IN_NAME.match(path) and re.search(rb"torch\.save\([^\n]*,[ \t]*%s[ \t]*\)" % path, data)
+        found |= {path.decode()} if own else path_names(path, data)
     return tuple(sorted(found))
 
 

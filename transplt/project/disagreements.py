@@ -36,7 +36,7 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
         pin = voice.asks[0].pin
         line = pin.text.split("\n")[pin.line - 1].encode("utf-8", "replace")
         if not any(comment.holds_for(CODE) for comment in ignore_comments(line)):
-            findings.append(_finding(voice.asks[0], other.asks[0], version))
+            findings.append(_finding(voice.ask_without(other), other.ask_without(voice), version))
     return tuple(findings)
 
 

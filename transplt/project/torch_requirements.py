@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 NEWER = "newer"
 #: The names of torch on PyPI and in conda.
 TORCH = ("torch", "pytorch", "pytorch-gpu", "pytorch-cpu")
+#: What goes with one torch each, floors included.
+_FAMILY = ("torchvision", "torchaudio")
 #: Lists that not everybody installs.
 _OF_SOME = re.compile(r"optional|groups?\b|extras?\b|\bdev\b|dev-(?:packages|dependencies)")
 _BOUNDED = ("==", "===", "~=", "<", "<=")
@@ -89,6 +91,10 @@ class Voice:
         """The versions with a torch_npu that it allows, oldest first."""
         return tuple(version for version in TORCH_VERSIONS if version in self.allowed)
 
+    def ask_without(self, other: Voice) -> Ask:
+        """The ask that leaves nothing to another voice, else the first."""
+        return next((ask for ask in self.asks if not ask.read.allowed & other.allowed), self.asks[0])
+
     def ask_for(self, version: str) -> Ask:
         """The ask that is the reason for a version: a bound before others."""
         fits = [ask for ask in self.asks if version in ask.read.allowed] or list(self.asks)
@@ -119,7 +125,16 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
     for ask in strong or weak:
         package = "torch" if ask.pin.package in TORCH else ask.pin.package
         groups.setdefault((_group(ask.pin.path), package), []).append(ask)
-    return [Voice(tuple(asks), together(asks)) for asks in groups.values()]
+    allowed = {key: together(asks) for key, asks in groups.items()}
+    for group, package in [*groups]:  # what is open of the family narrows the torch of its file, and says no more
+        asks = groups[group, package]
+        if package != "torch" and not any(ask.read.pinned for ask in asks):
+            both = allowed.get((group, "torch"), frozenset()) & allowed[group, package]
+            del groups[group, package]
+            if both:
+                allowed[group, "torch"] = both
+                groups[group, "torch"] += asks
+    return [Voice(tuple(asks), allowed[key]) for key, asks in groups.items()]
 
 
 def _is_for_cuda(ask: Ask) -> bool:
@@ -187,14 +202,18 @@ def _set_of(specifier: str) -> SpecifierSet | None:
 
 
 def _of_companion(pin: Pin) -> Read | None:
-    """What a bounded requirement of a package says of the torch that it goes with; an open one says nothing."""
+    """What a requirement of a package says of the torch that it goes with; one of torch's own family that is open says
+    which are too old, another open one nothing.
+    """
     wanted = _set_of(pin.specifier)
-    if wanted is None or not any(part.operator in _BOUNDED for part in wanted):
+    bounded = wanted is not None and any(part.operator in _BOUNDED for part in wanted)
+    if wanted is None or not (bounded or (pin.package in _FAMILY and len(wanted))):
         return None
     allowed = torch_beside(pin.package, lambda release: wanted.contains(release, prereleases=True))
     if not allowed:
         return None
-    return Read(allowed, min(allowed, key=version_key), True)
+    named = min(allowed, key=version_key)
+    return Read(allowed if bounded else allowed | {NEWER}, named, bounded)
 
 
 def _group(path: str) -> str:
