@@ -93,6 +93,9 @@ def changes(document: Document) -> Finds:
         if _OF_TORCH.search(text):
             yield from in_bytes(text, _changes(document, text, releases))
             return
+        if document.path == "requirements.txt" and document.project.known and "--hash=" not in text:
+            listed = without_elsewhere(requirements_of(text, document.path, document.kind))
+            yield from in_bytes(text, _without_wheels(listed, releases))  # torch is installed beside it
         # It asks for something that goes or gets another name, though not for torch.
         others = bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text))
         if others and "--hash=" not in text and not _COMPILED.search(text):

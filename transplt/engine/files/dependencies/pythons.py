@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from transplt.base.text.requirement import Requirement, ceiling, normalised
 from transplt.rules.companions import first_wheel
 
+#: Pins of what is for Python 3.6 alone, of which newer ones have it in themselves (its Requires-Python, in the index).
+_OF_PYTHON_36 = frozenset({("dataclasses", "==0.7"), ("dataclasses", "==0.8")})
 _TAG = re.compile(r"-cp([23])(\d{1,2})-")
 #: A clause that bounds from above; `==1.18.*` ends before 1.19.
 _BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
@@ -58,7 +60,11 @@ def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) ->
     """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
     would have to build them from source, with a compiler of their time.
     """
-    return older_than(requirements, lambda name: first_wheel(name, pythons[0])) if pythons else []
+    if not pythons:
+        return []
+    every = list(requirements)
+    older = older_than(every, lambda name: first_wheel(name, pythons[0]))
+    return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
 
 
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
