@@ -38,7 +38,7 @@ _RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"torch", b"ascend", b"hccl", b
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.engine.files.dependencies.editor", frozenset({FileKind.REQUIREMENTS}),
-           (b"torch", b"nvidia", b"cuda", b"flash", b"xformers", b"triton")),
+           (b"torch", b"nvidia", b"cuda", b"flash", b"xformers", b"triton", b"==")),
     _Entry("transplt.engine.files.dependencies.commands", frozenset({FileKind.SHELL}),
            (b"torch", b"nvidia", b"cudatoolkit", b"python=", b"python<")),
     _Entry("transplt.engine.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
