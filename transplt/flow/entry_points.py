@@ -28,6 +28,9 @@ _OF_SETTINGS = re.compile(r"(?:^|/)(?:cfgs?|confs?|configs?|configurations?)$", 
 #: Libraries beside a framework that hand nothing to torch.
 _WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests".split())
 
+#: So many files of one folder that are loaded by name are a choice.
+_SEVERAL = 3
+
 #: Files at the top that torch.hub and Cog load.
 _LOADED_BY_NAME = ("hubconf.py", "predict.py", "setup.py")
 
@@ -48,6 +51,7 @@ class Aside:
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
     trains: bool = False  # whether a Python file trains, and no notebook has to
+    chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
@@ -214,8 +218,10 @@ def aside_of(
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
-    names = tree.names_taken()
-    return Aside(python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True)
+    names, chosen = tree.names_taken(), _chosen(reached, tree)
+    return Aside(
+        python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen
+    )
 
 
 def _untorched(tree: _Tree) -> dict[str, str]:
@@ -281,6 +287,31 @@ def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[
 def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
     """The folders at the top with Python of which nothing is loaded by what is started."""
     return {path.partition("/")[0] for path in meant if "/" in path} - {path.partition("/")[0] for path in named}
+
+
+def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
+    """By path: the name without which nobody loads a file, one of several in a folder that no file imports, where a
+    program loads by name. One that an option has by default is loaded, and all of a folder that loads its own.
+    """
+    entries = tree.entries
+    if not any(entries[path].loads for path in reached):
+        return {}
+    given = {str(each.default[0]).lower() for path in reached for each in entries[path].options if each.default}
+    folders: dict[str, list[str]] = {}
+    for path in reached - tree.imported:
+        folder, name = posixpath.split(path)
+        alone = not (entries[path].starts or entries[path].trains or name == "__init__.py")
+        if folder and alone and not entries.get(f"{folder}/__init__.py", Entry()).loads:
+            folders.setdefault(folder, []).append(path)
+    several = {path for paths in folders.values() if len(paths) >= _SEVERAL for path in paths}
+    choices = {path: posixpath.basename(path).removesuffix(".py") for path in sorted(several)}
+    choices = {path: name for path, name in choices.items() if name.lower() not in given}
+    sure = _loaded({path for path in reached if path not in tree.imported and path not in choices}, tree.leads, entries)
+    found: dict[str, list[str]] = {}
+    for path, name in choices.items():
+        for each in _loaded({path}, tree.leads, entries) - sure:
+            found.setdefault(each, []).append(name)
+    return {path: names[0] for path, names in found.items() if len(names) == 1}
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

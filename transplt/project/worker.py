@@ -148,9 +148,12 @@ class FileWorker(Generic[_Record]):
             return file
         aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
         late = late if late == "guard" or not self.project.portable else "handled"
-        if not aside and not late:
+        chosen = self.project.aside.chosen.get(file.entry.path, "")
+        if not aside and not late and not chosen:
             return file
-        findings = tuple(replace(finding, aside=aside, late=late) for finding in found)
+        findings = tuple(
+            replace(each, aside=aside, late=late, option=each.option or (chosen if each.open else "")) for each in found
+        )
         return replace(file, result=replace(file.result, findings=findings))
 
     def copy(self, entry: Entry, why: str, over: bool = False) -> _Record | Unread:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
-from transplt.base.finding import Effort
+from transplt.base.finding import Effort, Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
@@ -17,6 +18,8 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
+#: What a finding says of a package that a function imports.
+_IMPORTED_WHEN = re.compile(r"; imported when (\w+\(\))")
 EFFORT_TEXT = {Effort.LOW: marked("minutes"), Effort.MEDIUM: marked("hours"), Effort.HIGH: marked("a day or more")}
 
 
@@ -86,10 +89,30 @@ def how_many(action: Action) -> str:
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
     if beside and not action.aside:
         parts.append(gettext("{count} of them aside", count=beside))
-    options = sorted({finding.option for finding in action.findings})
-    if "" not in options:
-        parts.append(gettext("only with {options}", options=", ".join(options[:_MOST_PARTS])))
+    parts += _conditions(action)
     return gettext(", ").join([*parts, *_written(action)])
+
+
+def _conditions(action: Action) -> Iterator[str]:
+    """What has to be asked for before all of an action counts: options, another script, a function that imports."""
+    code = [each for each in action.findings if each.path.endswith((".py", ".ipynb"))] or action.findings
+    options, rest = {each.option for each in code} - {""}, [each for each in code if not each.option]
+    outside = all(each.late == "other" for each in rest)
+    functions = sorted({*map(_function_of, rest)})
+    if not outside and (action.blocks != "later" or "" in functions):
+        return
+    if options:
+        yield gettext("only with {options}", options=", ".join(sorted(options)[:_MOST_PARTS]))
+    if rest and not outside:
+        yield gettext("only when {functions} runs", functions=", ".join(functions[:_MOST_PARTS]))
+    elif rest and not action.aside:
+        yield gettext("in no training by default")
+
+
+def _function_of(finding: Finding) -> str:
+    """The function that imports a package, `get_mask()`; empty where the file does as it is loaded."""
+    match = _IMPORTED_WHEN.search(finding.message)
+    return match[1] if match is not None else ""
 
 
 def _written(action: Action) -> list[str]:
