@@ -26,11 +26,13 @@ _UNKNOWN: Forms = frozenset({"unknown"})
 _NO_FORM: Forms = frozenset()
 
 #: Names by which programs count cards, for what cannot be followed: `rank`, `args.gpu`, `gpu_ids[0]`.
-_COUNTS = re.compile(r"(?:^|_)(?:rank|gpus?|cards?|ids?|idx|index|num|ordinal|[ijkn])\d*$|gpus?_?ids?$", re.I)
+_COUNTS = re.compile(
+    r"(?:^|_)(?:rank|gpus?|cards?|ids?|idx|index|num|ordinal|[ijkn])\d*$|gpus?_?(?:ids?|idx|index)$", re.I
+)
 #: `current_accelerator` gives None only where there is no card, and `.cuda(x)` had none to go to.
 _GIVE_DEVICES = frozenset({"torch.device", "torch.get_default_device", "torch.accelerator.current_accelerator"})
 _GIVE_NUMBERS = frozenset(
-    "get_rank get_local_rank get_world_size current_device current_device_index device_count int len".split()
+    "get_rank get_local_rank get_world_size get_device current_device current_device_index device_count int len".split()
 )
 #: Methods of texts that give a text.
 _GIVE_TEXTS = frozenset("format lower strip replace join".split())

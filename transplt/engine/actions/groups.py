@@ -93,9 +93,9 @@ def _newest_python(findings: list[Finding]) -> str:
 
 
 def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
-    """Whether files beside Python say what a project needs, and the packages that they name."""
+    """Whether files beside Python say what a project needs, and the packages that they name for everybody."""
     asked = [each for each in findings if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
-    named = {canonical(each.api).partition(".")[0] for each in asked if each.api and not aside(each)}
+    named = {canonical(each.api).partition(".")[0] for each in asked if each.api and not (aside(each) or each.option)}
     return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named
 
 
