@@ -71,10 +71,11 @@ def first_wheel(package: str, python: str) -> str:
     return str(_table()["wheels"].get(package, {}).get(python, ""))
 
 
-def beside_newer_protobuf(package: str) -> str:
-    """The first release of a package that bounds protobuf, which none before it can be imported with; empty for others.
+def beside_newer(package: str, other: str) -> str:
+    """The first release of a package that can be imported beside today's release of another (protobuf, numpy), or keeps
+    it back; empty for others.
     """
-    return str(_table()["newer_protobuf"].get(package, ""))
+    return str(_table()[f"newer_{other}"].get(package, ""))
 
 
 @cache
