@@ -52,6 +52,8 @@ _CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
 _HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings)$", re.I)
 #: Decorators that leave a function to those who call it by its name.
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
+#: Functions that run whenever a program trains, by their names.
+_USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
 #: So many callers are gone up.
 _DEPTH = 4
 #: What stands behind a test of torch's version that fails; and codes of names that this torch does not have.
@@ -62,8 +64,8 @@ _Known = tuple[Constant, ...]
 
 
 def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFacts, torch: str) -> tuple[Finding, ...]:
-    """The findings; open ones say which option they stand behind. What this torch has no more is no work in a branch
-    for another torch.
+    """The findings; open ones say which option they stand behind, and in which function. What this torch has no more is
+    no work in a branch for another torch.
     """
     if not any(finding.open and not finding.option for finding in findings):
         return findings
@@ -71,7 +73,9 @@ def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFact
     found = []
     for each in findings:
         if each.open and not each.option:
-            each = replace(each, option=behind.option_at(each.span.start, each.api))
+            function = behind.function_at(each.span.start)
+            told = (*each.details, ("function", function)) if function else each.details
+            each = replace(each, option=behind.option_at(each.span.start, each.api), details=told)
             if each.option == _OTHER_TORCH and each.code in _GONE:
                 each = replace(each, level=Level.INFO)
         found.append(each)
@@ -104,6 +108,18 @@ class _Behind:
         self.stored = frozenset(each.attr for each in self.scan.stores)
         self.texts = frozenset(each.value for each in self.scan.strings)
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
+
+    def function_at(self, at: int) -> str:
+        """The function in which a byte offset stands, `load()`, or the class that it makes an object of; empty for what
+        every training calls.
+        """
+        around = reversed(self.inside.around(self.scan.tree, at))
+        match next((each for each in around if isinstance(each, FUNCTIONS)), None):
+            case ast.FunctionDef(name="__init__") as function if (owner := class_of_method(function)) is not None:
+                return f"{owner.name}()"
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not _USUAL.fullmatch(name):
+                return f"{name}()"
+        return ""
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
-from transplt.base.finding import Effort, Finding
+from transplt.base.finding import Effort
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
@@ -18,8 +17,6 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
-#: What a finding says of a package that a function imports.
-_IMPORTED_WHEN = re.compile(r"; imported when (\w+\(\))")
 EFFORT_TEXT = {Effort.LOW: marked("minutes"), Effort.MEDIUM: marked("hours"), Effort.HIGH: marked("a day or more")}
 
 
@@ -94,11 +91,12 @@ def how_many(action: Action) -> str:
 
 
 def _conditions(action: Action) -> Iterator[str]:
-    """What has to be asked for before all of an action counts: options, another script, a function that imports."""
-    code = [each for each in action.findings if each.path.endswith((".py", ".ipynb"))] or action.findings
+    """What has to be asked for before all of an action counts: options, another script, a function."""
+    met = [each for each in action.findings if action.aside or not aside(each)]
+    code = [each for each in met if each.path.endswith((".py", ".ipynb"))] or met
     options, rest = {each.option for each in code} - {""}, [each for each in code if not each.option]
     outside = all(each.late == "other" for each in rest)
-    functions = sorted({*map(_function_of, rest)})
+    functions = sorted({each.detail("function") for each in rest})
     if not outside and (action.blocks != "later" or "" in functions):
         return
     if options:
@@ -107,12 +105,6 @@ def _conditions(action: Action) -> Iterator[str]:
         yield gettext("only when {functions} runs", functions=", ".join(functions[:_MOST_PARTS]))
     elif rest and not action.aside:
         yield gettext("in no training by default")
-
-
-def _function_of(finding: Finding) -> str:
-    """The function that imports a package, `get_mask()`; empty where the file does as it is loaded."""
-    match = _IMPORTED_WHEN.search(finding.message)
-    return match[1] if match is not None else ""
 
 
 def _written(action: Action) -> list[str]:
