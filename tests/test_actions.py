@@ -21,10 +21,11 @@ from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import blockers, percent
+from transplt.engine.actions.groups import Groups
 from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
-from transplt.project.report.action_lines import action_lines, first_actions, place_text
+from transplt.project.report.action_lines import action_lines, first_actions, how_many, place_text
 from transplt.project.report.analysis_reports import analysis_text
 from transplt.project.report.analysis_summary import summarize
 from transplt.project.report.html import automatic_share, render_report
@@ -938,3 +939,45 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     first = [path for path, blocks in ranked if blocks == "first step"]
     assert first == ["main.py", "main.py", "aside.py", "aside.py", "run.slurm"]
     assert ranked[-2:] == [("third_party/x/a.py", "later"), ("run.slurm", "first step")]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([{"option": "--fast"}], "only with --fast"),
+        ([{"option": "--fast"}, {"late": "other"}], "only with --fast, in no training by default"),
+        ([{"late": "other"}], "in no training by default"),
+        ([{"details": (("function", "load()"),)}], "only when load() runs"),
+        ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, only when load() runs"),
+        # one that counts without, or stands aside as a whole
+        ([{"option": "--fast"}, {}], ""),
+        ([{"late": "other"}, {}], ""),
+        ([{"late": "other", "aside": True}], ""),
+        ([{"details": (("function", "load()"),), "blocks": "first step"}], ""),
+    ],
+)
+def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]], said: str) -> None:
+    found = [at("a.py", line, "NPU245", **each) for line, each in enumerate(more, 1)]  # type: ignore[arg-type]
+    (action,) = actions_of(found)
+    assert how_many(action).partition("1 file, ")[2] == said or how_many(action) == f"1 place{', ' * bool(said)}{said}"
+
+
+def test_what_is_built_of_others_stops_only_who_imports_it() -> None:
+    found = [at("third_party/dcn/setup.py", 3, "NPU550"), line_of("third_party/dcn/a.cu", 2, "NPU806", "cuda.h")]
+    assert [each.blocks for each in actions_of(found)] == ["later"]
+    assert [each.blocks for each in actions_of([*found, at("third_party/dcn/a.py", 2, "NPU553")])] == ["import"]
+    late = at("third_party/dcn/a.py", 2, "NPU553", late="branch")
+    assert [each.blocks for each in actions_of([*found, late])] == ["later"]
+
+
+@pytest.mark.parametrize(("option", "blocks"), [("", "first step"), ("the extra quantize", "later")])
+def test_a_package_that_functions_import_and_an_extra_installs(option: str, blocks: str) -> None:
+    message = "the package bitsandbytes does not support NPUs; imported when f() runs"
+    imported = at("pk/a.py", 2, "NPU510", "bitsandbytes", message, blocks="first step")
+    asked = at("pyproject.toml", 9, "NPU290", "bitsandbytes", "no bitsandbytes", option=option)
+    assert Groups([imported, asked, at("pyproject.toml", 2, "NPU844")]).of(imported).blocks == blocks
+
+
+def test_what_training_meets_is_named_first() -> None:
+    found = [at(path, 1, "NPU154", late=late) for path, late in (("a.py", "other"), ("b.py", "unnamed"), ("c.py", ""))]
+    assert [place.path for place in actions_of(found)[0].places] == ["c.py", "a.py", "b.py"]

@@ -307,3 +307,69 @@ def test_a_parameter_that_is_set_to_its_default_again(again: str, expected: str)
     source += "        import pycuda\n"
     (finding,) = [each for each in migrate_source(source).findings if each.open]
     assert finding.option == expected
+
+
+_VERSION = """\
+import torch
+from packaging import version
+from distutils.version import LooseVersion
+from tools.env import TORCH_VERSION
+from settings import MAJOR as OTHER
+MAJOR, MINOR = 1, 2
+major = int(torch.__version__.split(".")[0])
+minor = int(torch.__version__.split(".")[1])
+parts = tuple(int(x) for x in torch.__version__.split(".")[:2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "runs"),
+    [
+        ("torch.__version__ < '1.8'", False),
+        ("torch.__version__ >= '2.0'", True),
+        ("not torch.__version__ >= '1.8'", False),
+        ("major == 0", False),
+        ("not (major >= 1 and minor >= 8)", False),
+        ("parts < (1, 8)", False),
+        ("TORCH_VERSION < (1, 11)", False),
+        ("torch.__version__.startswith('1.')", False),
+        ("float(torch.__version__[:3]) < 1.8", False),
+        ("LooseVersion(torch.__version__) <= LooseVersion('1.7')", False),
+        ("version.parse(torch.__version__[:6]) < version.parse('1.11')", False),
+        ("list(map(int, torch.__version__.split('.')[:2])) < [1, 3]", False),
+        ("major < 2 and ready", False),
+        # what holds, or is about something else
+        ("major < 2 or ready", True),
+        ("version.parse(torch.__version__) > version.parse('1.7')", True),
+        ("torch.__version__ < wanted", True),
+        ("OTHER < 1", True),
+        ("MINOR > 3", True),
+        ("torchvision.__version__ < '0.9'", True),
+        ("int(torch.version.cuda.split('.')[0]) < 9", True),
+    ],
+)
+def test_a_branch_for_another_torch(test: str, runs: bool) -> None:
+    source = f"{_VERSION}if {test}:\n    from torch._six import int_classes\n"
+    found = [each for each in migrate_source(source, torch_version="2.8").findings if each.code == "NPU514"]
+    assert [each.open for each in found] == [runs]
+    source = f"{_VERSION}if {test}:\n    import pycuda\n"
+    (finding,) = [each for each in migrate_source(source, torch_version="2.8").findings if each.code == "NPU510"]
+    assert finding.option == ("" if runs else "another torch")
+
+
+YACS = "_C = CN()\n_C.BN = CN()\n_C.BN.KIND = 'plain'  # or apex\n_C.TRT = False\n_C.SIZE = f()\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("cfg.BN.KIND == 'apex'", "BN.KIND=apex"), ("cfg.TRT", "TRT="), ("cfg.BN.KIND == 'plain'", ""),
+        ("cfg.SIZE", ""), ("cfg.NN.KIND == 'apex'", ""), ("other.BN.KIND == 'apex'", ""),
+    ],
+)  # fmt: skip
+def test_entries_of_yacs(test: str, expected: str) -> None:
+    settings = Settings()
+    files = {"config.py": YACS, "build.py": f"def f(cfg, other):\n    if {test}:\n        import pycuda\n"}
+    project = engine.join_facts([engine.index_source(t.encode(), p, settings) for p, t in files.items()], settings)
+    (found,) = engine.migrate_source(files["build.py"].encode(), "build.py", settings, project).findings
+    assert found.option == expected

@@ -460,3 +460,50 @@ def test_what_installs_a_project_is_loaded_by_no_script() -> None:
 def test_a_main_script_that_others_import_is_the_projects_own() -> None:
     files = {**_FLOW, "sweep.py": "from models.flow.main import fit\nloss.backward()\n" + GUARD}
     assert aside(files).foreign == frozenset()
+
+
+_NETS = {f"nets/{name}.py": f"import torch\nfrom nets.parts import p_{name}\n" for name in "abc"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "chosen"),
+    [
+        ({}, {"nets/a.py": "a", "nets/b.py": "b", "nets/c.py": "c"}),
+        ({"nets/a.py": "import torch\nimport lib.deep\n", "lib/deep.py": "x = 1\n"},
+         {"nets/a.py": "a", "nets/b.py": "b", "nets/c.py": "c", "lib/deep.py": "a"}),
+        ({"run.py": "import nets\np.add_argument('--net', default='B')\n" + TRAIN},
+         {"nets/a.py": "a", "nets/c.py": "c"}),
+        # what somebody imports is no choice; nothing loads by name; the folder loads all of its own
+        ({"run.py": "import nets.a\nloss.backward()\n", "load.py": "importlib.import_module(name)\n"}, {}),
+        ({"load.py": ""}, {}),
+        ({"nets/__init__.py": "importlib.import_module(name)\n"}, {}),
+    ],
+)  # fmt: skip
+def test_one_of_several_that_are_loaded_by_name(changed: dict[str, str], chosen: dict[str, str]) -> None:
+    base = {"nets/__init__.py": "", "run.py": "import nets\n" + TRAIN, "load.py": "importlib.import_module(name)\n"}
+    assert aside({**base, **_NETS, **changed}).chosen == chosen
+
+
+def test_two_that_are_loaded_by_name_are_no_choice() -> None:
+    loads = "import nets\nimportlib.import_module(name)\nloss.backward()\n"
+    assert aside({"nets/__init__.py": "", "nets/a.py": "x = 1\n", "nets/b.py": "x = 1\n", "run.py": loads}).chosen == {}
+
+
+def test_a_notebook_stops_no_script_that_trains() -> None:
+    assert aside({"run.py": "loss.backward()\n" + GUARD}).late("demo.ipynb") == "other"
+    assert aside({"lib.py": "x = 1\n"}).late("train.ipynb") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "late"),
+    [
+        ("tools/deploy.py", "model.eval()\n", "other"),
+        ("tools/paint.py", "with torch.no_grad():\n    f()\n", "other"),
+        ("tools/deploy.py", "model.eval()\nfit_again(model)\n", ""),
+        ("tools/deploy.py", "f()\n", ""),
+        ("tools/finetune.py", "model.eval()\n", ""),
+    ],
+)
+def test_a_script_that_takes_a_trained_model(path: str, body: str, late: str) -> None:
+    files = {"run.py": "def make(): pass\nloss.backward()\n" + GUARD, path: "from run import make\n" + body + GUARD}
+    assert aside(files).late(path) == late

@@ -268,3 +268,18 @@ def test_each_line_of_what_changed_names_its_source() -> None:
     table = read_table("support/torch_changes.json")
     assert table["changes"].keys() == table["sources"].keys()
     assert all(table["sources"].values())
+
+
+@pytest.mark.parametrize(
+    ("requirements", "version"),
+    [
+        ("torch>=2.0\ntorchvision>=0.21\n", NEWEST),
+        ("torch>=2.0\ntorchvision>=0.15\n", "2.2"),
+        ("torch>=2.0\n", "2.2"),
+        ("torchvision>=0.21\n", "2.2"),  # alone it says nothing of torch
+        ("torch==2.4.1\ntorchvision>=0.21\n", "2.4"),
+    ],
+)
+def test_a_floor_of_torchvision_beside_the_torch_of_its_file(tmp_path: Path, requirements: str, version: str) -> None:
+    (tmp_path / "environment.yml").write_text("dependencies:\n  - pip:\n    - torch==2.2.2\n")
+    assert target_of(tmp_path, "requirements.txt", requirements)[0] == version

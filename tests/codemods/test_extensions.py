@@ -190,3 +190,49 @@ def test_flags_apart_from_an_extension_that_is_not_reported(flag: str, codes: li
 def test_flags_for_nvcc_beside_sources_that_may_be_of_cuda_are(pattern: str, flags: str) -> None:
     found = {each.code for each in migrate(FOUND.format(pattern=pattern, flags=flags)).findings}
     assert "NPU554" in found
+
+
+_TRIED = """\
+import os
+from torch.utils.cpp_extension import load
+{before}
+    try:
+        ext = load(name="fbd", sources=[f"{{here}}/fbd/fbd.cu"])
+    except {kind}:
+        ext = None
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "kind", "after", "blocks"),
+    [
+        ("def get():", "Exception", "return ext", "slow"),
+        ("def get():", "KeyError", "return ext", ""),
+        ("if True:", "Exception", "ext.f()", ""),
+    ],
+)
+def test_a_function_that_builds_and_goes_on_without(before: str, kind: str, after: str, blocks: str) -> None:
+    found = migrate(_TRIED.format(before=before, kind=kind, after=after)).findings
+    assert [each.blocks for each in found if each.code == "NPU554"] == [blocks]
+    assert [each.detail("source") for each in found if each.code == "NPU860"] == ["fbd/fbd.cu"]
+
+
+@pytest.mark.parametrize(
+    ("test", "blocks"),
+    [
+        ("torch.cuda.is_available()", "first step"),
+        ("torch.cuda.device_count() > 0", "first step"),
+        ("ready", ""),
+        ("not_cuda()", ""),
+    ],
+)
+def test_an_import_behind_a_question_for_a_card(test: str, blocks: str) -> None:
+    source = f"import torch\nif {test}:\n    import nms_cuda\n"
+    assert [each.blocks for each in migrate(source).findings if each.code == "NPU553"] == [blocks]
+
+
+@pytest.mark.parametrize(("key", "codes"), [("package_data", []), ("data_files", []), ("given", ["NPU208"])])
+def test_a_file_that_a_package_brings_along(key: str, codes: list[str]) -> None:
+    source = f"from setuptools import setup\nsetup(name='x', {key}=['ops/scan_cuda_kernel.cu'])\n"
+    assert [each.code for each in migrate(source, path="setup.py").findings if each.open] == codes

@@ -309,3 +309,17 @@ def test_a_module_of_cuda_that_nothing_uses_stops_nothing(source: str, is_work: 
     """`import torch.cuda.comm` itself runs with a torch that has no CUDA."""
     result = check_noop(f"{source}\n", open_codes=["NPU501"])
     assert any(each.open for each in result.findings) == is_work
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("from torchvision.ops import ps_roi_align\n", False),
+        ("from torchvision.ops import ps_roi_align as align\n", False),
+        ("from torchvision.ops import nms\nnms(b, s, 0.5)\n", True),
+        ("from torchvision.ops import nms\n__all__ = ['nms']\n", True),
+    ],
+)
+def test_a_name_of_torchvision_that_a_file_never_reads(source: str, said: bool) -> None:
+    found = [each for each in migrate(source).findings if each.code == "NPU512"]
+    assert found and any(each.open for each in found) == said

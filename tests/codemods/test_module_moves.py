@@ -385,3 +385,11 @@ def test_a_module_that_may_be_one_with_a_cuda_of_its_own() -> None:
 def test_portable_output_moves_by_a_function_of_the_module() -> None:
     result = migrate("import torch\nmodel = torch.nn.Linear(2, 2)\nmodel.cuda(place)\n", style="portable")
     assert result.data.endswith(b"\nmodel.to(device(place))\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [("x.get_device()", []), ("gpuidx", []), ("gpu_idx", []), ("wanted", ["NPU234"])]
+)
+def test_the_number_of_a_card_by_its_name(number: str, said: list[str]) -> None:
+    line = f"def f(x, gpuidx, gpu_idx, wanted):\n    Net().cuda({number})"
+    assert moved(line) == (f"Net().npu({number})", said)

@@ -117,3 +117,19 @@ def test_a_program_without_which_this_one_goes_on(kind: str, way: str, said: boo
     source = _TRIED.format(call='return subprocess.run(["nvidia-smi", "-L"], check=True)', kind=kind, way=way)
     (found,) = [each for each in migrate(source).findings if each.code == "NPU245"]
     assert ("the program also runs" in found.message) == said and found.blocks == ("tidy" if said else "")
+
+
+@pytest.mark.parametrize(
+    ("line", "blocks"),
+    [
+        ("os.system('nvidia-smi')", "tidy"),
+        ("os.system(f'nvidia-smi -i {i}')", "tidy"),
+        ("code = os.system('nvidia-smi')", ""),
+        ("assert os.system('nvidia-smi') == 0", ""),
+        ("os.popen('nvidia-smi')", ""),
+        ("subprocess.run('nvidia-smi')", ""),
+    ],
+)
+def test_a_program_that_nobody_asks_how_it_ended(line: str, blocks: str) -> None:
+    (found,) = [each for each in migrate(f"import os, subprocess\n{line}\n").findings if each.code == "NPU245"]
+    assert found.blocks == blocks

@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from tests.harness import migrate
-from transplt.base.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS, Settings
+from transplt.engine.engine import index_source, join_facts, migrate_source
 
 HEAD = "import torch\nimport torch as t\n\nuse_cuda = True\n"
 
@@ -288,3 +289,12 @@ def test_a_package_that_makes_torch_load_take_all(files: dict[str, str], count: 
     source = f"{HEAD}\n\ndef f(model, path):\n    model.eval()\n    torch.save(model, path)\n"
     result = migrate(source, path="tool/cli/train.py", files=files)
     assert [each.code for each in result.findings].count("NPU154") == count
+
+
+def test_what_a_file_saves_and_loads_itself_says_nothing_of_others() -> None:
+    run = b"import torch\nuse_cuda = True\ndef f(args):\n    args.lr\n    torch.save({'args': args}, 'args.bin')\n"
+    data = b"import torch\ntorch.save(rows, cached)\nrows = torch.load(cached)\n"
+    for loads, said in ((data, False), (data.replace(b"torch.save(rows, cached)", b"pass"), True)):
+        facts = [index_source(text, path, Settings()) for path, text in (("run.py", run), ("data.py", loads))]
+        found = migrate_source(run, "run.py", Settings(), join_facts(facts, Settings())).findings
+        assert ("NPU154" in {each.code for each in found}) == said

@@ -14,6 +14,7 @@ from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.requirement import normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
+from transplt.engine.engine import index_source, join_facts
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.other_file import migrate_other
@@ -616,6 +617,7 @@ def test_pins_of_conda_too() -> None:
         ("torch==1.4.0\nopencv-python==4.2.0.34\n", NEW, "opencv-python==4.2.0.34"),
         ("tensorflow==2.3.1\ntorch\nnumba==0.48\n", NEW, "tensorflow==2.3.1, numba==0.48"),
         ("torch\nonnxruntime==1.8.0\nav==8.0.3\n", NEW, "onnxruntime==1.8.0, av==8.0.3"),
+        ("torch\ntransformers==4.15.0\ndataclasses==0.8\n", NEW, "transformers==4.15.0, dataclasses==0.8"),
     ],
 )
 def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
@@ -640,6 +642,8 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
         "torch\n",
         "torch\ntensorboard==2.9.0\ntensorboardX==2.6\n",
+        "torch\ntransformers==4.16.0\ndataclasses==0.6\nlibrosa==0.9.0\n",
+        "torch\nlibrosa==0.8.0\nnumpy==1.22.0\n",
         "torch\ntensorboard>=2.5\ntensorboardX\n",
         "torch\ntensorboard==2.5.0\nprotobuf==3.20.1\n",
     ],
@@ -652,6 +656,22 @@ def test_pins_with_a_wheel_are_not(before: str) -> None:
 def test_pins_that_protobuf_of_today_breaks(pin: str) -> None:
     (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
     assert note.message == f"{pin}: its import fails with protobuf 4 and newer, which pip chooses"
+
+
+@pytest.mark.parametrize("more", ["", "numpy==1.18.5\n"])  # such a numpy has to be a newer one, and has no np.complex
+def test_pins_that_numpy_of_today_breaks(more: str) -> None:
+    found = [each.message for each in migrate(f"torch==1.9.0\nlibrosa==0.8.0\n{more}").findings]
+    assert "librosa==0.8.0: its import fails with NumPy 1.24 and newer, which pip chooses" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [("requirements.txt", True), ("docs/requirements.txt", False), ("requirements-dev.txt", False)]
+)
+def test_pins_of_what_is_installed_beside_torch(path: str, said: bool) -> None:
+    project = join_facts([index_source(b"import torch\n", "train.py", Settings())], Settings())
+    data = b"numpy==1.18.5\ntqdm\n"
+    found = migrate_other(data, path, kind_of(path, data), Settings(), NEW, project)[0].findings
+    assert ("NPU845" in {each.code for each in found}) == said
 
 
 @pytest.mark.parametrize(
