@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
@@ -187,7 +188,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
     old = {normalised(each.name) for each in older}
     for kept, since, advice in _BESIDE_NEWER:
         bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
-        if not bounded and (older := older_than(requirements, lambda name, beside=kept: beside_newer(name, beside))):
+        if not bounded and (older := older_than(requirements, partial(beside_newer, other=kept))):
             names = ", ".join(f"{each.name}{each.specifier}" for each in older)
             yield Note(
                 (older[0].start, older[0].end), PYTHON, Level.MANUAL,
