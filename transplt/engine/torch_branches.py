@@ -21,8 +21,10 @@ from transplt.syntax.scopes import Scope
 
 #: What a version is named that another file works out: `TORCH_VERSION >= (1, 8)`.
 _NAMED = re.compile(r"_?(?:py)?torch_?version(?:_?info)?", re.I)
-_MAKES = ("LooseVersion", "StrictVersion", "Version", "TorchVersion", "parse", "parse_version")
-_PLAIN: dict[str, Callable[..., Any]] = {"int": int, "float": float, "tuple": tuple, "list": tuple, "str": str}
+_MAKES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("LooseVersion", "StrictVersion", "Version", "TorchVersion", "parse", "parse_version"), Version),
+    "int": int, "float": float, "tuple": tuple, "list": tuple, "str": str,
+}  # fmt: skip
 _HOW: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -58,7 +60,7 @@ class TorchTests:
             case ast.Constant(value=value):
                 return value
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                return tuple(self._value(each) for each in parts)
+                return tuple(map(self._value, parts))
             case ast.Name() | ast.Attribute():
                 return self._named(node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -67,21 +69,26 @@ class TorchTests:
                 return (all if isinstance(op, ast.And) else any)([self._value(each) for each in values])
             case ast.Compare(left=left, ops=[how], comparators=[right]) if type(how) in _HOW:
                 return _HOW[type(how)](*_alike(self._value(left), self._value(right)))
-            case ast.Subscript(value=of, slice=ast.Slice(lower=lower, upper=upper, step=None)):
-                return self._value(of)[slice(*(None if each is None else self._value(each) for each in (lower, upper)))]
+            case ast.Subscript(value=of, slice=ast.Slice(lower=first, upper=last, step=None)):
+                return self._value(of)[slice(first and self._value(first), last and self._value(last))]
             case ast.Subscript(value=of, slice=index):
                 return self._value(of)[self._value(index)]
+        return self._made(node)
+
+    def _made(self, node: ast.expr) -> Any:
+        """What is made of a version by calls: its parts, their numbers, a version to compare with."""
+        match node:
             case ast.ListComp(elt=made, generators=[of]) | ast.GeneratorExp(elt=made, generators=[of]):
                 if isinstance(made, ast.Call) and last_name(made.func) == "int" and not of.ifs:
-                    return tuple(int(each) for each in self._value(of.iter))
-            case ast.Call(func=ast.Attribute(value=text, attr="split" | "startswith" as asks), args=[sign]):
-                found = getattr(self._value(text), asks)(self._value(sign))
-                return tuple(found) if asks == "split" else found
+                    return tuple(map(int, self._value(of.iter)))
+            case ast.Call(func=ast.Attribute(value=text, attr="split"), args=[sign]):
+                return tuple(self._value(text).split(self._value(sign)))
+            case ast.Call(func=ast.Attribute(value=text, attr="startswith"), args=[start]):
+                return self._value(text).startswith(self._value(start))
             case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="int"), each]):
-                return tuple(int(part) for part in self._value(each))
-            case ast.Call(func=func, args=[argument], keywords=[]):
-                name, value = last_name(func), self._value(argument)
-                return Version(value) if name in _MAKES else _PLAIN.get(name, _refused)(value)
+                return tuple(map(int, self._value(each)))
+            case ast.Call(func=func, args=[argument], keywords=[]) if last_name(func) in _MAKES:
+                return _MAKES[last_name(func)](self._value(argument))
         raise _Unknown
 
     def _named(self, node: ast.Name | ast.Attribute) -> Any:
@@ -116,6 +123,3 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
         return one, other
     return getattr(one, "release", one), getattr(other, "release", other)
 
-
-def _refused(value: object) -> object:
-    raise _Unknown

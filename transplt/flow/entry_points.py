@@ -294,19 +294,16 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
     program loads by name. One that an option has by default is loaded, and all of a folder that loads its own.
     """
     entries = tree.entries
-    if not any(entries[path].loads for path in reached):
-        return {}
     given = {str(each.default[0]).lower() for path in reached for each in entries[path].options if each.default}
     folders: dict[str, list[str]] = {}
-    for path in reached - tree.imported:
+    for path in reached - tree.imported if any(entries[path].loads for path in reached) else ():
         folder, name = posixpath.split(path)
-        alone = not (entries[path].starts or entries[path].trains or name == "__init__.py")
-        if folder and alone and not entries.get(f"{folder}/__init__.py", Entry()).loads:
-            folders.setdefault(folder, []).append(path)
-    several = {path for paths in folders.values() if len(paths) >= _SEVERAL for path in paths}
-    choices = {path: posixpath.basename(path).removesuffix(".py") for path in sorted(several)}
-    choices = {path: name for path, name in choices.items() if name.lower() not in given}
-    sure = _loaded({path for path in reached if path not in tree.imported and path not in choices}, tree.leads, entries)
+        loads_all = entries.get(f"{folder}/__init__.py", Entry()).loads
+        if True not in (entries[path].starts, entries[path].trains, loads_all):
+            folders.setdefault(folder, []).extend([path] if folder and name != "__init__.py" else [])
+    several = sorted(path for paths in folders.values() if len(paths) >= _SEVERAL for path in paths)
+    choices = {path: name for path in several if (name := posixpath.basename(path)[:-3]).lower() not in given}
+    sure = _loaded(reached - tree.imported - choices.keys(), tree.leads, entries)
     found: dict[str, list[str]] = {}
     for path, name in choices.items():
         for each in _loaded({path}, tree.leads, entries) - sure:
@@ -364,7 +361,7 @@ def named_after(path: str) -> bool:
 def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
     """True for a script that does not train, nor starts what does, or that is called after what comes then."""
     runs = entry.starts or (entry.acts and not _TO_TRAIN.search(path))
-    infers = entry.starts and entry.infers and not _TO_TRAIN.search(path)
+    infers = entry.starts and entry.infers and not (entry.trains or _TO_TRAIN.search(path))
     return (runs and path not in leading) or infers or (not entry.trains and named_after(path))
 
 

@@ -202,16 +202,20 @@ def entry_of(data: bytes, path: str) -> Entry:
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     acts = "/" not in path and _ACTS.search(data) is not None
-    infers = not trains and _INFERS.in_(data) and not _MAY_TRAIN.search(data)
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
-        _framework(imported), unasked, infers,
+        _framework(imported), unasked, _infers(data),
     )  # fmt: skip
 
 
 def _framework(imported: set[str]) -> str:
     roots = {name.partition(".")[0] for name in imported}
     return "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
+
+
+def _infers(data: bytes) -> bool:
+    """True for a file that computes without gradients, and calls nothing that may train."""
+    return _INFERS.in_(data) and _MAY_TRAIN.search(data) is None
 
 
 def _runs_backward(data: bytes) -> bool:

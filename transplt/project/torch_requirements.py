@@ -125,13 +125,18 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
     for ask in strong or weak:
         package = "torch" if ask.pin.package in TORCH else ask.pin.package
         groups.setdefault((_group(ask.pin.path), package), []).append(ask)
+    return _narrowed(groups)
+
+
+def _narrowed(groups: dict[tuple[str, str], list[Ask]]) -> list[Voice]:
+    """The voices of asks by file and package: what is open of torch's family narrows the torch of its file, and says no
+    more.
+    """
     allowed = {key: together(asks) for key, asks in groups.items()}
-    for group, package in [*groups]:  # what is open of the family narrows the torch of its file, and says no more
-        asks = groups[group, package]
-        if package != "torch" and not any(ask.read.pinned for ask in asks):
-            both = allowed.get((group, "torch"), frozenset()) & allowed[group, package]
-            del groups[group, package]
-            if both:
+    for group, package in [*groups]:
+        if package != "torch" and not any(ask.read.pinned for ask in groups[group, package]):
+            asks = groups.pop((group, package))
+            if both := allowed.get((group, "torch"), frozenset()) & allowed[group, package]:
                 allowed[group, "torch"] = both
                 groups[group, "torch"] += asks
     return [Voice(tuple(asks), allowed[key]) for key, asks in groups.items()]

@@ -141,13 +141,7 @@ class Groups:
         if finding.edit is not None:
             return _offered(finding)
         if (folder := _of_others(finding.path)) is not None:
-            title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
-            how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
-            blocks = _blocks(finding, _page(finding.code))
-            built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
-            if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
-                blocks = "later"  # nothing of the project starts it, and an import of what is built says more
-            return Group(title, "third-party", folder, blocks, how)
+            return _third_party(finding, folder)
         if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
@@ -277,6 +271,17 @@ def _of_others(path: str) -> str | None:
         return folder
     folder = copied_library(path)
     return None if folder is None or posixpath.basename(posixpath.dirname(folder)) in _LAYOUTS else folder
+
+
+def _third_party(finding: Finding, folder: str) -> Group:
+    """The one thing to do about the code of somebody else in a folder."""
+    title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
+    how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
+    blocks = _blocks(finding, _page(finding.code))
+    built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
+    if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
+        blocks = "later"  # nothing of the project starts it, and an import of what is built says more
+    return Group(title, "third-party", folder, blocks, how)
 
 
 def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:

@@ -13,6 +13,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.flow.gates.optional_imports import can_fail
 from transplt.flow.reached_place import ReachedPlace
+from transplt.syntax.nodes import of_kind
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LIBRARY = re.compile(
@@ -158,7 +159,7 @@ class _Text(NamedTuple):
 
     def is_shipped(self) -> bool:
         """A file that a package brings along: `package_data={"nets": ["ops/scan.cu"]}` builds nothing."""
-        keywords = (each.arg for each in chain(self.node) if isinstance(each, ast.keyword))
+        keywords = (each.arg for each in of_kind(ast.keyword, chain(self.node)))
         return not {"package_data", "data_files"}.isdisjoint(keywords)
 
     def is_of_the_toolkit(self) -> bool:

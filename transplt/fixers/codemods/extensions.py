@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import pairwise
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds, Note
@@ -23,7 +22,7 @@ from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_amon
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
-from transplt.syntax.nodes import attribute_of, inner_nodes, last_name, string_of
+from transplt.syntax.nodes import attribute_of, inner_nodes, last_name, of_kind, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, outermost, parent
 
 fixer = Fixer(__name__, code="NPU553", rank=130)
@@ -145,11 +144,10 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
 
 def _asks_for_a_card(work: Work, node: ast.AST) -> bool:
     """True for what stands behind a question for a card of CUDA, which stays where compiled code is behind it."""
-    for below, above in pairwise((node, *chain(node))):
-        calls = inner_nodes(above.test, ast.Call) if isinstance(above, ast.If) and below in above.body else ()
-        if any(work.names.qualified(each.func) in _CARDS for each in calls):
-            return True
-    return False
+    around = (node, *chain(node))
+    asked = (each.test for each in of_kind(ast.If, around) if not set(around).isdisjoint(each.body))
+    calls = (call for test in asked for call in inner_nodes(test, ast.Call))
+    return any(work.names.qualified(call.func) in _CARDS for call in calls)
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:

@@ -77,9 +77,10 @@ def _command(work: Work, node: ast.Constant) -> Finds:
 
 def _is_unread(work: Work, node: ast.AST) -> bool:
     """True for the command of an os.system that nobody asks how it ended: the shell says that there is none."""
-    call = parent(node)
-    alone = isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr)
-    return alone and work.names.qualified(call.func) == "os.system"  # type: ignore[attr-defined]
+    match parent(node), parent(parent(node)):
+        case ast.Call(func=func), ast.Expr():
+            return work.names.qualified(func) == "os.system"
+    return False
 
 
 def _tries(node: ast.AST) -> Iterator[ast.Try]:
