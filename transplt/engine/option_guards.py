@@ -110,16 +110,12 @@ class _Behind:
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
 
     def function_at(self, at: int) -> str:
-        """The function in which a byte offset stands, `load()`, or the class that it makes an object of; empty for what
-        every training calls.
-        """
+        """The function in which a byte offset stands, `load()`; empty for what every training calls."""
         around = reversed(self.inside.around(self.scan.tree, at))
-        match next((each for each in around if isinstance(each, FUNCTIONS)), None):
-            case ast.FunctionDef(name="__init__") as function if (owner := class_of_method(function)) is not None:
-                return f"{owner.name}()"
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not _USUAL.fullmatch(name):
-                return f"{name}()"
-        return ""
+        function = next((each for each in around if isinstance(each, FUNCTIONS)), None)
+        owner = class_of_method(function) if function is not None and function.name == "__init__" else None
+        name = owner.name if owner is not None else function.name if function is not None else ""
+        return "" if not name or _USUAL.fullmatch(name) else f"{name}()"
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of
@@ -367,7 +363,8 @@ class _Behind:
             return self._of_an_object(node)
         option = self.options.get(name)
         if option is None and _holds_settings(node.value):
-            option = self.project.options.get(name) or self.project.options.get(_entry(node))
+            entry = [each.attr for each in inner_nodes(node, ast.Attribute)]  # `BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`
+            option = self.project.options.get(name) or self.project.options.get(".".join(reversed(entry)))
         if option is None or name in self.stored:
             return (), "", name
         return option.default, option.words, name
@@ -458,12 +455,6 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-
-
-def _entry(node: ast.Attribute) -> str:
-    """`BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`."""
-    names = [each.attr for each in (node, *inner_nodes(node.value, ast.Attribute))]
-    return ".".join(reversed(names))
 
 
 def _holds_settings(node: ast.expr) -> bool:

@@ -103,7 +103,7 @@ class TorchTests:
         value = assigned_value(bindings[0].node) if len(bindings) == 1 else None
         if value is not None:
             return self._value(value)
-        if _NAMED.fullmatch(name) and all(each.kind == "import" for each in bindings):
+        if _NAMED.fullmatch(name) and bindings and all(each.kind == "import" for each in bindings):
             return self._text()
         raise _Unknown
 
@@ -117,9 +117,6 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
     pair = left, right
     if not any(isinstance(each, (_Text, Version)) for each in pair):
         return pair
-    numbers = any(isinstance(each, tuple) for each in pair)
     one, other = (each if isinstance(each, tuple) else Version(str(each)) for each in pair)
-    if not numbers:
-        return one, other
-    return getattr(one, "release", one), getattr(other, "release", other)
-
+    numbers = isinstance(one, tuple) or isinstance(other, tuple)
+    return (getattr(one, "release", one), getattr(other, "release", other)) if numbers else (one, other)
