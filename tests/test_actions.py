@@ -962,6 +962,12 @@ def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]
     assert how_many(action).partition("1 file, ")[2] == said or how_many(action) == f"1 place{', ' * bool(said)}{said}"
 
 
+def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
+    found = [at("a.py", 2, "NPU510", "unsloth", option="--fast"), at("requirements.txt", 2, "NPU290", "unsloth")]
+    assert [how_many(each) for each in actions_of(found)] == ["2 places in 2 files"]
+    assert [how_many(each) for each in actions_of(found[:1])] == ["1 place, only with --fast"]
+
+
 def test_what_is_built_of_others_stops_only_who_imports_it() -> None:
     found = [at("third_party/dcn/setup.py", 3, "NPU550"), line_of("third_party/dcn/a.cu", 2, "NPU806", "cuda.h")]
     assert [each.blocks for each in actions_of(found)] == ["later"]

@@ -93,11 +93,12 @@ def how_many(action: Action) -> str:
 def _conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
     met = [each for each in action.findings if action.aside or not aside(each)]
-    code = [each for each in met if each.path.endswith((".py", ".ipynb"))] or met
+    later = action.blocks == "later"  # what stops at once may be a requirement, whatever the code asks for
+    code = [each for each in met if not later or each.path.endswith((".py", ".ipynb"))] or met
     options, rest = {each.option for each in code} - {""}, [each for each in code if not each.option]
     outside = all(each.late == "other" for each in rest)
     functions = sorted({each.detail("function") for each in rest})
-    if not outside and (action.blocks != "later" or "" in functions):
+    if not outside and (not later or "" in functions):
         return
     if options:
         yield gettext("only with {options}", options=", ".join(sorted(options)[:_MOST_PARTS]))
