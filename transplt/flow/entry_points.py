@@ -303,10 +303,10 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
             folders.setdefault(folder, []).extend([path] if folder and name != "__init__.py" else [])
     several = sorted(path for paths in folders.values() if len(paths) >= _SEVERAL for path in paths)
     choices = {path: name for path in several if (name := posixpath.basename(path)[:-3]).lower() not in given}
-    sure = _loaded(reached - tree.imported - choices.keys(), tree.leads, entries)
+    rest = entries.keys() - _loaded(reached - tree.imported - choices.keys(), tree.leads, entries)
     found: dict[str, list[str]] = {}
     for path, name in choices.items():
-        for each in _loaded({path}, tree.leads, entries) - sure:
+        for each in _loaded({path}, tree.leads, rest):
             found.setdefault(each, []).append(name)
     return {path: names[0] for path, names in found.items() if len(names) == 1}
 
