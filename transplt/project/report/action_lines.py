@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
-from transplt.base.finding import Effort
+from transplt.base.finding import Effort, Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
@@ -92,13 +92,11 @@ def how_many(action: Action) -> str:
 
 def _conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
-    met = [each for each in action.findings if action.aside or not aside(each)]
-    later = action.blocks == "later"  # what stops at once may be a requirement, whatever the code asks for
-    code = [each for each in met if not later or each.path.endswith((".py", ".ipynb"))] or met
+    code = _counted(action)
     options, rest = {each.option for each in code} - {""}, [each for each in code if not each.option]
     outside = all(each.late == "other" for each in rest)
     functions = sorted({each.detail("function") for each in rest})
-    if not outside and (not later or "" in functions):
+    if not outside and (action.blocks != "later" or "" in functions):
         return
     if options:
         yield gettext("only with {options}", options=", ".join(sorted(options)[:_MOST_PARTS]))
@@ -106,6 +104,13 @@ def _conditions(action: Action) -> Iterator[str]:
         yield gettext("only when {functions} runs", functions=", ".join(functions[:_MOST_PARTS]))
     elif rest and not action.aside:
         yield gettext("in no training by default")
+
+
+def _counted(action: Action) -> Sequence[Finding]:
+    """The findings that say when an action counts: what stops at once may be a requirement, whatever the code asks."""
+    met = [each for each in action.findings if action.aside or not aside(each)]
+    code = [each for each in met if each.path.endswith((".py", ".ipynb"))]
+    return code if code and action.blocks == "later" else met
 
 
 def _written(action: Action) -> list[str]:
