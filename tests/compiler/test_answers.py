@@ -20,6 +20,7 @@ KERNEL = {
     ]
 }  # fmt: skip
 CAST = "'hivm.hir.vcast' op currently don't support cast uint32_t_to_uint64_t_rintmode"
+MEANT = f"a vector core does not cast uint32 to uint64 (the compiler: {CAST})"
 FRONT = "triton-ascend 3.2.0"
 OVERFLOW = """
 [ConvertLinalgRToBinary] encounters error:
@@ -27,6 +28,7 @@ OVERFLOW = """
 loc("/a/transplt_0.py":20:0): error: ub overflow, requires 3146112 bits while 1572864 bits available!
 [ERROR] Failed to run BiShengIR pipeline
 """
+MANY: dict[str, Any] = {"kind": "MLIRCompilationError", "text": OVERFLOW}
 TYPE = """
 loc("/tmp/a/transplt_0.py":20:0): error: Failed to run BiShengHIR pipeline
 
@@ -63,47 +65,50 @@ OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than
         ),
         pytest.param({"kind": "", "memory": {}}, "yes", (":", 0), id="it compiles, with nothing planned"),
         pytest.param(
-            {"kind": "E", "text": OVERFLOW}, "no: UB needs 393,264 of 196,608 bytes", ("ops.py:", 20),
-            id="an overflow is one of bytes, at the kernel",
+            MANY, "no: UB needs 393,264 of 196,608 bytes", ("ops.py:", 20), id="an overflow is one of bytes",
         ),
         pytest.param(
-            {"kind": "E", "text": OVERFLOW.replace("ub over", "cc over")}, "no: L0C needs 393,264 of 196,608 bytes",
+            {**MANY, "text": OVERFLOW.replace("ub over", "cc over")}, "no: L0C needs 393,264 of 196,608 bytes",
             ("ops.py:", 20), id="another memory by its own name",
         ),
         pytest.param(
-            {"kind": "E", "text": TYPE},
-            f"no: {CAST}", ("more.py:", 8),
+            {**MANY, "text": TYPE},
+            f"no: {MEANT}", ("more.py:", 8),
             id="a type, at the line of the function that has it",
         ),
         pytest.param(
-            {"kind": "E", "text": TYPE.replace('transplt_1.py":8', 'transplt_0.py":21')}, f"no: {CAST}",
+            {**MANY, "text": TYPE.replace('transplt_1.py":8', 'transplt_0.py":21')}, f"no: {MEANT}",
             ("ops.py:", 22), id="the line that names the type, behind the one that loads the value",
         ),
         pytest.param(
-            {"kind": "E", "text": ABORT}, "no: LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion",
-            ("ops.py:", 20), id="what it says before it ends itself is its word",
+            {**MANY, "text": ABORT},
+            "no: an NPU has no float64 in kernels (the compiler: LLVM ERROR: unsupported datatype for arith::ExtFOp to "
+            "hfusion)", ("ops.py:", 20), id="what it says before it ends itself is its word",
         ),
         pytest.param(
             {"kind": "CompilationError", "text": "at 3:4:\n    x\n    ^\nAssertionError('Unsupported lhs dtype int16')",
              "function": 1, "offset": 1},
-            "no: Unsupported lhs dtype int16", ("more.py:", 8), id="the front end, by the line in its function",
+            "no: tl.dot does not multiply int16 (the compiler: Unsupported lhs dtype int16)",
+            ("more.py:", 8), id="the front end, by the line in its function",
         ),
         pytest.param(
-            {"kind": "E", "text": CRASH},
+            {**MANY, "text": CRASH},
             "not judged: the compiler itself crashed (Assertion `a && b' failed)", ("ops.py:", 20),
             id="a failed assertion is no word about the kernel",
         ),
         pytest.param(
-            {"kind": "E", "text": PASS + CRASH},
+            {**MANY, "text": PASS + CRASH},
             "not judged: the compiler itself crashed (Assertion `a && b' failed)", ("ops.py:", 20),
             id="nor behind the name of the pass that failed",
         ),
         pytest.param(
-            {"kind": "E", "text": LEGAL}, "no: failed to legalize unresolved materialization", ("ops.py:", 21),
+            {**MANY, "text": LEGAL},
+            "no: it has no form of this operation for an NPU (the compiler: failed to legalize unresolved "
+            "materialization)", ("ops.py:", 21),
             id="a pass of the front end, and no line of the module that it dumps",
         ),
         pytest.param(
-            {"kind": "E", "text": f"{PASS}<unknown>:0: error: strides must not be zero\n{CRASH}"},
+            {**MANY, "text": f"{PASS}<unknown>:0: error: strides must not be zero\n{CRASH}"},
             "no: strides must not be zero", ("ops.py:", 20), id="an error without a place, before an assertion",
         ),
         pytest.param(
@@ -119,6 +124,19 @@ OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than
             {"kind": "AttributeError", "text": "module 'triton.language' has no attribute 'fine'"},
             f"not judged: fine {OLDER}", ("ops.py:", 22), id="a function of a newer one, at its line",
         ),
+        pytest.param(
+            {"kind": "TypeError", "text": "dot() got an unexpected keyword argument 'trans_b'"},
+            "no: tl.dot has no trans_b, which only early releases of Triton had: give it tl.trans of a tile",
+            ("ops.py:", 20), id="what the front end is too new for",
+        ),
+        pytest.param(
+            {"kind": "_Missing", "text": "No module named 'triton.language.extra.cuda'"},
+            "no: triton.language.extra.cuda is for GPUs alone", ("ops.py:", 20), id="a module of another card",
+        ),
+        pytest.param(
+            {"kind": "_Missing", "text": "module 'triton.language.extra' has no attribute 'hip'"},
+            "no: triton.language.extra.hip is for GPUs alone", ("ops.py:", 20), id="and by its attribute",
+        ),
     ],
 )  # fmt: skip
 def test_an_answer(told: dict[str, Any], answer: str, place: tuple[str, int]) -> None:
@@ -127,15 +145,20 @@ def test_an_answer(told: dict[str, Any], answer: str, place: tuple[str, int]) ->
 
 
 def test_a_chip_that_is_newer_than_the_front_end() -> None:
-    told = {"kind": "E", "text": "error: unexpected type fp8."}
+    told = {**MANY, "text": "error: unexpected type fp8."}
     assert read(told, KERNEL, FRONT, "Ascend910B2").word == "no"
     assert str(read(told, KERNEL, FRONT, "Ascend950PR_9589")) == (
         "not judged: triton-ascend 3.2.0 is older than this chip: unexpected type fp8"
     )
 
 
-def compiled(*told: dict[str, Any], trial: bool = False) -> Compiled:
-    units = [{"name": "kernel", "path": "ops.py", "line": 20, "trial": trial} for _ in told]
+def compiled(*told: dict[str, Any], of: int | None = None) -> Compiled:
+    """Of launches, or of `of` configurations of one launch (0: there may be others)."""
+    units = [{"name": "kernel", "path": "ops.py", "line": 20} for _ in told]
+    if of is not None:
+        units = [
+            {**each, "configuration": {"BLOCK": 1 << at}, "launch": "0", "of": of} for at, each in enumerate(units)
+        ]
     return gather(units, [read(each, KERNEL, FRONT, "Ascend910B2") for each in told], "a card")
 
 
@@ -144,8 +167,7 @@ def finding(code: str, line: int = 22, name: str = "kernel", path: str = "ops.py
 
 
 FITS: dict[str, Any] = {"kind": "", "memory": {}}
-MANY: dict[str, Any] = {"kind": "E", "text": OVERFLOW}
-ODD: dict[str, Any] = {"kind": "E", "text": TYPE.replace("transplt_1.py\":8", "transplt_0.py\":22")}
+ODD: dict[str, Any] = {**MANY, "text": TYPE.replace('transplt_1.py":8', 'transplt_0.py":22')}
 OLD: dict[str, Any] = {"kind": "AttributeError", "text": "module 'triton.language' has no attribute 'fine'"}
 
 
@@ -161,7 +183,9 @@ OLD: dict[str, Any] = {"kind": "AttributeError", "text": "module 'triton.languag
         pytest.param([MANY, FITS], [], ["NPU574 it does not compile"], id="of several launches the worst counts"),
         pytest.param([ODD], [finding("NPU573")], ["NPU573 the compiler refuses it too"], id="a type is confirmed"),
         pytest.param(
-            [ODD], [finding("NPU573", 21)], ["NPU573", "NPU580 it does not compile"],
+            [ODD],
+            [finding("NPU573", 21)],
+            ["NPU573", "NPU580 it does not compile"],
             id="behind a refusal the compiler has seen nothing",
         ),
         pytest.param([MANY], [finding("NPU573")], ["NPU574 it does not compile"], id="before an overflow it saw all"),
@@ -174,20 +198,58 @@ def test_findings_of_a_run(told: list[dict[str, Any]], before: list[dict[str, An
     assert said == after
 
 
-def test_a_configuration_that_an_autotuner_only_tries_is_no_refusal() -> None:
-    assert compiled(MANY, FITS, trial=True).lines()[1:] == ["  kernel (ops.py:20): yes"]
-    assert [each.word for each in compiled(MANY).kernels] == ["no"]
+NEEDS = "UB needs 393,264 of 196,608 bytes"
+FRONT_END: dict[str, Any] = {"kind": "CompilationError", "text": "at 3:4:\n    x\n    ^\nAssertionError('no such')"}
 
 
-def test_a_kernel_of_which_all_configurations_are_refused_is_not_silent() -> None:
-    needs = "UB needs 393,264 of 196,608 bytes; others are not known"
-    assert compiled(MANY, trial=True).lines() == [
-        "kernels compiled for a card: 1 not judged",
-        f"  kernel (ops.py:20): not judged: the compiler refuses the configuration that was tried: {needs}",
-    ]
-    many = compiled(MANY, MANY, trial=True)
-    assert f"refuses all 2 configurations that were tried: {needs}" in many.lines()[1]
-    assert many.weigh([finding("NPU574")]) == [finding("NPU574")]
+@pytest.mark.parametrize(
+    ("of", "told", "line"),
+    [
+        pytest.param(1, [FITS], "yes", id="one that compiles"),
+        pytest.param(1, [MANY], f"no: {NEEDS}", id="one that does not: nothing is tried"),
+        pytest.param(2, [FITS, FITS], "yes; 2 of 2 configurations compile", id="all do"),
+        pytest.param(
+            2, [MANY, FITS], f"yes; 1 of 2 configurations compile, not BLOCK = 1 ({NEEDS})",
+            id="an autotuner passes over what does not fit",
+        ),
+        pytest.param(
+            0, [FITS, ODD], f"yes; 1 of 2 configurations compile, not BLOCK = 2 ({CAST})",
+            id="and over what fails behind the front end",
+        ),
+        pytest.param(
+            2, [FITS, FRONT_END], "no: no such; with BLOCK = 2, which stops the autotuner",
+            id="but not over the front end",
+        ),
+        pytest.param(
+            0, [FITS, FRONT_END], "yes; 1 of 2 configurations compile, not BLOCK = 2 (no such)",
+            id="unless it may be left out before",
+        ),
+        pytest.param(2, [MANY, MANY], f"no: {NEEDS}; none of its 2 configurations compiles", id="none is left"),
+        pytest.param(
+            0, [MANY, MANY], f"not judged: {NEEDS}; the compiler refuses 2 configurations; it may have others",
+            id="others may be",
+        ),
+        pytest.param(
+            9, [MANY, MANY],
+            f"not judged: {NEEDS}; the compiler refuses 2 configurations, the first 2 of 9; it may have others",
+            id="not all were compiled",
+        ),
+        pytest.param(
+            9, [MANY, FITS],
+            f"yes; 1 of 2 configurations compile, the first 2 of 9, not BLOCK = 1 ({NEEDS})", id="some of many",
+        ),
+        pytest.param(2, [MANY, OLD], f"not judged: ops.py:22: fine {OLDER}", id="one is not judged"),
+    ],
+)  # fmt: skip
+def test_configurations_of_an_autotuner(of: int, told: list[dict[str, Any]], line: str) -> None:
+    assert compiled(*told, of=of).lines()[1] == f"  kernel (ops.py:20): {line}"
+
+
+def test_findings_on_autotuned_kernels() -> None:
+    assert compiled(MANY, FITS, of=2).weigh([finding("NPU574")]) == []
+    assert compiled(MANY, of=0).weigh([finding("NPU574")]) == [finding("NPU574")]
+    (found,) = compiled(MANY, MANY, of=2).weigh([])
+    assert (found["code"], found["line"]) == ("NPU574", 20)
 
 
 def test_the_lines_of_a_report() -> None:
@@ -195,7 +257,7 @@ def test_the_lines_of_a_report() -> None:
     answers = [read(each, KERNEL, FRONT, "Ascend910B2") for each in (FITS, ODD, OLD)]
     assert gather(units, answers, "a card").lines() == [
         "kernels compiled for a card: 1 yes, 1 no, 1 not judged",
-        f"  a (ops.py:20): no: ops.py:22: {CAST}",
+        f"  a (ops.py:20): no: ops.py:22: {MEANT}",
         f"  c (ops.py:20): not judged: ops.py:22: fine {OLDER}",
         "  b (ops.py:20): yes",
     ]

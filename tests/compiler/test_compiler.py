@@ -61,12 +61,23 @@ def kernel(body: str, dtype: str = "float32", size: int = 1024) -> str:
         ),
         pytest.param(
             kernel("tl.sort(x)", "int32"),
-            "no: ops.py:15: 'hivm.hir.vsort' op failed to verify that operand at idx 0 and 1 should have element type "
-            "16-bit float or 32-bit float", id="an operation of a type, at its line",
+            "no: ops.py:15: a vector core has no sort for that type (the compiler: 'hivm.hir.vsort' op failed to "
+            "verify that operand at idx 0 and 1 should have element type 16-bit float or 32-bit float)",
+            id="an operation of a type, at its line",
         ),
         pytest.param(
-            kernel("x.to(tl.float64)"), "no: ops.py:15: LLVM ERROR: unsupported datatype for arith::ExtFOp to hfusion",
+            kernel("x.to(tl.float64)"), "no: ops.py:15: an NPU has no float64 in kernels (the compiler: LLVM ERROR: "
+            "unsupported datatype for arith::ExtFOp to hfusion)",
             id="a type that ends the compiler, at its line",
+        ),
+        pytest.param(
+            kernel("x.to(tl.float32)", "float8_e4m3fn"),
+            "no: triton-ascend takes no floats of 8 bits (the compiler: unexpected type fp8)",
+            id="a type that is written",
+        ),
+        pytest.param(
+            kernel("half(x)", "float8_e8m0fnu"), "not judged: x_ptr is of float8_e8m0fnu, which Triton has not",
+            id="one that Triton has not",
         ),
     ],
 )  # fmt: skip

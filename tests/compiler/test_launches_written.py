@@ -63,6 +63,48 @@ def test_types_that_the_file_does_not_say_are_assumed_twice() -> None:
     assert [each["arguments"]["x_ptr"]["type"] for each in forms] == ["float32", "bfloat16"]
 
 
+TUNED = HEAD.replace(
+    "@triton.jit\ndef kernel",
+    """@triton.autotune(CONFIGS, key=["n"])
+@triton.jit
+def kernel""",
+)
+
+
+@pytest.mark.parametrize(
+    ("configs", "told"),
+    [
+        pytest.param(
+            "[triton.Config({'BLOCK': 16, 'UP': False}), triton.Config({'BLOCK': 64})]",
+            [({"BLOCK": 16, "UP": False}, 2), ({"BLOCK": 64, "UP": True}, 2)], id="each of a list",
+        ),
+        pytest.param(
+            "[triton.Config({'BLOCK': b}) for b in (16, 32)]",
+            [({"BLOCK": 16, "UP": True}, 2), ({"BLOCK": 32, "UP": True}, 2)], id="each of a comprehension",
+        ),
+        pytest.param(
+            "[triton.Config({'BLOCK': 16}), *more]", [({"BLOCK": 16, "UP": True}, 0)], id="there are others",
+        ),
+        pytest.param(
+            "[triton.Config({'BLOCK': 16})], prune_configs_by={'early_config_prune': prune}",
+            [({"BLOCK": 16, "UP": True}, 0)], id="some may be left out",
+        ),
+    ],
+)  # fmt: skip
+def test_configurations_of_an_autotuner(configs: str, told: list[tuple[dict[str, Any], int]]) -> None:
+    launch = "def run(x, n):\n    kernel[(1,)](x, x, n, 0.5)\n"
+    found = [forms[0] for forms in written(launch, TUNED.replace("CONFIGS", configs))]
+    sizes = [({name: each["value"] for name, each in form["constexprs"].items()}, form["of"]) for form in found]
+    assert sizes == told
+    assert {form["launch"] for form in found} == {"0"}
+
+
+def test_of_many_configurations_some_are_compiled() -> None:
+    head = TUNED.replace("CONFIGS", f"[triton.Config({{'BLOCK': b}}) for b in {[*range(1, 21)]}]")
+    found = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5)\n", head)
+    assert [form["of"] for form, *_ in found] == [20] * 16
+
+
 @pytest.mark.parametrize(
     ("code", "why"),
     [

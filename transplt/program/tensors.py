@@ -16,6 +16,7 @@ DTYPES = {
     "cdouble": "complex128", "complex128": "complex128", "chalf": "complex32", "complex32": "complex32",
     "long": "int64", "int64": "int64", "int": "int32", "int32": "int32", "short": "int16", "int16": "int16",
     "int8": "int8", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "bool": "bool",
+    **{name: name for name in "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()},
 }  # fmt: skip
 _COMPLEX_OF = {"float64": "complex128", "float32": "complex64", "float16": "complex32"}
 _REAL_OF = {wide: plain for plain, wide in _COMPLEX_OF.items()}

@@ -30,7 +30,8 @@ def with_compiled(
         [form[0] for form in forms], [_of_all([next(answers) for _ in form]) for form in forms], compiler.title
     )
     bounds = {
-        (path, kernel.name): (kernel.node.lineno, kernel.node.end_lineno or 0)
+        (path, kernel.name): (min([kernel.node.lineno, *(each.lineno for each in kernel.node.decorator_list)]),
+                              kernel.node.end_lineno or 0)
         for path, file in files.items() for kernel in kernels_in(file)
     }  # fmt: skip
     items, confirmed = _left(result.items, compiled, bounds)
@@ -61,7 +62,7 @@ def _of_all(answers: list[Answer]) -> Answer:
     if len(answers) == 1:
         return first
     return next((each for each in answers if each.word == YES), None) or Answer(
-        UNJUDGED, f"with {first.sentence}, by types that are not in the text", first.path, first.line
+        UNJUDGED, f"refused with types that the text does not say ({first.sentence})", first.path, first.line
     )
 
 
@@ -73,10 +74,9 @@ def _checked(files: dict[str, File], kernel: str, answer: Answer) -> CheckedFind
     source = files[answer.path].source
     text = source.line_text(answer.line)
     start = source.line_starts[answer.line - 1] + len(text) - len(text.lstrip())
-    fits = f" ({answer.fits})" if answer.fits else ""
     finding = Finding(
         answer.path, source.span(start, start + len(text.strip().encode())), OVERFLOW if answer.overflow else REFUSED,
-        Level.MANUAL, f"kernel {kernel} does not compile: {answer.sentence}{fits}", "triton", Effort.MEDIUM,
+        Level.MANUAL, f"kernel {kernel} does not compile: {answer.said}", "triton", Effort.MEDIUM,
         HELP_OVERFLOW if answer.overflow else HELP_REFUSED,
     )  # fmt: skip
     return CheckedFinding(finding, fingerprint(finding, text, 0), ((answer.line, text),))
@@ -93,7 +93,11 @@ def _left(
             kernel for kernel in compiled.kernels for first, last in (bounds[kernel.path, kernel.name],)
             if finding.code in ESTIMATED and finding.path == kernel.path and first <= finding.span.line <= last
         ]  # fmt: skip
-        if any(not kernel.leaves_open(finding.code) for kernel in words):
+        # Remarks above the kernel are on configurations.
+        if any(
+            not kernel.leaves_open(finding.code) and not (finding.span.line < kernel.line and kernel.passed_over)
+            for kernel in words
+        ):
             continue
         if finding.code != OVERFLOW and any(finding.span.line in kernel.refused_lines for kernel in words):
             confirmed.add((finding.path, finding.span.line))

@@ -11,18 +11,20 @@ import builtins
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transplt.fixers.triton.reader.elements import tensor_given
-from transplt.fixers.triton.reader.kernels import Kernel, behind, kernel_at, kernels_in
+from transplt.fixers.triton.reader.elements import types_given
+from transplt.fixers.triton.reader.kernels import Config, Kernel, behind, kernel_at, kernels_in
 from transplt.fixers.triton.reader.launches import Launch
 from transplt.fixers.triton.reader.pointers import pointer_parameters
-from transplt.fixers.triton.reader.sizes import Unset, constant_given, settings_of
+from transplt.fixers.triton.reader.sizes import Range, Setting, Unset, constant_given, settings_of
+from transplt.fixers.triton.reader.values import WIDTHS
 from transplt.flow.facts import ProjectFacts
+from transplt.proof.compiler.launches import MOST_CONFIGURATIONS
 from transplt.syntax.files import File
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import argument_at, keyword_of, last_name
 
 #: What is assumed of tensors of which the file says nothing.
 ASSUMED = ("float32", "bfloat16")
@@ -32,54 +34,81 @@ _RUN = "a run knows it: transplt run --compile"
 
 
 class _Unknown(Exception):
-    """What does not stand in the file, as a clause."""
+    """What does not stand in the file, as a clause, and who knows it."""
+
+    def __init__(self, why: str, who: str = f"; {_RUN}") -> None:
+        super().__init__(f"{why}{who}")
 
 
 def launches_written(file: File) -> Iterator[list[dict[str, Any]]]:
     """For each launch and configuration of the kernels of a file the forms that it may have: one where all types are
-    known; one that says `why` where it cannot be compiled."""
+    known; one that says `why` where it cannot be compiled. Of many configurations those that are compiled."""
     project = ProjectFacts()
     for kernel in kernels_in(file):
         settings = [each for each in settings_of(kernel, project) if each.launch is not None]
-        for setting in settings:
-            head = {"name": kernel.name, "path": file.path, "line": kernel.node.lineno, "trial": bool(kernel.configs)}
-            assert setting.launch is not None
-            try:
-                functions = _Functions(file, kernel)
-                told = {"functions": functions.all, "constexprs": _constants(kernel, setting.sizes, setting.launch)}
-                types = _element_types(kernel, setting.launch, project)
-                forms = [_arguments(kernel, setting.launch, types, assumed) for assumed in ASSUMED]
-                options = _options(file, setting.launch)
-                made = [{**head, **told, "arguments": arguments, "options": options} for arguments in forms]
-                yield made if made[0] != made[1] else made[:1]
-            except _Unknown as why:
-                yield [{**head, "why": f"{why}; {_RUN}"}]
+        for number, launch in enumerate({id(each.launch): each.launch for each in settings}.values()):
+            assert launch is not None
+            own = [each for each in settings if each.launch is launch]
+            most = len(own) if _are_all(kernel) else 0
+            for setting in own[:MOST_CONFIGURATIONS]:
+                head = {"name": kernel.name, "path": file.path, "line": kernel.node.lineno}
+                config = next((each for each in kernel.configs if each.call is setting.node), None)
+                if config is not None:
+                    named = {name: _shown(setting.sizes[name], value) for name, value in config.values.items()}
+                    head |= {"configuration": named, "launch": str(number), "of": most}
+                yield _forms(file, kernel, launch, setting, config, head, project)
 
 
-def _options(file: File, launch: Launch) -> dict[str, Any]:
-    values = {name: behind(file, each.value) for name, each in launch.options.items()}
+def _forms(
+    file: File, kernel: Kernel, launch: Launch, setting: Setting, config: Config | None, head: dict[str, Any],
+    project: ProjectFacts,
+) -> list[dict[str, Any]]:  # fmt: skip
+    try:
+        functions = _Functions(file, kernel)
+        told = {"functions": functions.all, "constexprs": _constants(kernel, setting.sizes, launch, config)}
+        types = types_given(launch, project)
+        forms = [_arguments(kernel, launch, types, assumed) for assumed in ASSUMED]
+        options = _options(launch.file, launch.options) | (_options(file, config.options) if config is not None else {})
+        made = [{**head, **told, "arguments": arguments, "options": options} for arguments in forms]
+        return made if made[0] != made[1] else made[:1]
+    except _Unknown as why:
+        return [{**head, "why": str(why)}]
+
+
+def _shown(size: Range, value: ast.expr) -> str:
+    return ast.unparse(value) if size.known is None else str(size.known)
+
+
+def _are_all(kernel: Kernel) -> bool:
+    """Whether the configurations in the text are all that there are, and none is left out before they are tried."""
+    call = kernel.autotuner
+    given = argument_at(call, 0, "configs") if call is not None else None
+    match behind(kernel.file, given) if given is not None else None:
+        case ast.List(elts=every) if len(every) == len(kernel.configs):
+            return call is not None and keyword_of(call, "prune_configs_by") is None
+        case ast.ListComp(generators=every) if len(kernel.configs) == 1 and not any(each.ifs for each in every):
+            return call is not None and keyword_of(call, "prune_configs_by") is None
+    return False
+
+
+def _options(file: File, given: Mapping[str, ast.keyword]) -> dict[str, Any]:
+    values = {name: behind(file, each.value) for name, each in given.items()}
     return {name: each.value for name, each in values.items() if isinstance(each, ast.Constant)}
 
 
-def _constants(kernel: Kernel, sizes: dict[str, Any], launch: Launch) -> dict[str, Any]:
-    found = {}
+def _constants(kernel: Kernel, sizes: dict[str, Range], launch: Launch, config: Config | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    tuned = config.values if config is not None else {}
     for each in kernel.parameters:
         if each.constexpr:
-            known = sizes[each.name].known if each.name in sizes else None
+            known: object = sizes[each.name].known if each.name in sizes else None
             if known is None:
-                given = launch.arguments.get(each.name, each.default)
-                known = constant_given(launch.file, given) if given is not None else Unset
+                given = tuned.get(each.name, launch.arguments.get(each.name, each.default))
+                known = constant_given(kernel.file if each.name in tuned else launch.file, given) if given else Unset
             if known is Unset:
                 raise _Unknown(f"the value of {each.name} is not in the text")
             found[each.name] = {"value": known}
     return found
-
-
-def _element_types(kernel: Kernel, launch: Launch, project: ProjectFacts) -> dict[str, str]:
-    """By parameter the type of the tensor that a launch gives it, where the file says it."""
-    given = {name: node for name, node in launch.arguments.items() if name not in kernel.constexprs}
-    held = {name: tensor_given(launch.file, node, project) for name, node in given.items()}
-    return {name: next(iter(each.types)) for name, each in held.items() if each is not None and len(each.types) == 1}
 
 
 def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: str) -> dict[str, Any]:
@@ -97,8 +126,11 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
             raise _Unknown(f"what {each.name} is given is not in the text")
         if isinstance(value, ast.Constant):
             found[each.name] = _constant(value.value)
-        elif each.name in types or each.name in pointers:
-            found[each.name] = {"kind": "tensor", "type": types.get(each.name, assumed), "aligned": True}
+        elif types.get(each.name) or each.name in pointers:
+            dtype = types.get(each.name) or assumed
+            if dtype not in WIDTHS:
+                raise _Unknown(f"{each.name} is of {dtype}, which Triton has not", "")
+            found[each.name] = {"kind": "tensor", "type": dtype, "aligned": True}
         elif each.name in handed:
             raise _Unknown(f"whether {each.name} is a pointer is not in the text")
         elif _FRACTION.search(each.name):

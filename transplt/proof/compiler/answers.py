@@ -25,6 +25,31 @@ _OLDER = re.compile(
     r"|unexpected keyword argument '(\w+)'|cannot convert NotImplemented|'dtype' object is not callable"
     r"|No module named '(triton[\w.]*)'|cannot import name '(\w+)'|'NoneType' object has no attribute 'to'"
 )
+#: What no release for NPUs has: modules of GPUs, and arguments that early releases of Triton had.
+_OF_GPUS = re.compile(r"triton\.language\.extra(?:\.|' has no attribute ')(cuda|hip)\b")
+_DROPPED = ("trans_a", "trans_b")
+#: What sentences of the compiler mean, in words; the groups of each are put into them.
+_MEANINGS = (
+    (r"don't support cast (\w+?)(?:_t)?_to_(\w+?)(?:_t)?_\w+mode", "a vector core does not cast {0} to {1}"),
+    (r"vgather' op .* idx 1 should have element type 32-bit", "tl.gather takes positions of int32 alone"),
+    (r"'hivm\.hir\.v?(\w+)' op failed to verify that operand", "a vector core has no {0} for that type"),
+    (r"'hfusion\.(\w+)' op operand .* must be", "a vector core has no {0} for that type"),
+    (r"unexpected type fp8", "triton-ascend takes no floats of 8 bits"),
+    (r"fp64\] is unsupported|unsupported datatype for arith::(?:Ext|Trunc)F", "an NPU has no float64 in kernels"),
+    (r"Unsupported (?:lhs|rhs) dtype (\w+)", "tl.dot does not multiply {0}"),
+    (r"tt\.sort only supports .* got (\w+)", "tl.sort does not take {0}"),
+    (r"tf32 .*is invalid|allow_tf32 is deprecated", "an NPU has no tf32: leave it out, for float32"),
+    (r"'hf32' must be used with", "hf32 is for products of float32 alone"),
+    (r"(atomic_\w+) does not support (\w+)", "tl.{0} does not take {1}"),
+    (r"Expected dtype .* but got (\w+)", "this function takes floats alone, not {0}"),
+    (r"must be signless-integer-like, but got '(\w+)'", "an operation on bits does not take floats ({0})"),
+    (r"AddPtrOp produced by unsupported", "it does not follow a pointer that a loop or a condition changes"),
+    (r"unsupported AST node type: (\w+)", "a kernel cannot hold this statement ({0})"),
+    (r"failed to legalize", "it has no form of this operation for an NPU"),
+)
+#: What an autotuner passes over (triton-ascend 3.2.0, runtime/autotuner.py): what fails behind the front end, and
+#: assertions of the kernel's own. What the front end itself refuses stops the program.
+_PASSED_OVER = ("MLIRCompilationError", "CompileTimeAssertionFailure", "OutOfResources")
 #: On chips that are newer than the front end 3.2.0 some of its refusals are its own.
 _NOT_OF_A5 = re.compile(r"unexpected type fp8|failed to legalize operation 'linalg\.reduce'")
 _CAST = re.compile(r"\bcast (\w+?)_t_to_")
@@ -35,7 +60,8 @@ _CRASH = re.compile(r"Assertion .* failed|Segmentation fault|Aborted|core dumped
 class Answer:
     """Of one kernel as it was launched. `memory` holds bytes that are used and that there are, by UB, L1 and L0C;
     `sentence` is what the compiler says, or why it was not judged; `overflow` is (memory, needed, available); `fits`
-    a value of a constexpr with which it would fit."""
+    a value of a constexpr with which it would fit; `configurations` says of several which compile; `passed_over`: an
+    autotuner goes on with the next one."""
 
     word: str
     sentence: str = ""
@@ -44,13 +70,23 @@ class Answer:
     memory: dict[str, list[int]] = field(default_factory=dict)
     overflow: tuple[str, int, int] | None = None
     fits: str = ""
+    configurations: str = ""
+    passed_over: bool = False
 
     def __str__(self) -> str:
         if self.word == YES:
             used = [f"{name} {used:,} of {most:,}" for name, (used, most) in self.memory.items() if used]
-            return f"yes; {', '.join(used)}" if used else "yes"
-        said = f": {self.sentence}" if self.sentence else ""
-        return f"{self.word}{said}" + (f" ({self.fits})" if self.fits else "")
+            return "; ".join(filter(None, ("yes", ", ".join(used), self.configurations)))
+        return f"{self.word}: {self.said}" if self.said else self.word
+
+    @property
+    def said(self) -> str:
+        """Why it is not a yes: what the compiler's sentence means, where that is known, before the sentence itself."""
+        found = ((means, re.search(pattern, self.sentence)) for pattern, means in _MEANINGS)
+        meant = next((means.format(*each.groups()) for means, each in found if each is not None), "")
+        text = f"{meant} (the compiler: {self.sentence})" if meant and self.word == NO else self.sentence
+        text = f"{text} ({self.fits})" if self.fits else text
+        return f"{text}; {self.configurations}" if self.configurations else text
 
 
 def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str) -> Answer:
@@ -59,6 +95,7 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
         return Answer(YES, memory=told.get("memory", {}))
     text = str(told.get("text", ""))
     answer = Answer(NO, "", kernel["functions"][0]["path"], kernel["functions"][0]["line"])
+    answer.passed_over = told.get("kind") in _PASSED_OVER
     if _is_older(answer, f"{text}\n{told.get('inner', '')}", kernel["functions"][0], front_end, chip):
         return answer
     if found := _OVERFLOW.search(text):
@@ -71,7 +108,7 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
     said = _BEFORE.sub("", re.sub(r"^.*?loc\(.*?\): ", "", chosen))
     answer.sentence = said.removeprefix("error: ").removeprefix("[ERROR] ")[:300]
     answer.sentence = re.sub(r'loc\("[^"]*"(?::\d+:\d+)?\):? ?', "", answer.sentence)
-    answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence)
+    answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence).rstrip(".")
     crash = _CRASH.search(text)
     if not answer.sentence or (crash and "LLVM ERROR" not in chosen and "error:" not in chosen):
         last = crash[0][:120] if crash else "it says nothing"
@@ -80,12 +117,21 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
 
 
 def _is_older(answer: Answer, said: str, function: dict[str, Any], front_end: str, chip: str) -> bool:
-    """True where a front end refuses that is older than the program or the chip: no word about the kernel."""
+    """True where a front end refuses that is older than the program or the chip: no word about the kernel. Or what no
+    other one would take, either."""
+    if gpu := _OF_GPUS.search(said):
+        answer.sentence = f"triton.language.extra.{gpu[1]} is for GPUs alone"
+        return True
     if older := _OLDER.search(said):
         name = next((each for each in reversed(older.groups()) if each), "")
+        answer.line = next(iter(_lines_with(function, name)), answer.line)
+        if name in _DROPPED:
+            answer.sentence = (
+                f"tl.dot has no {name}, which only early releases of Triton had: give it tl.trans of a tile"
+            )
+            return True
         what = f"{name} is not known to the front end" if name else f"{older[0]}: the front end"
         answer.sentence = f"{what}, {front_end}, which is older than what the program is for"
-        answer.line = next(iter(_lines_with(function, name)), answer.line)
     elif "95" in chip and (found := _NOT_OF_A5.search(said)):
         answer.sentence = f"{front_end} is older than this chip: {found[0]}"
     else:
@@ -109,9 +155,7 @@ def _refusal(told: dict[str, Any], text: str) -> str:
     return lines[-1] if lines and not re.match(r"at \d+:\d+:$", lines[-1]) else inner
 
 
-def _go_to(
-    answer: Answer, told: dict[str, Any], chosen: str, text: str, functions: Sequence[dict[str, Any]]
-) -> None:
+def _go_to(answer: Answer, told: dict[str, Any], chosen: str, text: str, functions: Sequence[dict[str, Any]]) -> None:
     """Put an answer at the line that was refused, where that is said."""
     if "function" in told:
         function = functions[told["function"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from transplt.proof.compiler.compiling import Compiler
 #: What tables and estimates say of types and sizes, which the compiler knows better.
 ESTIMATED = frozenset(f"NPU57{digit}" for digit in (0, 1, 2, 3, 4, 9))
 OVERFLOW, REFUSED = "NPU574", "NPU580"
+#: Configurations of an autotuner that are compiled, and those that are named.
+MOST_CONFIGURATIONS, _MOST_NAMED = 16, 3
 HELP_OVERFLOW = "take a smaller block, or go through the block in parts"
 HELP_REFUSED = "write this line otherwise; docs/triton.md has what stands for what"
 
@@ -22,13 +24,13 @@ HELP_REFUSED = "write this line otherwise; docs/triton.md has what stands for wh
 @dataclass
 class CompiledKernel:
     """One kernel, by the file and the line of its `def`, and what the compiler says of each launch that is compiled
-    otherwise; `passed_over` are refusals of configurations that an autotuner only tries."""
+    otherwise. The configurations of an autotuner are one answer; `passed_over`: it goes on behind one of them."""
 
     name: str
     path: str
     line: int
     answers: list[Answer] = field(default_factory=list)
-    passed_over: list[Answer] = field(default_factory=list)
+    passed_over: bool = False
 
     @property
     def word(self) -> str:
@@ -51,7 +53,7 @@ class CompiledKernel:
     def told(self) -> list[Answer]:
         """What is worth a line: all that is not "yes", or of those the one that takes the most."""
         rest = list({str(each): each for each in self.answers if each.word != YES}.values())
-        return rest or [max(self.answers, key=lambda each: each.memory.get("UB", [0])[0])]
+        return rest or [max(self.answers, key=_taken)]
 
     def as_json(self) -> dict[str, Any]:
         """For a report."""
@@ -119,11 +121,10 @@ class Compiled:
 
 
 def _finding(kernel: CompiledKernel, answer: Answer) -> dict[str, Any]:
-    fits = f" ({answer.fits})" if answer.fits else ""
     return {
         "path": answer.path or kernel.path, "line": answer.line or kernel.line,
         "code": OVERFLOW if answer.overflow else REFUSED,
-        "message": f"kernel {kernel.name}: it does not compile: {answer.sentence}{fits}",
+        "message": f"kernel {kernel.name}: it does not compile: {answer.said}",
         "help": HELP_OVERFLOW if answer.overflow else HELP_REFUSED, "level": "error", "count": 1,
     }  # fmt: skip
 
@@ -138,33 +139,60 @@ def launches_below(processes: Iterable[dict[str, Any]], root: Path) -> list[dict
     return inside
 
 
-def compile_launches(
-    units: Sequence[dict[str, Any]], compiler: Compiler, say: Callable[[str], None]
-) -> Compiled:
+def compile_launches(units: Sequence[dict[str, Any]], compiler: Compiler, say: Callable[[str], None]) -> Compiled:
     """What the compiler says of launches."""
     return gather(units, compiler.answers(units, say), compiler.title)
 
 
 def gather(units: Sequence[dict[str, Any]], answers: Sequence[Answer], title: str) -> Compiled:
-    """By kernel. A configuration that an autotuner tries and a card refuses is passed over there too; a kernel of which
-    no other one was compiled is not judged."""
+    """By kernel, with one answer for the configurations of an autotuner that are tried for a launch."""
     kernels: dict[tuple[str, int, str], CompiledKernel] = {}
+    tried: dict[tuple[tuple[str, int, str], str], list[tuple[dict[str, Any], Answer]]] = {}
     for unit, answer in zip(units, answers, strict=True):
         key = (unit["path"], unit["line"], unit["name"])
         kernel = kernels.setdefault(key, CompiledKernel(unit["name"], unit["path"], unit["line"]))
-        tried = unit.get("trial") and answer.word == NO
-        (kernel.passed_over if tried else kernel.answers).append(answer)
-    for kernel in kernels.values():
-        kernel.answers = kernel.answers or [_untold(kernel.passed_over)]
+        if "configuration" in unit:
+            tried.setdefault((key, unit["launch"]), []).append((unit, answer))
+            kernel.passed_over |= answer.word == NO
+        else:
+            kernel.answers.append(answer)
+    for (key, _), every in tried.items():
+        kernels[key].answers.append(_of_configurations(every))
     return Compiled(title, [each for _, each in sorted(kernels.items())])
 
 
-def _untold(refused: Sequence[Answer]) -> Answer:
-    """Of a kernel whose configurations that were compiled are all refused: an autotuner may have others."""
-    last = refused[-1]
-    said = f"{last.sentence} ({last.fits})" if last.fits else last.sentence
-    what = "the configuration that was" if len(refused) == 1 else f"all {len(refused)} configurations that were"
-    return Answer(UNJUDGED, f"the compiler refuses {what} tried: {said}; others are not known", last.path, last.line)
+def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer:
+    """What becomes of a launch: an autotuner takes the fastest of those that compile. It stops at what the front end
+    refuses, and where none compiles; not known where it may have others (`of` is 0)."""
+    most = tried[0][0]["of"]
+    refused = [(_named(unit), answer) for unit, answer in tried if answer.word == NO]
+    fits = [answer for _, answer in tried if answer.word == YES]
+    for name, answer in refused if most > 1 else ():
+        if not answer.passed_over:
+            return replace(answer, configurations=f"with {name}, which stops the autotuner")
+    some = f", the first {len(tried)} of {most}" if len(tried) < most else ""
+    if fits and (refused or len(tried) > 1):
+        left = ", ".join(f"{name} ({answer.sentence})" for name, answer in refused[:_MOST_NAMED])
+        more = f" and {len(refused) - _MOST_NAMED} more" if len(refused) > _MOST_NAMED else ""
+        said = f"{len(fits)} of {len(tried)} configurations compile{some}" + (f", not {left}{more}" if left else "")
+        return replace(max(fits, key=_taken), configurations=said)
+    if not refused or len(refused) < len(tried):
+        return next(answer for _, answer in tried if answer.word != NO)
+    least = min((answer for _, answer in refused), key=lambda each: each.overflow[1] if each.overflow else 0)
+    if most == 1 == len(tried):
+        return least
+    if most == len(tried):
+        return replace(least, configurations=f"none of its {most} configurations compiles")
+    what = f"{len(tried)} configurations{some}" if len(tried) > 1 else "the one configuration that is known"
+    return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; it may have others")
+
+
+def _named(unit: dict[str, Any]) -> str:
+    return " and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes"
+
+
+def _taken(answer: Answer) -> int:
+    return answer.memory.get("UB", [0])[0]
 
 
 def _below(path: str, root: Path) -> str:

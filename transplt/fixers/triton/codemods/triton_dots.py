@@ -1,9 +1,10 @@
 """tl.dot and tl.dot_scaled: types, sums and precisions that an NPU does not have; operands that are read again.
 
-triton-ascend's `dot` raises for `allow_tf32=True` ("please use fp32 on Ascend instead"), computes in float32 without
-it, takes ieee and hf32 for `input_precision` (tf32 becomes hf32), and ignores `max_num_imprecise_acc`
-(python/triton/language/core.py and semantic.py, third_party/ascend/backend/compiler.py at a84b1eb5). That tf32 may be
-used, or three products of it for one of float32, is allowed by the first and last: float32 is no less precise.
+triton-ascend's `dot` raises for `allow_tf32=True`, computes in float32 without it, takes ieee and hf32 for
+`input_precision`, and ignores `max_num_imprecise_acc` (python/triton/language/core.py and semantic.py). Release 3.2.0
+raises for tf32 and tf32x3 ("please use input_precision='hf32' on Ascend instead"), later ones compute tf32 as hf32
+(third_party/ascend/backend/compiler.py at a84b1eb5). What each of them allows is less precise than float32, or as
+precise.
 """
 
 from __future__ import annotations
@@ -38,14 +39,18 @@ _NO_TF32 = "tl.dot raises for allow_tf32=True on an NPU: without it, it computes
 _NO_IMPRECISE = "max_num_imprecise_acc has no effect on an NPU: tl.dot adds up in float32"
 _ALLOWED = "tl.dot raises for allow_tf32=True on an NPU, and {} is"
 _PERHAPS = "tl.dot raises on an NPU where {} is True (allow_tf32)"
-_TF32X3 = "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32x3"
-_HF32 = "tl.dot computes tf32 as hf32 on an NPU"
+_OF_GPUS = ("tf32", "tf32x3")
+_PERHAPS_TF32 = (
+    "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32 or tf32x3, for which triton-ascend 3.2.0 raises"
+)
 _LEAVE = "leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster"
 _SAID = {
     _ALLOWED: (Level.MANUAL, _LEAVE),
     _PERHAPS: (Level.INFO, _LEAVE),
-    _TF32X3: (Level.MANUAL, "give it ieee: tf32x3 stands for float32 on a GPU"),
-    _HF32: (Level.INFO, "give it ieee where results have to be those of float32"),
+    _PERHAPS_TF32: (
+        Level.MANUAL,
+        "give it ieee, which is float32 and no less precise, or hf32 for float32 tiles: faster",
+    ),
 }
 
 
@@ -119,17 +124,15 @@ def _precisions(work: Work, kernel: Kernel, found: list[Operation]) -> Finds:
         if precision is None:
             continue
         values = {string_of(precision), *constants_of(kernel, precision, work.project)}
-        if string_of(precision) == "tf32x3":
-            yield from _ieee(work, precision)
-        elif "tf32x3" in values:
-            groups.setdefault((_TF32X3, ast.unparse(precision)), []).append(call)
-        elif "tf32" in values:
-            groups.setdefault((_HF32, ""), []).append(call)
+        if (name := string_of(precision)) in _OF_GPUS:
+            yield from _ieee(work, precision, name)
+        elif values.intersection(_OF_GPUS):
+            groups.setdefault((_PERHAPS_TF32, ast.unparse(precision)), []).append(call)
     for (say, name), nodes in groups.items():
         level, do = _SAID[say]
         yield work.note(
             nodes[0], fixer.code, f"{say.format(name)}: kernel {kernel.name}, {lines(nodes)}", api=_API, help=do,
-            level=level, blocks="numbers" if say == _HF32 else "",
+            level=level,
         )  # fmt: skip
 
 
@@ -140,8 +143,8 @@ def _without(work: Work, call: ast.Call, name: str, message: str) -> Finds:
         yield work.note(call, fixer.code, message, api=_API, help=f"leave {name} out where it runs on an NPU")
 
 
-def _ieee(work: Work, precision: ast.expr) -> Finds:
-    message = "tl.dot has no tf32x3 on an NPU: ieee is float32, for which it stands on a GPU"
+def _ieee(work: Work, precision: ast.expr, name: str) -> Finds:
+    message = f"tl.dot of triton-ascend 3.2.0 raises for {name}: ieee is float32, which is no less precise"
     if work.settings.style != "portable" and work.take(precision):
         yield Edit(precision, fixer.code, message, '"ieee"', api=_API)
     else:

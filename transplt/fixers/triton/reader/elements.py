@@ -14,6 +14,10 @@ from transplt.program.tensors import DTYPES, Tensor
 from transplt.syntax.files import File
 from transplt.syntax.scan import chain, parent, statement
 
+#: Types that Triton has under a name of its own.
+_OF_TRITON = {"float8_e4m3fn": "float8e4nv", "float8_e4m3fnuz": "float8e4b8", "float8_e5m2": "float8e5",
+              "float8_e5m2fnuz": "float8e5b16"}  # fmt: skip
+
 
 def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch]:
     """The launches of a kernel in its own file."""
@@ -30,17 +34,21 @@ def _by_kernel(file: File, asked: Asked) -> dict[Kernel, list[Launch]]:
 def element_types(kernel: Kernel, project: ProjectFacts) -> dict[str, str]:
     """By parameter, the type of the tensors that all launches give it; empty where they differ or are not known."""
     found: dict[str, set[str]] = {}
-    constexprs = kernel.constexprs
     for launch in launches_of(kernel, project):
-        for name, node in launch.arguments.items():
-            if name in constexprs or isinstance(node, ast.Constant):
-                continue
-            held = tensor_given(launch.file, node, project)
-            if held is not None:
-                found.setdefault(name, set()).update(held.types if len(held.types) == 1 else {""})
-            else:
-                found.setdefault(name, set()).add("")
+        for name, dtype in types_given(launch, project).items():
+            found.setdefault(name, set()).add(dtype)
     return {name: next(iter(types)) for name, types in found.items() if len(types) == 1 and types != {""}}
+
+
+def types_given(launch: Launch, project: ProjectFacts) -> dict[str, str]:
+    """By parameter, the type of the tensor that a launch gives it, by Triton's name; empty where that is not known."""
+    found = {}
+    for name, node in launch.arguments.items():
+        if name not in launch.kernel.constexprs and not isinstance(node, ast.Constant):
+            held = tensor_given(launch.file, node, project)
+            (dtype,) = held.types if held is not None and len(held.types) == 1 else ("",)
+            found[name] = _OF_TRITON.get(dtype, dtype)
+    return found
 
 
 def tensor_given(file: File, node: ast.expr, project: ProjectFacts) -> Tensor | None:

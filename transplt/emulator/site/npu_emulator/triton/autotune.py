@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
 import torch
 import triton.runtime.autotuner as autotuner
 
+from npu_emulator.config import config
 from npu_emulator.record import record
 
-from . import limits
+from . import launch, limits
 
 #: What triton-ascend takes besides (NPUOptions, third_party/ascend/backend/compiler.py): a configuration gives it on.
 _USUAL = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None, "ir_override": None}
+#: Configurations that are kept for a compiler (transplt.proof.compiler.launches.MOST_CONFIGURATIONS).
+_MOST = 16
 #: A kernel that a compiler refuses: an assertion that fails while compiling, what does not fit.
 _REFUSED = (AssertionError, limits.DoesNotFit)
 
@@ -36,24 +40,39 @@ def _run(self: Any, *args: Any, **kwargs: Any) -> Any:
     if known is not None:
         return _with(self, known, args, kwargs)
     configs = list(self.prune_configs(kwargs) if len(self.configs) > 1 else self.configs)
+    if config.compile:
+        _note(self, configs, args, kwargs)
     kept = _copies(every) if len(configs) > 1 else {}
-    for number, config in enumerate(configs, 1):
+    for number, each in enumerate(configs, 1):
         if not self.user_defined_pre_hook if hasattr(self, "user_defined_pre_hook") else True:
-            self.pre_hook({**every, **config.all_kwargs()}, reset_only=True)
+            self.pre_hook({**every, **each.all_kwargs()}, reset_only=True)
         if number == len(configs):
-            result = _with(self, config, args, kwargs)
+            result = _with(self, each, args, kwargs)
         else:
             try:
                 with limits.trial():
-                    result = _with(self, config, args, kwargs)
+                    result = _with(self, each, args, kwargs)
             except _REFUSED as error:
-                record.note(f"kernel {self.base_fn.__name__}: configuration {config} is left out: {error}")
+                record.note(f"kernel {self.base_fn.__name__}: configuration {each} is left out: {error}")
                 for tensor, copy in kept.values():
                     tensor.copy_(copy)
                 continue
-        self.cache[key] = config
+        self.cache[key] = each
         return result
     return None
+
+
+def _note(self: Any, configs: list[Any], args: Any, kwargs: Any) -> None:
+    """Keep the configurations that a card would try, each as it would launch it, for a compiler; nothing runs."""
+    given = frozenset((*self.nargs, *kwargs))
+    launch.keeps = True
+    try:
+        for each in configs[:_MOST]:
+            launch.configuration = launch.Configuration(each.kwargs, given, len(configs))
+            with contextlib.suppress(Exception):  # what fails here fails when it runs, and is told then
+                self.fn.run(*args, **kwargs, **_options(each))
+    finally:
+        launch.keeps = launch.configuration = None
 
 
 def _copies(given: dict[str, Any]) -> dict[int, tuple[Any, Any]]:
@@ -61,11 +80,15 @@ def _copies(given: dict[str, Any]) -> dict[int, tuple[Any, Any]]:
     return {id(tensor): (tensor, tensor.detach().clone()) for tensor in tensors}
 
 
-def _with(self: Any, config: Any, args: Any, kwargs: Any) -> Any:
-    self.best_config = config
-    if config.pre_hook is not None:
-        config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-    return self.fn.run(*args, **kwargs, **_options(config))
+def _with(self: Any, chosen: Any, args: Any, kwargs: Any) -> Any:
+    self.best_config = chosen
+    if chosen.pre_hook is not None:
+        chosen.pre_hook({**self.nargs, **kwargs, **chosen.all_kwargs()})
+    launch.keeps = False
+    try:
+        return self.fn.run(*args, **kwargs, **_options(chosen))
+    finally:
+        launch.keeps = None
 
 
 def _taking_more(init: Any) -> Any:

@@ -37,14 +37,17 @@ class NotCarried(Exception):
     """Why a kernel cannot be compiled elsewhere, as a clause."""
 
 
-def note(started: Launch, function: Any, trial: bool) -> None:
-    """Keep a launch of a function of the interpreter where kernels are compiled, once for all that are alike;
-    `trial`: an autotuner tries it."""
+def note(started: Launch, function: Any) -> None:
+    """Keep a launch of a function of the interpreter where kernels are compiled, once for all that are alike."""
     if not config.compile:
         return
     told: dict[str, Any] = {"name": started.name, "path": os.path.abspath(started.path), "line": started.line}
     try:
-        told |= {**_Functions(function).as_json(started), "trial": trial}
+        told |= _Functions(function).as_json(started)
+        if tuned := started.configuration:
+            given = {name: each for name, each in told["constexprs"].items() if name in tuned.given}
+            told["launch"] = json.dumps([told["arguments"], given], sort_keys=True)
+            told |= {"configuration": {name: str(each) for name, each in tuned.values.items()}, "of": tuned.of}
     except NotCarried as why:
         told["why"] = str(why)
     record.kernels[json.dumps(told, sort_keys=True)] = told

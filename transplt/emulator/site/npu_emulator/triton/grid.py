@@ -104,11 +104,12 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
     started = Launch(
         self.fn, self.fn.__name__, path, line, _grid_of(grid, arguments),
         {name: value for name, value in arguments.items() if name not in constant},
-        {name: value for name, value in arguments.items() if name in constant}, options,
+        {name: value for name, value in arguments.items() if name in constant}, options, launch.configuration,
     )  # fmt: skip
-    trial = limits.trying()
-    if not trial:
-        carried.note(started, self, trial)
+    if launch.keeps is not False:
+        carried.note(started, self)
+    if launch.keeps:
+        return
     former, launch.current = launch.current, started
     try:
         limits.check_launch(started)
@@ -118,8 +119,6 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
         after = [done for done in [observer(started) for observer in launch.observers] if done is not None]
         record.operators[f"triton::{started.name}"] += 1
         _run_programs(function, started, given)
-        if trial:
-            carried.note(started, self, trial)
         for done in after:
             done()
     finally:

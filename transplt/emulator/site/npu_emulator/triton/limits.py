@@ -98,11 +98,6 @@ def trial() -> Iterator[None]:
         _trials -= 1
 
 
-def trying() -> bool:
-    """Whether a configuration is tried now."""
-    return _trials > 0
-
-
 def _said(key: str, values: dict[str, Any]) -> tuple[limits.Limit, str, str]:
     text = limits.text(key)
     name = launch.current.name if launch.current is not None else ""
