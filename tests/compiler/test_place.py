@@ -64,9 +64,31 @@ def test_without_it_one_sentence_says_how_to_get_it(
     )
 
 
-def test_without_it_a_check_is_as_it_was(nothing_installed: Path, transplt: Transplt) -> None:
-    _, said = transplt("check", "--no-cache", nothing_installed / "ops.py")
-    assert "compil" not in said
+ASKS = "asks the compiler for Ascend cards what fits and what it refuses"
+GETS = "; transplt compiler install fetches it, some 220 MB"
+
+
+@pytest.mark.parametrize(
+    ("there", "kernel", "words", "last"),
+    [
+        (False, KERNEL, ("check",), f"Triton kernels: --compile {ASKS}{GETS}"),
+        (True, KERNEL, ("check",), f"Triton kernels: --compile {ASKS}"),
+        (False, KERNEL, ("check", "-q"), ""),
+        (False, "x = 1\n", ("check",), "nothing left to do in 1 file"),
+        (False, KERNEL, ("-o", "out", "-i"), f"  Triton kernels: transplt check --compile {ASKS}{GETS}"),
+    ],
+)
+def test_a_command_that_did_not_compile_says_once_how_to(
+    nothing_installed: Path, monkeypatch: pytest.MonkeyPatch, transplt: Transplt, there: bool, kernel: str,
+    words: tuple[str, ...], last: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(nothing_installed)
+    Path("ops.py").write_text(kernel.replace("BLOCK=64", "BLOCK=64, num_ctas=2"), encoding="utf-8")
+    if there:
+        monkeypatch.setenv(place.VARIABLE, sys.executable)
+    _, said = transplt(*words, "ops.py", *(("--no-cache",) if words[0] == "check" else ()))
+    assert said.count("Triton kernels: ") == last.count("Triton kernels: ")
+    assert said.splitlines()[-1:] == ([last] if last else said.splitlines()[-1:])
 
 
 def test_what_is_shown_before_it_is_installed(transplt: Transplt) -> None:

@@ -31,7 +31,7 @@ CODE = "NPU200"
 _UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU302", "NPU512"})
 #: What kernels in Triton say to a GPU: a project for NPUs too may have other kernels for them. Of the edits some change
 #: nothing of what a kernel computes: where they are not made, there is nothing to do.
-_OF_KERNELS = ("NPU56", "NPU57")
+OF_KERNELS = ("NPU56", "NPU57")
 _NO_EFFECT = frozenset({"NPU561", "NPU566", "NPU567"})
 #: Names of CUDA that nobody asks for where a condition has said that there is none.
 _NEVER_RUN = frozenset({"NPU501", "NPU502", "NPU503", "NPU506"})
@@ -70,7 +70,7 @@ def leave_npu_code(work: Work) -> None:
 
 def _handled(note: Note) -> Note:
     """A note in a project that trains on NPUs: a remark where it is undecided whether there is something to do."""
-    if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(_OF_KERNELS)):
+    if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(OF_KERNELS)):
         return note
     return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {HANDLED}")
 

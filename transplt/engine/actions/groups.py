@@ -12,6 +12,7 @@ from typing import Any
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
+from transplt.engine.npu_ready_code import OF_KERNELS
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import copied_library, named_aside, of_a_job, third_party
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
@@ -36,8 +37,6 @@ _OF_DEPENDENCIES = "NPU84"
 _ASKED = re.compile(r"\b(?:hasCUDA|cuda::is_available)\b")
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _GATES = (_GATE, "NPU279")
-#: What kernels in Triton say to a GPU: where a file holds several such things, they are one port of its kernels.
-_OF_KERNELS = ("NPU56", "NPU57")
 _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
@@ -100,10 +99,10 @@ def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
 
 
 def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
-    """By path: the codes of what kernels in Triton say to a GPU."""
+    """By path: the codes of what kernels in Triton say to a GPU, which are one port of the kernels of a file."""
     codes: dict[str, set[str]] = {}
     for each in findings:
-        if each.edit is None and each.code.startswith(_OF_KERNELS):
+        if each.edit is None and each.code.startswith(OF_KERNELS):
             codes.setdefault(each.path, set()).add(each.code)
     return codes
 

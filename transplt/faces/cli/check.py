@@ -209,6 +209,7 @@ def _changed(given: Check, look: Callable[..., CheckResult], result: CheckResult
 
 def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, styled: bool, fixing: bool) -> None:
     """The patch, the text with its edits, or the findings; on stderr what they come to."""
+    from transplt.engine.npu_ready_code import OF_KERNELS
     from transplt.project.report.formats import render
     from transplt.project.report.formats.findings_text import footer
 
@@ -224,6 +225,11 @@ def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, s
         with spoken_on(sys.stderr):
             for line in footer(result, styled, fixing, given.fix_only, given.verbose):
                 to_stderr(line)
+        every = (*result.items, *result.info)
+        if not given.compiled and any(each.finding.code.startswith(OF_KERNELS) for each in every):
+            from transplt.proof.compiler.place import hint
+
+            to_stderr(hint())
 
 
 def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:

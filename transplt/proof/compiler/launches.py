@@ -166,25 +166,27 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     refuses, and where none compiles; not known where it may have others (`of` is 0)."""
     most = tried[0][0]["of"]
     refused = [(_named(unit), answer) for unit, answer in tried if answer.word == NO]
-    fits = [answer for _, answer in tried if answer.word == YES]
-    for name, answer in refused if most > 1 else ():
-        if not answer.passed_over:
-            return replace(answer, configurations=f"with {name}, which stops the autotuner")
+    stop = next((each for each in refused if not each[1].passed_over), None) if most > 1 else None
+    if stop is not None:
+        return replace(stop[1], configurations=f"with {stop[0]}, which stops the autotuner")
     some = f", the first {len(tried)} of {most}" if len(tried) < most else ""
-    if fits and (refused or len(tried) > 1):
-        left = ", ".join(f"{name} ({answer.sentence})" for name, answer in refused[:_MOST_NAMED])
-        more = f" and {len(refused) - _MOST_NAMED} more" if len(refused) > _MOST_NAMED else ""
-        said = f"{len(fits)} of {len(tried)} configurations compile{some}" + (f", not {left}{more}" if left else "")
-        return replace(max(fits, key=_taken), configurations=said)
-    if not refused or len(refused) < len(tried):
+    fits = [answer for _, answer in tried if answer.word == YES]
+    if fits:
+        said = f"{len(fits)} of {len(tried)} configurations compile{some}{_left_out(refused)}"
+        return replace(max(fits, key=_taken), configurations=said if len(tried) > 1 else "")
+    if len(refused) < len(tried):
         return next(answer for _, answer in tried if answer.word != NO)
     least = min((answer for _, answer in refused), key=lambda each: each.overflow[1] if each.overflow else 0)
-    if most == 1 == len(tried):
-        return least
     if most == len(tried):
-        return replace(least, configurations=f"none of its {most} configurations compiles")
+        return replace(least, configurations=f"none of its {most} configurations compiles" if most > 1 else "")
     what = f"{len(tried)} configurations{some}" if len(tried) > 1 else "the one configuration that is known"
     return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; it may have others")
+
+
+def _left_out(refused: Sequence[tuple[str, Answer]]) -> str:
+    named = ", ".join(f"{name} ({answer.sentence})" for name, answer in refused[:_MOST_NAMED])
+    more = f" and {len(refused) - _MOST_NAMED} more" if len(refused) > _MOST_NAMED else ""
+    return f", not {named}{more}" if named else ""
 
 
 def _named(unit: dict[str, Any]) -> str:

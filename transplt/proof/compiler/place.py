@@ -67,16 +67,28 @@ def folder() -> Path:
 def find() -> Place | None:
     """The compiler that is to be asked: what the variable names, the host's own beside CANN, or what was installed.
     UsageError where the one that is named will not do."""
+    found = _there()
+    return _asked(*found) if found is not None else None
+
+
+def _there() -> tuple[str, str] | None:
+    """The Python of the compiler, and whose it is."""
     named = os.environ.get(VARIABLE)
     if named:
-        return _asked(named, f"named by {VARIABLE}")
+        return named, f"named by {VARIABLE}"
     if shutil.which("bishengir-compile") is not None and _has_front_end():
-        return _asked(sys.executable, "of this host, beside CANN")
+        return sys.executable, "of this host, beside CANN"
     try:
         python = folder() / "bin" / "python"
     except NoCache:
         return None
-    return _asked(str(python), "installed by transplt") if python.is_file() else None
+    return (str(python), "installed by transplt") if python.is_file() else None
+
+
+def hint(how: str = "--compile") -> str:
+    """For the end of a command that saw kernels and did not compile them."""
+    way = "" if _there() is not None else f"; {INSTALL} fetches it, some 220 MB"
+    return f"Triton kernels: {how} asks the compiler for Ascend cards what fits and what it refuses{way}"
 
 
 def needed() -> Place:

@@ -19,6 +19,7 @@ from transplt.base.text.source import UnreadableSource
 from transplt.fixers.triton.reader.kernels import kernels_in
 from transplt.proof.compiler.compiling import Compiler
 from transplt.proof.compiler.launches import compile_launches
+from transplt.proof.compiler.place import hint
 from transplt.proof.kernels.calls import Calls, Kernel, read_calls
 from transplt.proof.kernels.judged import judge, take_compiled
 from transplt.proof.kernels.report import KernelProof, as_json, as_text
@@ -59,7 +60,7 @@ def prove_kernels(
     proof = KernelProof.of(results, calls, _never(original, calls), kernels.seconds)
     proof.compiled = compiled
     text, record = as_text(proof), as_json(proof, made)
-    click.echo(text)  # before files that may not be written
+    click.echo(text if compiled is not None else f"{text}\n  {hint()}")  # before files that may not be written
     if given.json_report is not None:
         write_asked_for(given.json_report, f"{json.dumps(record, indent=1)}\n".encode())
     if given.html_report is not None:

@@ -225,8 +225,8 @@ def take_compiled(results: Iterable[KernelResult], compiled: Compiled) -> None:
         kernel = refused.get((result.kernel.name, place.path))
         for answer in (kernel.told if kernel is not None else ()):
             where = Place(answer.path, answer.line)
-            result.differences.append(Difference(f"it does not compile: {answer.sentence}", where, result.place))
-            result.verdicts.append(Verdict(Word.STOPS, f"{where}: it does not compile: {answer.sentence}"))
+            result.differences.append(Difference(f"it does not compile: {answer.said}", where, result.place))
+            result.verdicts.append(Verdict(Word.STOPS, f"{where}: it does not compile: {answer.said}"))
 
 
 def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -165,6 +165,7 @@ def run(
     from transplt.base.disk.manifest import read_manifest
     from transplt.proof.compiler.compiling import Compiler
     from transplt.proof.compiler.launches import compile_launches, launches_below
+    from transplt.proof.compiler.place import hint
     from transplt.proof.launch import reference, runner
     from transplt.proof.launch.advice import Asked, advice, foretold
     from transplt.proof.launch.device_backend import ran_on, torch_npu_of
@@ -220,6 +221,8 @@ def run(
         result.prove(read_manifest(migration.root))
     sys.stdout.flush()
     click.echo(as_text(result), err=True)  # before files that may not be written
+    if not options.compiled and options.host == "npu" and any(each.startswith("triton::") for each in result.operators):
+        click.echo(f"  {hint()}", err=True)
     if report_path is not None:
         write_asked_for(report_path, f"{json.dumps(result.as_json(), indent=1)}\n".encode())
         if migration is not None:
