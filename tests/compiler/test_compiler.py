@@ -100,6 +100,83 @@ def test_it_takes_what_the_tuning_writes() -> None:
     assert after == dict.fromkeys(KERNELS, "yes")
 
 
+ELEMENTWISE = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.math import tanh
+from elsewhere import block_for
+
+
+@triton.jit
+def geglu(a_ptr, b_ptr, c_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    a_ptr += row * stride
+    b_ptr += row * stride
+    c_ptr += row * stride
+    at = tl.arange(0, BLOCK)
+    mask = at < n
+    a = tl.load(a_ptr + at, mask=mask, other=0).to(tl.float32)
+    b = tl.load(b_ptr + at, mask=mask, other=0)
+    gate = 0.5 * a * (1 + tanh(0.7978845608 * (a + 0.044715 * a * a * a)))
+    tl.store(c_ptr + at, gate.to(b.dtype) * b, mask=mask)
+
+
+@triton.jit
+def geglu_backward(d_ptr, a_ptr, b_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    d_ptr += row * stride
+    a_ptr += row * stride
+    b_ptr += row * stride
+    at = tl.arange(0, BLOCK)
+    mask = at < n
+    d = tl.load(d_ptr + at, mask=mask, other=0)
+    a = tl.load(a_ptr + at, mask=mask, other=0).to(tl.float32)
+    b = tl.load(b_ptr + at, mask=mask, other=0)
+    t = tanh(0.7978845608 * (a + 0.044715 * a * a * a))
+    gate = 0.5 * a * (1 + t)
+    slope = 0.5 * (1 + t) + 0.5 * a * (1 - t * t) * 0.7978845608 * (1 + 3 * 0.044715 * a * a)
+    tl.store(b_ptr + at, d * gate, mask=mask)
+    tl.store(a_ptr + at, d * b * slope, mask=mask)
+
+
+@triton.jit
+def swiglu_backward(d_ptr, a_ptr, b_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    d_ptr += row * stride
+    a_ptr += row * stride
+    b_ptr += row * stride
+    at = tl.arange(0, BLOCK)
+    mask = at < n
+    d = tl.load(d_ptr + at, mask=mask, other=0)
+    a = tl.load(a_ptr + at, mask=mask, other=0).to(tl.float32)
+    b = tl.load(b_ptr + at, mask=mask, other=0)
+    s = tl.sigmoid(a)
+    tl.store(b_ptr + at, d * (a * s), mask=mask)
+    tl.store(a_ptr + at, d * ((a * s) * (1 - s) + s) * b, mask=mask)
+
+
+def run(d, a, b):
+    rows, n = a.shape
+    block, _ = block_for(n)
+    geglu[(rows,)](a, b, d, a.stride(0), n, BLOCK=block)
+    geglu_backward[(rows,)](d, a, b, a.stride(0), n, BLOCK=block)
+    swiglu_backward[(rows,)](d, a, b, a.stride(0), n, BLOCK=block)
+"""
+
+
+@pytest.mark.parametrize("size", [256, 16384, 65536])
+def test_a_block_that_a_function_of_n_gives_goes_in_parts(size: int) -> None:
+    tuned = migrate(clean(ELEMENTWISE), path="kernels.py", tune=(("triton", ""),)).data.decode()
+    assert tuned.count("BLOCK_SUB: tl.constexpr = ") == 3
+    words = [
+        {each.name: each.word for each in said(source.replace("BLOCK=block", f"BLOCK={size}")).kernels}
+        for source in (ELEMENTWISE, tuned)
+    ]
+    names = ("geglu", "geglu_backward", "swiglu_backward")
+    assert words == [dict.fromkeys(names, "yes" if size < 16384 else "no"), dict.fromkeys(names, "yes")]
+
+
 def test_it_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = kernel("half(x)", size=512)
     first = said(source).lines()

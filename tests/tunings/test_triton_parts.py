@@ -77,6 +77,18 @@ def test_what_takes_a_block_together(body: str, why: str) -> None:
     assert any(why in each.message for each in result.findings if each.code == "NPU775"), result.findings
 
 
+@pytest.mark.parametrize("block", ["settings(n)", "min(65536, settings(n))"])
+def test_a_block_of_which_nothing_is_known_goes_in_parts_that_rows_of_data_may_need(block: str) -> None:
+    many = "tl.cos(a) * a + tl.exp(a)"
+    _, result = tuned(f"tl.store(y + offs, {many}, mask=mask)", block)
+    assert "    BLOCK_SUB: tl.constexpr = BLOCK if BLOCK < 4096 else 4096\n" in result.data.decode()
+    _, result = tuned(STORE, block)  # 16,384 elements fit
+    assert "BLOCK_SUB" not in result.data.decode()
+    _, result = tuned(f"tl.store(y + tl.program_id(0), tl.sum({many}))", block)
+    assert "BLOCK_SUB" not in result.data.decode()
+    assert not [each for each in result.findings if each.code == "NPU775"]  # nobody says that it is so large
+
+
 @pytest.mark.parametrize("block", ["1024", "n", "triton.next_power_of_2(n)"])
 def test_blocks_that_fit_or_are_not_known_stay(block: str) -> None:
     source, result = tuned("tl.store(y + offs, a + 1, mask=mask)", block)

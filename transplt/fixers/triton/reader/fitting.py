@@ -16,7 +16,7 @@ _Peaks = Callable[[Mapping[str, int]], Peak]
 #: A size with which the growth of a peak is looked at: large enough that small tiles do not count.
 _LARGE = 1 << 14
 #: A size that rows of data often have: blocks that are too large from there on are not taken for unlikely.
-_USUAL = 1 << 14
+USUAL = 1 << 14
 _BESIDE = 1 << 9
 #: What a head of attention and a state have, by name, and how many of them: no model has more than 256 for long.
 _OF_A_HEAD = re.compile(r"(?i)head_?dim|d_?head|hdim|d_?state")
@@ -113,7 +113,7 @@ def _overflow(lives: Lives, peak_of: _Peaks, setting: Setting, room: int) -> Ove
     if any(map(_OF_A_HEAD.search, over.names)):
         return replace(over, sure=over.least <= _HEADS)
     # Rows of data are long where they are tiles of their own; beside another axis they are features of a head.
-    return replace(over, sure=over.least <= (_USUAL if lives.rows.issuperset(over.names) else _BESIDE))
+    return replace(over, sure=over.least <= (USUAL if lives.rows.issuperset(over.names) else _BESIDE))
 
 
 def _growing(
@@ -131,7 +131,7 @@ def _growing(
         return None
     grows = all(ranges[name].grows for name in growing)
     bounded = all(ranges[name].most is not None for name in growing)
-    if not bounded and start > (_LONG if grows else _USUAL):
+    if not bounded and start > (_LONG if grows else USUAL):
         return None  # nobody says that it is ever so large
     each = peak.bytes / _LARGE ** len(growing)
     return Overflow(peak.node, grows, sizes=known, names=tuple(growing), each=each, least=start)

@@ -13,7 +13,7 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.triton.reader.elements import launches_of
 from transplt.fixers.triton.reader.elementwise import Block, block_of_elements
-from transplt.fixers.triton.reader.fitting import Room, overflow_of
+from transplt.fixers.triton.reader.fitting import USUAL, Room, overflow_of
 from transplt.fixers.triton.reader.kernels import Kernel
 from transplt.fixers.triton.reader.launches import Launch
 from transplt.fixers.triton.reader.live_tiles import Lives, lives_of
@@ -39,12 +39,13 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
         lives = lives_of(model_of(kernel, work.project))
         over = overflow_of(lives, work.project, room)
         own = launches_of(kernel, work.project)
-        if over is None or not over.sure or not own:
+        if over is None or not own:
             continue
         block = _block(work, writer, kernel, own)
-        if isinstance(block, Block):
+        # Parts change no result, and a small block is one part: they may be needless.
+        if isinstance(block, Block) and (over.sure or (over.names == (block.size,) and over.least <= USUAL)):
             _write(writer, kernel, block, _size_of_parts(lives, block.size, room.tiles))
-        else:
+        elif isinstance(block, str) and over.sure:
             message = f"{kernel.name} keeps its tiles, which are too large for a core: {block}"
             call = next((each for each in ast.walk(over.node) if isinstance(each, ast.Call)), over.node)
             writer.remark(call, CODE, message, "take a smaller block, or go through it by hand")
