@@ -58,6 +58,28 @@ def test_all_that_a_kernel_is_compiled_for() -> None:
     }  # fmt: skip
 
 
+def test_a_number_that_is_divided_by_is_whole() -> None:
+    head = HEAD.replace("eps, BLOCK", "ratio, BLOCK").replace("+ eps", "+ at // ratio")
+    ((form, _),) = written("def run(x, n, r):\n    kernel[(1,)](x, x, n, r, BLOCK=16)\n", head)
+    assert form["arguments"]["ratio"] == NUMBER
+
+
+@pytest.mark.parametrize(
+    ("given", "ones"),
+    [
+        ("x.stride(0), x.stride(1)", [False, True]),
+        ("x.stride(-2), x.stride(-1)", [False, True]),
+        ("x.stride(-1), y.stride(0)", [True, False]),
+        ("x.stride(0), y.stride(0)", [False, False]),
+        ("x.stride(a), x.shape[1]", [False, False]),
+    ],
+)
+def test_the_last_stride_is_one(given: str, ones: list[bool]) -> None:
+    head = HEAD.replace("eps, BLOCK", "s, t, BLOCK").replace("+ eps", "+ s + t")
+    ((form, _),) = written(f"def run(x, y, n, a):\n    kernel[(1,)](x, y, n, {given}, BLOCK=16)\n", head)
+    assert [form["arguments"][name]["one"] for name in "st"] == ones
+
+
 def test_types_that_the_file_does_not_say_are_assumed_twice() -> None:
     (forms,) = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=16)\n")
     assert [each["arguments"]["x_ptr"]["type"] for each in forms] == ["float32", "bfloat16"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import re
 import sys
 import textwrap
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transplt.fixers.triton.reader.elements import types_given
-from transplt.fixers.triton.reader.kernels import Config, Kernel, behind, kernel_at, kernels_in
+from transplt.fixers.triton.reader.kernels import Config, Kernel, behind, kernel_at, kernels_in, nodes_in
 from transplt.fixers.triton.reader.launches import Launch
 from transplt.fixers.triton.reader.pointers import pointer_parameters
 from transplt.fixers.triton.reader.sizes import Range, Setting, Unset, constant_given, settings_of
@@ -30,6 +31,8 @@ from transplt.syntax.nodes import argument_at, keyword_of, last_name
 ASSUMED = ("float32", "bfloat16")
 #: Parameters that are called so are no whole numbers.
 _FRACTION = re.compile(r"(?i)(?:^|_)(?:eps\w*|epsilon|scale|alpha|beta|gamma|prob|ratio|temperature|softcap|lr|p)$")
+#: More axes than a tensor has.
+_AXES = 64
 _RUN = "a run knows it: transplt run --compile"
 
 
@@ -117,6 +120,11 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         name.id for call in kernel.every_call() if kernel_at(kernel.file, _function(kernel.file, call)) is not None
         for name in ast.walk(call) if isinstance(name, ast.Name)
     }  # fmt: skip
+    whole = {
+        name.id for node in nodes_in(kernel) if isinstance(node, ast.BinOp)
+        if isinstance(node.op, (ast.FloorDiv, ast.Mod)) for name in ast.walk(node) if isinstance(name, ast.Name)
+    }  # fmt: skip
+    ones = _last_strides(launch)
     for each in kernel.parameters:
         if each.constexpr:
             continue
@@ -133,11 +141,25 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
             found[each.name] = {"kind": "tensor", "type": dtype, "aligned": True}
         elif each.name in handed:
             raise _Unknown(f"whether {each.name} is a pointer is not in the text")
-        elif _FRACTION.search(each.name):
+        elif _FRACTION.search(each.name) and each.name not in whole:
             found[each.name] = {"kind": "float"}
         else:
-            found[each.name] = {"kind": "int", "type": "i32", "one": False, "divisible": False}
+            found[each.name] = {"kind": "int", "type": "i32", "one": each.name in ones, "divisible": False}
     return found
+
+
+def _last_strides(launch: Launch) -> set[str]:
+    """The parameters that are given the stride of the last axis of a tensor, of those that a launch asks it for: it is
+    1 where a tensor lies as it was made, and a kernel is compiled for that."""
+    asked: dict[str, list[tuple[int, str]]] = {}
+    for name, node in launch.arguments.items():
+        match node:
+            case ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[axis]):
+                with contextlib.suppress(ValueError):
+                    number = ast.literal_eval(axis)
+                    asked.setdefault(ast.dump(tensor), []).append((number % _AXES, name))
+    every = (max(each) for each in asked.values() if len(each) > 1 or max(each)[0] == _AXES - 1)
+    return {name for _, name in every}
 
 
 def _constant(value: object) -> dict[str, Any]:

@@ -66,6 +66,8 @@ _COMPARED: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
 _FEW_FLAGS = 2
 #: The bytes that one number takes, as a reduction gives it and tl.where needs them: the smallest tile.
 _SMALLEST = Size.of(32)
+#: The bytes that each element takes which is moved by itself; two vector cores do not share that.
+_BLOCK = 32
 
 
 @dataclass(slots=True)
@@ -130,18 +132,19 @@ class Lives:
         self._dots: list[tuple[ast.stmt, str, int, int]] = []  # the left operands that are variables, and when
         self._first: dict[tuple[int, bool], int] = {}  # positions and constants by kind: made before all else
         self._empty: set[int] = set()  # tiles of zeros
+        self._alone = False  # two vector cores do not share the work
         self._over: dict[int, int] = {}  # steps in one branch that write over what the other one reads
         tests = [each.test for each in nodes_in(model.kernel) if isinstance(each, ast.If) and not each.orelse]
         self._flags = {_flag_of(each, model) for each in tests} - {""}
         self._block(model.kernel.node.body)
         # Two vector cores share the work of one cube core.
-        self._cores = 2 if any(tile.by_dot for tile in self._tiles) else 1
+        self._cores = 2 if any(tile.by_dot for tile in self._tiles) and not self._alone else 1
         self._dying: dict[int, list[int]] = {}
         for number, tile in enumerate(self._tiles):
             self._dying.setdefault(tile.last, []).append(number)
         self._peaks: dict[tuple[object, ...], Peak] = {}
         held = {tile.kind for tile in self._tiles if tile.held or tile.by_dot}
-        counts = [count for (count, _), kind in self._kinds.items() if kind in held]
+        counts = [count for (count, width), kind in self._kinds.items() if kind in held or width == _BLOCK]
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
         self.names = frozenset(name for each in counts for name in each.names)
         beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
@@ -159,7 +162,7 @@ class Lives:
         found = [0]
         for count, width in self._kinds:
             number = count.value(sizes)
-            found.append(0 if number is None else int(number * width))
+            found.append(0 if number is None else int(number * width) * (self._cores if width == _BLOCK else 1))
         return found
 
     def _peak(self, sizes: Mapping[str, int]) -> Peak:
@@ -457,6 +460,8 @@ class Lives:
         masked = [each for name, found in given.items() if name == "mask" for each in _flat(found)]
         # Where a mask was computed, what is there is read first.
         again = [self._kind(value.count, WIDTHS.get(value.dtype, 2))] * 2 if masked and value.is_tile else []
+        if "pointer" in nodes and self.model.of(nodes["pointer"]).strided:
+            again = [self._kind(value.count, _BLOCK)]
         self._use(tuple(given.values()), tuple(again))
 
     def _inlined(self, node: ast.Call, inner: Model) -> _Found:
@@ -529,7 +534,8 @@ class Lives:
             for each in _flat(found):
                 self._vector(each, self.model.of(node), computes=False)
         if value.is_tile:
-            return self._make(value, value.dtype, every, held=False, apart=True)
+            beside = (self._kind(value.count, _BLOCK),) if self.model.of(given[0][0]).strided else ()
+            return self._make(value, value.dtype, every, beside, held=False, apart=True)
         self._use(tuple(every))
         return None
 
@@ -582,12 +588,14 @@ class Lives:
         return "float32" if "float32" in types or types <= {"bool"} else ""
 
     def _of_a_sum(self, name: str, given: KernelValue, value: KernelValue, number: int) -> list[int]:
-        """What a reduction needs beside: half of its operand, all of it where that is not along the last axis."""
+        """What a reduction needs beside: half of its operand, all of it where that is not along the last axis. Over
+        rows, which two vector cores would share, one does all."""
         flat = given.shape is None or len(given.shape) < 2 or value.shape == ()
+        rows = given.shape[:-1] if given.shape is not None else None
+        last = flat or (value.shape is not None and rows in (value.shape, value.shape[:-1]))
+        self._alone |= rows is not None and value.shape is not None and (not last or (value.shape == () != rows))
         if self._tiles[number].dtype not in FLOATS or (flat and name != "sum"):
             return []
-        last = flat or (value.shape is not None and given.shape is not None and value.shape[:-1] == given.shape[:-1])
-        last = last or (value.shape is not None and given.shape is not None and value.shape == given.shape[:-1])
         return [self._kind(given.count, 2 if last else 4)]
 
     def _elementwise(

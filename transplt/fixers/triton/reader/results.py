@@ -10,6 +10,7 @@ from transplt.fixers.triton.reader.operations import ATOMICS
 from transplt.fixers.triton.reader.values import (
     FLOATS,
     INTEGERS,
+    LAST,
     ONE,
     UNKNOWN,
     KernelValue,
@@ -89,6 +90,7 @@ def binary(one: KernelValue, other: KernelValue, *, divides: bool = False) -> Ke
                 pointer,
                 shape=broadcast(pointer.shape, beside.shape),
                 scattered=pointer.scattered | beside.scattered,
+                adjacent=pointer.adjacent | beside.adjacent,
             )
     kinds = {one.kind, other.kind}
     if Kind.UNKNOWN in kinds or not kinds <= {Kind.SCALAR, Kind.TILE, Kind.CONSTEXPR, Kind.ARGUMENT}:
@@ -108,6 +110,7 @@ def binary(one: KernelValue, other: KernelValue, *, divides: bool = False) -> Ke
         shape,
         data=any(each.data for each in tiles) or dtype in FLOATS,
         scattered=one.scattered | other.scattered,
+        adjacent=one.adjacent | other.adjacent,
         compared=one.compared | other.compared,
     )
 
@@ -145,7 +148,7 @@ def _arange(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
     if end is None:
         start, end = number(0), start
     size = None if start is None or end is None else difference(end.size, start.size)
-    return tile((size,), "int32", data=False)
+    return replace(tile((size,), "int32", data=False), adjacent=LAST)
 
 
 def _made(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:

@@ -267,6 +267,8 @@ class _Reading:
         found = binary(left, other, divides=name in ("div", "mod"))
         if name == "div" and found.dtype in INTEGERS:
             found = replace(found, dtype="float32")
+        if name == "mul" and ONE not in (left.size, other.size):
+            found = replace(found, adjacent=frozenset())
         if name in ("lshift", "rshift") and found.kind in (Kind.TILE, Kind.SCALAR):
             found = replace(found, dtype=left.dtype if not left.weak else found.dtype)
         self._note(name, node, {"input": left, "other": other}, {"input": at, "other": right}, found)
@@ -323,10 +325,13 @@ class _Reading:
             else:
                 return UNKNOWN
         shape += rest
-        # The axes that were scattered are so where they stand now.
+        # The axes that were scattered or adjacent are so where they stand now.
         places = {at: index - len(shape) for index, (at, _) in enumerate(shape)}
-        scattered = frozenset(places[axis + len(held.shape)] for axis in held.scattered)
-        return replace(with_shape(held, tuple(size for _, size in shape)), scattered=scattered)
+        scattered, adjacent = (
+            frozenset(places[axis + len(held.shape)] for axis in of) for of in (held.scattered, held.adjacent)
+        )
+        made = with_shape(held, tuple(size for _, size in shape))
+        return replace(made, scattered=scattered, adjacent=adjacent)
 
     # --- calls -------------------------------------------------------------------------------------------------------
 

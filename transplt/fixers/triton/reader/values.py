@@ -94,7 +94,7 @@ class KernelValue:
 
     Of tiles and scalars: `data` says that it was read or computed, and is no position alone (`pid * BLOCK + arange`);
     `scattered` are the axes, from the last one (-1), along which it comes from a tile that was read (of a pointer its
-    positions do). `compared` are the lines of the
+    positions do), `adjacent` those along which its positions follow one another. `compared` are the lines of the
     comparisons of integers that a mask is made of; `weak` is a number of Python that gives way to the type beside it.
     """
 
@@ -106,6 +106,7 @@ class KernelValue:
     base: str = ""
     data: bool = False
     scattered: frozenset[int] = frozenset()
+    adjacent: frozenset[int] = frozenset()
     compared: frozenset[int] = frozenset()
     weak: bool = False
 
@@ -125,6 +126,12 @@ class KernelValue:
                 return None
             found = found.times(each)
         return found
+
+
+    @property
+    def strided(self) -> bool:
+        """True for pointers that follow one another along another axis than the last: a transposed tile in memory."""
+        return bool(self.shape and self.shape[-1] != ONE and self.adjacent and -1 not in self.adjacent)
 
 
 UNKNOWN = KernelValue()
@@ -212,6 +219,7 @@ def merged(one: KernelValue, other: KernelValue) -> KernelValue:
         one.base if one.base == other.base else "",
         one.data or other.data,
         one.scattered & other.scattered,
+        one.adjacent & other.adjacent,
         one.compared | other.compared,
         one.weak and other.weak,
     )
@@ -244,8 +252,8 @@ def axes(shape: Shape | None) -> frozenset[int]:
 
 def with_shape(value: KernelValue, shape: Shape | None) -> KernelValue:
     """The same value in another shape."""
-    if value.scattered and shape != value.shape:
-        value = replace(value, scattered=axes(shape))
+    if shape != value.shape:
+        value = replace(value, scattered=axes(shape) if value.scattered else value.scattered, adjacent=frozenset())
     if value.kind in (Kind.SCALAR, Kind.CONSTEXPR, Kind.ARGUMENT, Kind.TILE):
         kind = Kind.SCALAR if shape == () else Kind.TILE
         return replace(value, kind=kind, shape=shape, size=None, weak=False)
