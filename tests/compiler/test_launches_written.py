@@ -143,6 +143,17 @@ def test_a_run_is_needed(code: str, why: str) -> None:
     assert form["why"] == f"{why}; a run knows it: transplt run --compile"
 
 
+def test_triton_where_it_is_installed() -> None:
+    head = HEAD.replace("import triton.language as tl\n", """
+try:
+    import triton.language as tl
+except ImportError:
+    tl = None
+""")
+    (forms,) = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=16)\n", head)
+    assert forms[0]["functions"][0]["globals"]["tl"] == {"module": "triton.language"}
+
+
 def test_a_function_of_another_file() -> None:
     head = HEAD.replace("* HALF", "* strange(x)")
     ((form,),) = written("def run(x, n):\n    kernel[(1,)](x, x, n, 0.5, BLOCK=16)\n", head)

@@ -209,9 +209,10 @@ class _Functions:
         bindings = self.file.scan.root.bindings.get(name, ())
         if not bindings and hasattr(builtins, name):
             return None
-        for each in bindings[-1:]:
+        for each in bindings:  # whatever stands for Triton where that is not installed
             if each.kind == "import" and (told := _imported(each.target)) is not None:
                 return told
+        for each in bindings[-1:]:
             if kernel_at(self.file, each.node) is not None and isinstance(each.node, ast.FunctionDef):
                 return {"function": self._number(each.node)}
             value = assigned_value(each.node)
