@@ -226,6 +226,45 @@ def test_a_block_that_is_too_large() -> None:
     assert "393216 bytes with BLOCK = 65536" in found[0][2]
 
 
+ROWS = "a = tl.arange(0, 64)\nb = tl.arange(0, BLOCK)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        pytest.param("x = tl.load(x_ptr + a[:, None] * n + b[None, :])", 1024, id="rows that lie one behind another"),
+        pytest.param("x = tl.load(x_ptr + a[:, None] + b[None, :] * n)", 128, id="columns: 32 bytes for each element"),
+        pytest.param("x = tl.load(x_ptr + b[None, :] * n + a[:, None])", 128, id="in the other order"),
+        pytest.param("x = tl.load(x_ptr + a[:, None] * 1 + b[None, :] * n)", 128, id="a step of 1 is none"),
+        pytest.param("p = x_ptr + a[:, None]\nx = tl.load(p + b[None, :] * n)", 128, id="by a variable"),
+        pytest.param("x = tl.load(x_ptr + a[:, None] * n + b[None, :] * m)", 1024, id="steps that are not known"),
+        pytest.param("x = tl.load(x_ptr + a[None, :] + b[:, None] * n)", 1024, id="another axis is the last"),
+    ],
+)
+def test_a_tile_that_is_transposed_in_memory(body: str, limit: int) -> None:
+    source = f"{ROWS}{body}\ntl.store(o_ptr + tl.arange(0, 64)[:, None] * BLOCK + b[None, :], x.to(tl.float32) + 1.0)"
+    rest = "def run(x, o, n, m):\n    x = x.float()\n    k[(1,)](x, o, n, m, BLOCK={})"
+    parameters = "x_ptr, o_ptr, n, m, BLOCK: tl.constexpr"
+    for size in (64, 128, 512, 1024):
+        found = [each for each in said(kernel(source, parameters, rest.format(size))) if each[0] == "NPU574"]
+        assert bool(found) == (size >= limit), (size, found)
+
+
+@pytest.mark.parametrize(("axis", "fits"), [(1, True), (0, False)])
+def test_two_cores_do_not_share_rows_that_are_added_up(axis: int, fits: bool) -> None:
+    body = f"""
+    a = tl.arange(0, 128)
+    b = tl.arange(0, BLOCK)
+    at = a[:, None] * BLOCK + b[None, :]
+    c = tl.dot(tl.load(x_ptr + a[:, None] * 128 + a[None, :]), tl.load(x_ptr + at))
+    y = tl.exp(c)
+    tl.store(o_ptr + {"ab"[1 - axis]}, tl.sum(y, {axis}))
+    tl.store(o_ptr + at, y * c)
+    """
+    source = kernel(body, rest="def run(x, o, n):\n    k[(1,)](x.float(), o, n, BLOCK=256)")
+    assert ("NPU574" not in [code for code, _, _ in said(source)]) is fits
+
+
 def test_the_buffer_of_another_card() -> None:
     rest = "def run(x, o, n):\n    k[(1,)](x, o, n, BLOCK=40960)"
     source = kernel(LOAD + "y = x.to(tl.float32)\ntl.store(o_ptr + at, y)", rest=rest)
