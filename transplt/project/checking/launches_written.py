@@ -57,19 +57,18 @@ def launches_written(file: File) -> Iterator[list[dict[str, Any]]]:
                 head = {"name": kernel.name, "path": file.path, "line": kernel.node.lineno}
                 config = next((each for each in kernel.configs if each.call is setting.node), None)
                 if config is not None:
-                    named = {name: _shown(setting.sizes[name], value) for name, value in config.values.items()}
+                    sizes = ((name, setting.sizes[name].known, value) for name, value in config.values.items())
+                    named = {name: ast.unparse(value) if size is None else str(size) for name, size, value in sizes}
                     head |= {"configuration": named, "launch": str(number), "of": most}
-                yield _forms(file, kernel, launch, setting, config, head, project)
+                yield _forms(launch, setting, config, head)
 
 
-def _forms(
-    file: File, kernel: Kernel, launch: Launch, setting: Setting, config: Config | None, head: dict[str, Any],
-    project: ProjectFacts,
-) -> list[dict[str, Any]]:  # fmt: skip
+def _forms(launch: Launch, setting: Setting, config: Config | None, head: dict[str, Any]) -> list[dict[str, Any]]:
+    kernel, file = launch.kernel, launch.kernel.file
     try:
         functions = _Functions(file, kernel)
         told = {"functions": functions.all, "constexprs": _constants(kernel, setting.sizes, launch, config)}
-        types = types_given(launch, project)
+        types = types_given(launch, ProjectFacts())
         forms = [_arguments(kernel, launch, types, assumed) for assumed in ASSUMED]
         options = _options(launch.file, launch.options) | (_options(file, config.options) if config is not None else {})
         made = [{**head, **told, "arguments": arguments, "options": options} for arguments in forms]
@@ -78,19 +77,17 @@ def _forms(
         return [{**head, "why": str(why)}]
 
 
-def _shown(size: Range, value: ast.expr) -> str:
-    return ast.unparse(value) if size.known is None else str(size.known)
-
-
 def _are_all(kernel: Kernel) -> bool:
     """Whether the configurations in the text are all that there are, and none is left out before they are tried."""
-    call = kernel.autotuner
+    call, count = kernel.autotuner, len(kernel.configs)
     given = argument_at(call, 0, "configs") if call is not None else None
-    match behind(kernel.file, given) if given is not None else None:
-        case ast.List(elts=every) if len(every) == len(kernel.configs):
-            return call is not None and keyword_of(call, "prune_configs_by") is None
-        case ast.ListComp(generators=every) if len(kernel.configs) == 1 and not any(each.ifs for each in every):
-            return call is not None and keyword_of(call, "prune_configs_by") is None
+    if call is None or given is None or keyword_of(call, "prune_configs_by") is not None:
+        return False
+    match behind(kernel.file, given):
+        case ast.List(elts=every):
+            return len(every) == count
+        case ast.ListComp(generators=every):
+            return count == 1 and not any(each.ifs for each in every)
     return False
 
 

@@ -40,17 +40,12 @@ _NO_IMPRECISE = "max_num_imprecise_acc has no effect on an NPU: tl.dot adds up i
 _ALLOWED = "tl.dot raises for allow_tf32=True on an NPU, and {} is"
 _PERHAPS = "tl.dot raises on an NPU where {} is True (allow_tf32)"
 _OF_GPUS = ("tf32", "tf32x3")
-_PERHAPS_TF32 = (
-    "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32 or tf32x3, for which triton-ascend 3.2.0 raises"
-)
+_TF32 = "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32 or tf32x3, for which triton-ascend 3.2.0 raises"
 _LEAVE = "leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster"
 _SAID = {
     _ALLOWED: (Level.MANUAL, _LEAVE),
     _PERHAPS: (Level.INFO, _LEAVE),
-    _PERHAPS_TF32: (
-        Level.MANUAL,
-        "give it ieee, which is float32 and no less precise, or hf32 for float32 tiles: faster",
-    ),
+    _TF32: (Level.MANUAL, "give it ieee, which is float32, or hf32 for products of float32: faster"),
 }
 
 
@@ -127,7 +122,7 @@ def _precisions(work: Work, kernel: Kernel, found: list[Operation]) -> Finds:
         if (name := string_of(precision)) in _OF_GPUS:
             yield from _ieee(work, precision, name)
         elif values.intersection(_OF_GPUS):
-            groups.setdefault((_PERHAPS_TF32, ast.unparse(precision)), []).append(call)
+            groups.setdefault((_TF32, ast.unparse(precision)), []).append(call)
     for (say, name), nodes in groups.items():
         level, do = _SAID[say]
         yield work.note(

@@ -442,11 +442,9 @@ class Lives:
             return next(iter(given.values()), None)
         if name in _STORES or name in ATOMICS:
             self._moved(nodes, given)
-            return self._make(value, value.dtype) if name in ATOMICS and value.is_tile and self._is_read(node) else None
+            read = name in ATOMICS and not (isinstance(self._node, ast.Expr) and self._node.value is node)
+            return self._make(value, value.dtype) if read and value.is_tile else None
         return self._computed(name, value, [(nodes[each], found) for each, found in given.items()])
-
-    def _is_read(self, call: ast.Call) -> bool:
-        return not (isinstance(self._node, ast.Expr) and self._node.value is call)
 
     def _moved(self, nodes: dict[str, ast.expr], given: dict[str, _Found]) -> None:
         """What is written to memory: straight from the cube core, where nothing else is done with it."""
@@ -501,7 +499,10 @@ class Lives:
         if name in _LOADS:
             return self._loaded(value, given, every)
         if name in _MADE:
-            return self._empty_tile(value)
+            if value.is_tile and value.data:
+                self._empty.add(self._make(value, value.dtype, held=False))
+                return len(self._tiles) - 1
+            return None
         if not every and not (value.is_tile and value.data):
             return None
         used = self._as_the_vector_unit_reads(name, value, given)
@@ -539,13 +540,6 @@ class Lives:
         self._use(tuple(every))
         return None
 
-    def _empty_tile(self, value: KernelValue) -> _Found:
-        if not value.is_tile or not value.data:
-            return None
-        made = self._make(value, value.dtype, held=False)
-        self._empty.add(made)
-        return made
-
     def _as_the_vector_unit_reads(
         self, name: str, value: KernelValue, given: list[tuple[ast.expr, _Found]]
     ) -> list[int]:
@@ -582,11 +576,6 @@ class Lives:
                     self._steps[self._tiles[found].made] = replace(step, beside=())
         return beside
 
-    def _dtype_of(self, used: list[int]) -> str:
-        """The type that operands of an unknown result speak for; numbers that masks choose from are float32."""
-        types = {self._tiles[each].dtype for each in used}
-        return "float32" if "float32" in types or types <= {"bool"} else ""
-
     def _of_a_sum(self, name: str, given: KernelValue, value: KernelValue, number: int) -> list[int]:
         """What a reduction needs beside: half of its operand, all of it where that is not along the last axis. Over
         rows, which two vector cores would share, one does all."""
@@ -603,7 +592,8 @@ class Lives:
     ) -> int:
         if name == "compare" or value.dtype == "bool":
             return self._make(value, "bool", used, tuple(beside), width=Fraction(1, 8))
-        dtype = value.dtype or self._dtype_of(used)
+        types = {self._tiles[each].dtype for each in used}  # numbers that masks choose from are float32
+        dtype = value.dtype or ("float32" if "float32" in types or types <= {"bool"} else "")
         if name == "cast":
             same = [each for each in used if self._tiles[each].dtype == dtype]
             if same:
@@ -615,8 +605,7 @@ class Lives:
         if name in _MOVES or dtype not in _NARROW:
             return self._make(value, dtype, used, tuple(beside), apart=name in _APART)
         wide = self._make(value, "float32", used, tuple(beside), apart=name in _APART)
-        narrow = self._make(value, dtype, (wide,))
-        return narrow
+        return self._make(value, dtype, (wide,))
 
 
 def _flag_of(test: ast.expr, model: Model) -> str:

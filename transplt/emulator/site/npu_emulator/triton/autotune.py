@@ -68,7 +68,7 @@ def _note(self: Any, configs: list[Any], args: Any, kwargs: Any) -> None:
     launch.keeps = True
     try:
         for each in configs[:_MOST]:
-            launch.configuration = launch.Configuration(each.kwargs, given, len(configs))
+            launch.configuration = each.kwargs, given, len(configs)
             with contextlib.suppress(Exception):  # what fails here fails when it runs, and is told then
                 self.fn.run(*args, **kwargs, **_options(each))
     finally:

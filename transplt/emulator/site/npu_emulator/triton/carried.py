@@ -25,6 +25,7 @@ import triton.runtime.interpreter as interpreter
 from npu_emulator.config import config
 from npu_emulator.record import record
 
+from . import launch
 from .launch import Launch
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -44,10 +45,11 @@ def note(started: Launch, function: Any) -> None:
     told: dict[str, Any] = {"name": started.name, "path": os.path.abspath(started.path), "line": started.line}
     try:
         told |= _Functions(function).as_json(started)
-        if tuned := started.configuration:
-            given = {name: each for name, each in told["constexprs"].items() if name in tuned.given}
+        if launch.configuration is not None:
+            values, names, count = launch.configuration
+            given = {name: each for name, each in told["constexprs"].items() if name in names}
             told["launch"] = json.dumps([told["arguments"], given], sort_keys=True)
-            told |= {"configuration": {name: str(each) for name, each in tuned.values.items()}, "of": tuned.of}
+            told |= {"configuration": {name: str(each) for name, each in values.items()}, "of": count}
     except NotCarried as why:
         told["why"] = str(why)
     record.kernels[json.dumps(told, sort_keys=True)] = told

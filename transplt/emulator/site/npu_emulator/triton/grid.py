@@ -104,7 +104,7 @@ def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -
     started = Launch(
         self.fn, self.fn.__name__, path, line, _grid_of(grid, arguments),
         {name: value for name, value in arguments.items() if name not in constant},
-        {name: value for name, value in arguments.items() if name in constant}, options, launch.configuration,
+        {name: value for name, value in arguments.items() if name in constant}, options,
     )  # fmt: skip
     if launch.keeps is not False:
         carried.note(started, self)

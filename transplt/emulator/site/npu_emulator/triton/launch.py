@@ -11,16 +11,6 @@ Program = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """What an autotuner adds to a launch: `values` by constexpr, `given` are the names of what it is given, `of` how
-    many configurations there are."""
-
-    values: Mapping[str, Any]
-    given: frozenset[str]
-    of: int
-
-
-@dataclass(frozen=True)
 class Launch:
     """One launch of a kernel. `path` and `line` are those of its `def`, `grid` has three numbers; `arguments` are what
     was given by the names of the parameters (tensors of the device, numbers), `constexprs` those that the kernel
@@ -34,7 +24,6 @@ class Launch:
     arguments: Mapping[str, Any]
     constexprs: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
-    configuration: Configuration | None = None
 
     @property
     def programs(self) -> int:
@@ -66,8 +55,9 @@ order: Callable[[Program], Iterable[Program]] = forward
 side_by_side: Callable[[Sequence[Program], Callable[[Program], None], Callable[[], None]], None] | None = None
 #: The launch whose programs run now.
 current: Launch | None = None
-#: The configuration that an autotuner tries now. Its launches are only kept for a compiler (True), or only run (False).
-configuration: Configuration | None = None
+#: What an autotuner adds to the launch by constexpr, the names of what it is given, and how many configurations it has.
+#: Its launches are only kept for a compiler (True), or only run (False).
+configuration: tuple[Mapping[str, Any], frozenset[str], int] | None = None
 keeps: bool | None = None
 
 
