@@ -117,10 +117,6 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         name.id for call in kernel.every_call() if kernel_at(kernel.file, _function(kernel.file, call)) is not None
         for name in ast.walk(call) if isinstance(name, ast.Name)
     }  # fmt: skip
-    whole = {
-        name.id for node in nodes_in(kernel) if isinstance(node, ast.BinOp)
-        if isinstance(node.op, (ast.FloorDiv, ast.Mod)) for name in ast.walk(node) if isinstance(name, ast.Name)
-    }  # fmt: skip
     ones = _last_strides(launch)
     for each in kernel.parameters:
         if each.constexpr:
@@ -132,17 +128,27 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         if isinstance(value, ast.Constant):
             found[each.name] = _constant(value.value)
         elif types.get(each.name) or each.name in pointers:
-            dtype = types.get(each.name) or assumed
-            if dtype not in WIDTHS:
-                raise _Unknown(f"{each.name} is of {dtype}, which Triton has not", "")
-            found[each.name] = {"kind": "tensor", "type": dtype, "aligned": True}
+            found[each.name] = _pointer(each.name, types.get(each.name) or assumed)
         elif each.name in handed:
             raise _Unknown(f"whether {each.name} is a pointer is not in the text")
-        elif _FRACTION.search(each.name) and each.name not in whole:
+        elif _FRACTION.search(each.name) and not _divides(kernel, each.name):
             found[each.name] = {"kind": "float"}
         else:
             found[each.name] = {"kind": "int", "type": "i32", "one": each.name in ones, "divisible": False}
     return found
+
+
+def _pointer(name: str, dtype: str) -> dict[str, Any]:
+    if dtype not in WIDTHS:
+        raise _Unknown(f"{name} is of {dtype}, which Triton has not", "")
+    return {"kind": "tensor", "type": dtype, "aligned": True}
+
+
+def _divides(kernel: Kernel, name: str) -> bool:
+    """Whether a parameter stands under // or %: a whole number, whatever it is called."""
+    every = (node for node in nodes_in(kernel) if isinstance(node, ast.BinOp))
+    return any(name in {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} for node in every
+               if isinstance(node.op, (ast.FloorDiv, ast.Mod)))  # fmt: skip
 
 
 def _last_strides(launch: Launch) -> set[str]:
