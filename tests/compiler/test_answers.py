@@ -126,7 +126,7 @@ OLDER = "is not known to the front end, triton-ascend 3.2.0, which is older than
         ),
         pytest.param(
             {"kind": "TypeError", "text": "dot() got an unexpected keyword argument 'trans_b'"},
-            "no: tl.dot has no trans_b, which only early releases of Triton had: give it tl.trans of a tile",
+            "no: tl.dot has no trans_b, as only early releases of Triton had: give it tl.trans of a tile",
             ("ops.py:", 20), id="what the front end is too new for",
         ),
         pytest.param(

@@ -126,9 +126,7 @@ def _is_older(answer: Answer, said: str, function: dict[str, Any], front_end: st
         name = next((each for each in reversed(older.groups()) if each), "")
         answer.line = next(iter(_lines_with(function, name)), answer.line)
         if name in _DROPPED:
-            answer.sentence = (
-                f"tl.dot has no {name}, which only early releases of Triton had: give it tl.trans of a tile"
-            )
+            answer.sentence = f"tl.dot has no {name}, as only early releases of Triton had: give it tl.trans of a tile"
             return True
         what = f"{name} is not known to the front end" if name else f"{older[0]}: the front end"
         answer.sentence = f"{what}, {front_end}, which is older than what the program is for"

@@ -18,7 +18,7 @@ from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
 from transplt.fixers.triton.codemods.triton_types import instead
 from transplt.fixers.triton.reader.kernels import Kernel, kernels_in
-from transplt.fixers.triton.reader.live_tiles import read_again
+from transplt.fixers.triton.reader.live_tiles import lives_of
 from transplt.fixers.triton.reader.operations import Operation
 from transplt.fixers.triton.reader.refused import lines
 from transplt.fixers.triton.reader.sizes import constants_of
@@ -162,7 +162,7 @@ def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:
 
 
 def _read_again(work: Work, kernel: Kernel, model: Model) -> Finds:
-    found = read_again(model)
+    found = lives_of(model).read_again() if any(each.name == "dot" for each in model.operations) else []
     if found:
         *first, last = dict.fromkeys(name for _, name in found)
         names = f"{', '.join(first)} and {last} are" if first else f"{last} is"

@@ -626,8 +626,3 @@ def _flat(found: _Found) -> list[int]:
     if isinstance(found, tuple):
         return [number for each in found for number in _flat(each)]
     return [] if found is None else [found]
-
-
-def read_again(model: Model) -> list[tuple[ast.stmt, str]]:
-    """Products whose left operand is a variable that is read after them, with its name, by place."""
-    return lives_of(model).read_again() if any(each.name == "dot" for each in model.operations) else []
