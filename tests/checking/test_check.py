@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -11,6 +12,7 @@ import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call, commit_all, git
 from transplt.base.settings import DEFAULT_TORCH_VERSION
+from transplt.project.checking import check_run
 
 FIRST = """train.py:2:1: NPU403 [*] import torch_npu
   |
@@ -46,6 +48,19 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
         "[*] 2 fixable with --fix --style npu (what --style portable edits, a check with it says)\n"
     )
     assert (project / "train.py").read_text() == TRAIN
+
+
+def test_a_line_is_hashed_once_however_many_findings_it_has(
+    project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook may be one line of megabytes."""
+    hashed: list[int] = []
+    real = hashlib.sha256
+    monkeypatch.setattr(check_run.hashlib, "sha256", lambda data: hashed.append(len(data)) or real(data))
+    text = "import torch\n" + "x.cuda(); " * 200
+    (project / "long.py").write_text(text)
+    call("check", "long.py", "--format=json")
+    assert sum(hashed) < 3 * len(text)
 
 
 def test_without_paths_the_current_folder_is_looked_at(project: Path, call: Call) -> None:
