@@ -20,6 +20,7 @@ from transplt.base.finding import Level
         "d = 'npu' if is_npu_available() else 'cuda'",
         "d = is_npu_available() or torch.cuda.is_available()",
         "d = device.type in ('cuda', 'npu')",
+        "v = os.environ[('ASCEND_RT' if is_npu_available() else 'CUDA') + '_VISIBLE_DEVICES']",
         "backend = {'cuda': 'nccl', 'npu': 'hccl'}[device.type]",
         "is_cuda = device.type == 'cuda'\nis_npu = device.type == 'npu'",
         "if device.startswith('cuda'):\n    torch.cuda.set_device(0)\nif device.startswith('npu'):\n    pass",
@@ -384,6 +385,11 @@ def test_a_seed_beside_that_of_the_npu(more: str, left: list[str]) -> None:
         # CUDA's variable is set right with those of AMD
         ("val = os.environ.pop('HIP_VISIBLE_DEVICES')\n    os.environ['CUDA_VISIBLE_DEVICES'] = val", []),
         ("os.environ['CUDA_VISIBLE_DEVICES'] = name", ["NPU200"]),
+        (
+            "os.environ['CUDA_VISIBLE_DEVICES'] = str(\n        name)\n"
+            "    os.environ['ASCEND_RT_VISIBLE_DEVICES'] = os.environ['CUDA_VISIBLE_DEVICES']",
+            [],
+        ),
         # the processor's activity is the same on every device
         ("return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])", []),
         ("return [torch.profiler.ProfilerActivity.CUDA]", ["NPU131"]),

@@ -723,3 +723,29 @@ def test_portable_code_is_left_alone(source: str) -> None:
 def test_a_method_of_the_project_gains_no_second_name() -> None:
     source = "import torch\nclass Model(torch.nn.Module):\n    def cuda(self):\n        return self\n"
     check_noop(source, style="portable")
+
+
+@pytest.mark.parametrize(
+    ("before", "head"),
+    [
+        ("x.cuda()\n", "IMPORTS"),
+        ("# a comment\nx.cuda()\n", "# a comment\nIMPORTS"),
+        ("@decorated\ndef f(x):\n    return x.cuda()\n", "IMPORTS"),
+        ("import numpy\n\n\n# a comment\nx.cuda()\n", "import importlib.util\nimport numpy\nimport torch\n"),
+    ],
+)
+def test_functions_in_a_file_stand_below_the_imports_that_they_need(before: str, head: str) -> None:
+    result = migrate_source(before.encode(), "train.py", Settings(style="portable"))
+    text = result.data.decode()
+    assert text.startswith(head.replace("IMPORTS", "import importlib.util\nimport torch\n"))
+    assert text.count("# a comment") == before.count("# a comment") and "x.to(DEVICE_TYPE)" in text
+    assert text.index("import importlib.util") < text.index("importlib.util.find_spec")
+    assert migrate_source(result.data, "train.py", Settings(style="portable")).data == result.data
+
+
+def test_the_names_of_a_file_by_itself_are_known_again() -> None:
+    """The name of the variable alone is a choice, too: nothing is left to do in a second run."""
+    text = b"import os\nimport torch\nseen = os.environ.get('CUDA_VISIBLE_DEVICES')\n"
+    result = migrate_source(text, "train.py", Settings(style="portable"))
+    assert b"os.environ.get(VISIBLE_DEVICES)" in result.data
+    assert not migrate_source(result.data, "train.py", Settings(style="portable")).findings

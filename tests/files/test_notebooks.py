@@ -114,10 +114,16 @@ Form = Callable[[Iterable[str]], bytes]
             [f"import torch\n{NPU}", "if torch.npu.is_available():\n    device = 'npu'", "train(device)"],
         ),
         (
-            ["import torch", "where = lambda device='cuda:0': run(device)",
-             "def f():\n    dist_backend = 'nccl'\n    g(dist_backend)"],
-            [f"import torch\n{NPU}", "where = lambda device='npu:0': run(device)",
-             "def f():\n    dist_backend = 'hccl'\n    g(dist_backend)"],
+            [
+                "import torch",
+                "where = lambda device='cuda:0': run(device)",
+                "def f():\n    dist_backend = 'nccl'\n    g(dist_backend)",
+            ],
+            [
+                f"import torch\n{NPU}",
+                "where = lambda device='npu:0': run(device)",
+                "def f():\n    dist_backend = 'hccl'\n    g(dist_backend)",
+            ],
         ),
         # a name that nobody uses as a device stays
         (["name = 'cuda'", "print(name)"], ["name = 'cuda'", "print(name)"]),
@@ -288,6 +294,21 @@ def test_portable_notebooks_go_on_with_cuda() -> None:
         FORMS["jupyter"](["import torch\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'"]), style="portable"
     )
     assert b"cuda" in result.data
+
+
+@pytest.mark.parametrize(
+    ("style", "cells"),
+    [
+        ("portable", ["x = !nvidia-smi\n%timeit x.cuda()"]),
+        ("portable", ["%%time\nx.cuda()"]),
+        # The line ends of old Macs.
+        ("npu", ["import torch\rclass C:\r    def cuda(self):\r        return x.cuda()\r"]),
+        ("npu", ["\rimport torch\rx.cuda()\r", "%time x.cuda()\ny = 1"]),
+    ],
+)
+def test_odd_cells_are_written(style: str, cells: list[str]) -> None:
+    result = migrated(FORMS["one string"](cells), style=style)
+    assert result.changed and not [each.code for each in result.findings if each.code.startswith("NPU99")]
 
 
 def test_an_import_that_nothing_uses_any_more_stays_in_its_cell() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Level
-from transplt.edits.edit import AtTop, Beside, Edit, Found
+from transplt.edits.edit import AtTop, Edit, Found
 from transplt.edits.helper_import import from_line, import_line, imported_as, taken_as
 from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
@@ -112,8 +112,8 @@ def complete(work: Work) -> None:
     message = f"{', '.join(names)}: the accelerator, chosen once, also for the files that import this module"
     for line in added.imports:
         work.add(Edit(AtTop(), CODE, message, line, group="names for others"))
-    text = f"{blank_lines_above(work.source, added.place)}{added.text}\n\n"
-    work.add(Edit(Beside(added.place, above_comments=True), CODE, message, text, group="names for others"))
+    text = f"{blank_lines_above(work.source, added.place.node)}{added.text}\n\n"
+    work.add(Edit(replace(added.place, called=()), CODE, message, text, group="names for others"))
 
 
 def taken_from_helper(
@@ -274,8 +274,8 @@ def _inline(work: Work, given: _Given, name: str, like: Edit, at: ast.AST | None
         added = inline.add((name,), at)
         if added is None:
             return Called("")
-        lead = "" if before else blank_lines_above(work.source, added.place)
+        lead = "" if before else blank_lines_above(work.source, added.place.node)
         text = f"{lead}{added.text}\n\n"
         given.edits += [replace(like, new=line) for line in added.imports]
-        given.edits.append(replace(like, where=Beside(added.place, above_comments=True, called=added.names), new=text))
+        given.edits.append(replace(like, where=added.place, new=text))
     return Called(inline.names[name], given.of(like.group))

@@ -12,6 +12,7 @@ from functools import cache
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
+from transplt.edits.edit import Beside
 from transplt.edits.helper_import import top_of
 from transplt.edits.helper_source import Import, Module, around, closure, joined, module_of, paths
 from transplt.edits.imports import import_head
@@ -28,9 +29,9 @@ _CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Functions for a file: the statement above which they go, their text, their names, and imports for them."""
+    """Functions for a file: where they go, their text, their names, and imports for them."""
 
-    place: ast.stmt
+    place: Beside
     text: str
     names: tuple[str, ...]
     imports: tuple[str, ...]
@@ -74,7 +75,10 @@ class Inline:
                 self.work.new_names.add(local[given.local])
         renames = {**self.names, **local}
         text = joined((piece.defines, _renamed(piece.text, renames)) for piece in pieces)
-        return Added(place, text, tuple(self.names[each] for each in bound), tuple(lines.values()))
+        names = tuple(self.names[each] for each in bound)
+        # Where no import stands above, theirs go below the comments at the top of the file.
+        where = Beside(place, above_comments=below is not None, called=names)
+        return Added(where, text, names, tuple(lines.values()))
 
     def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
         """How the file spells what a function imports; a line is asked for where it has no name for it."""

@@ -335,7 +335,7 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
 def code_begins(source: Source, body: Sequence[ast.stmt]) -> int:
     """The offset of the first statement below the docstring and the imports from `__future__`, or of the end."""
     first = next((node for node in body if not is_docstring(node) and not is_future(node)), None)
-    return line_start(source, first.lineno) if first else len(source.utf8)
+    return line_start(source, first_line(first)) if first else len(source.utf8)
 
 
 def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:

@@ -20,7 +20,7 @@ _NEUTRAL = ("torch.amp.", "torch.accelerator", "device_module")
 _BY_NAME = "getattr(torch, "
 #: What returns without CUDA, and changes nothing.
 _IDLE_WITHOUT_CUDA = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.empty_cache"})
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_VISIBLE, _VISIBLE_NPUS = "CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"
 _OF_AMD = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
 
@@ -55,10 +55,11 @@ def _names_amd(work: Work, node: ast.AST) -> bool:
 
 
 def _is_set_for_both(work: Work, node: ast.AST) -> bool:
-    """True where the next statement sets the variable of NPUs likewise."""
+    """True where this statement or the next one sets the variable of NPUs too."""
     block, index = place_in_block(statement(node))
-    texts = [work.text(each).replace(_VISIBLE, "ASCEND_RT_VISIBLE_DEVICES") for each in block[index : index + 2]]
-    return len(texts) == 2 and texts[0] == texts[1]
+    texts = [work.text(each) for each in block[index : index + 2]]
+    heads = {text.replace(_VISIBLE, _VISIBLE_NPUS).partition(" = ")[0] for text in texts}
+    return _VISIBLE_NPUS in texts[0] or (len(texts) == 2 and len(heads) == 1)
 
 
 def _above(work: Work, node: ast.AST) -> str:

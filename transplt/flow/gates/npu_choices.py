@@ -19,7 +19,7 @@ NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9]
 #: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
 _OTHER = re.compile(
     rb"\.CUDA\b|torch\.(?:cuda|xpu|mlu|hpu|musa)\b|\bis_(?:torch_)?(?:cuda|xpu|mlu|hpu|musa)(?:_\w+)?\b"
-    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl|CUDA_VISIBLE_DEVICES)['\"]"
+    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl|CUDA|CUDA_VISIBLE_DEVICES)['\"]"
 )
 _NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
@@ -43,6 +43,7 @@ def mentions_npu(utf8: bytes) -> bool:
         return NPU.search(utf8) is not None
     # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
     return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
+
 
 #: `"cuda" in state and ...`: an entry of that name, which a migration leaves, chooses no device.
 _KEY_ASKED = re.compile(rb"""["']cuda["']\s+(?:not\s+)?in\s+(?=[\w.]+\s+and\b)""")

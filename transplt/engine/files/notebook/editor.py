@@ -24,7 +24,7 @@ from transplt.engine.files.notebook.program import Program, alone
 from transplt.engine.files.tokens import scan_other_file
 
 UNREAD = "NPU830"
-_MASKS = re.compile(rb"_+|# +")
+_MASKS = re.compile(rb"_+|#+ *")
 #: Tunings of single lines, which need no program around them.
 _IN_CELLS = ("masked-assignment",)
 _REPORTED = Cause(TokenVerdict.MANUAL)
@@ -125,8 +125,10 @@ def _edits(document: Document, layout: Layout, by_program: Sequence[tuple[Progra
 
 
 def _alike(utf8: bytes) -> bytes:
-    """A program without the lengths of what is masked in it: a line for the shell may have grown."""
-    return _MASKS.sub(lambda match: match.group()[:1], utf8)
+    """A program without the lengths and kinds of what is masked in it: a line for the shell may have grown, or stand
+    where a comment does for it.
+    """
+    return _MASKS.sub(b"_", utf8)
 
 
 def _moved(program: Program, found: Iterable[Found]) -> Finds:

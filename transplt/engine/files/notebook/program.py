@@ -19,6 +19,7 @@ from transplt.engine.files.notebook.magics import Masked
 _BETWEEN = "{0}# %%{0}{0}"
 #: No line of a cell is one of the first two, where Python looks for the encoding of a file.
 _HEAD = "{0}{0}"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -78,8 +79,8 @@ class Program:
 
 def program_of(parts: Sequence[Part]) -> Program:
     """The program of some parts, with the line ends of the first that has one."""
-    text = next((part.utf8 for part in parts if b"\n" in part.utf8), b"")
-    newline = "\r\n" if b"\r\n" in text else "\n"
+    ends = (_LINE_END.search(part.utf8) for part in parts)
+    newline = next((end.group().decode() for end in ends if end), "\n")
     between = _BETWEEN.format(newline).encode()
     utf8 = bytearray(_HEAD.format(newline).encode())
     starts = []
