@@ -291,3 +291,20 @@ def test_the_loss_of_an_evaluation_is_worked_out_under_autocast() -> None:
         'with torch.no_grad():\n    with torch.autocast("npu", dtype=torch.float16):\n        out = model(x)\n'
         "        loss = criterion(out, y)\n    print(loss.item())\n"
     ) in text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("from apex import amp\nmodel, optimizer = amp.initialize(model, optimizer)\n", []),
+        ("import apex\nfrom apex.parallel import LARC\noptimizer = LARC(optimizer)\n", []),
+        ("import apex.contrib\n", ["NPU510"]),
+    ],
+)
+def test_who_asks_for_apex_has_the_build_for_ascend(text: str, left: list[str]) -> None:
+    def open_codes(amp: str) -> list[str]:
+        result = migrate(text, amp=amp)
+        return [each.code for each in result.findings if each.level is Level.MANUAL]
+
+    assert open_codes("apex") == left
+    assert "NPU511" in open_codes("native") or left
