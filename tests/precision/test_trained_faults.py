@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.precision import causes
+from tests.precision import causes, families
 from tests.precision.causes import CAUSES, QUIET
 from tests.precision.planting import PROGRAMS, compared, program, record
 from tests.precision.trained import HARMLESS, KINDS, TRAINED, Harmless, Trained, graded
@@ -39,13 +39,13 @@ pytestmark = [
 def test_forty_faults_on_five_programs() -> None:
     assert len(TRAINED) == 40 and len(HARMLESS) == 12 and sum(each.aside for each in TRAINED) == 20
     assert len({(each.kind, each.name) for each in TRAINED}) == 40
-    assert {path.stem for path in (PROGRAMS / "trained").glob("*.py")} == {*KINDS, *causes.KINDS}
+    assert {path.stem for path in (PROGRAMS / "trained").glob("*.py")} == {*KINDS, *causes.KINDS, *families.KINDS}
     assert sum(each.behind for each in TRAINED) == 20 and {each.kind for each in TRAINED} == set(KINDS)
     assert [len({(each.kind, each.name) for each in every}) for every in (CAUSES, QUIET)] == [40, 20]
-    for each in (*TRAINED, *CAUSES):
+    for each in (*TRAINED, *CAUSES, *families.FAULTS):
         for device in ("npu", "cpu"):
             compile(program(f"trained/{each.kind}", device, each.swaps), each.name, "exec")
-    for pair in (*HARMLESS, *QUIET):
+    for pair in (*HARMLESS, *QUIET, *families.QUIET):
         for swaps in (pair.swaps, pair.bench):
             compile(program(f"trained/{pair.kind}", "npu", swaps), pair.name, "exec")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transplt.precision.align import api_of, backward_passes, paired, sequences
+from transplt.precision.align import Sequences, api_of, backward_passes, is_wrapped, paired, sequences
 from transplt.precision.distance import beside, by_figures, floor, overflows, tolerance
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Part, Record, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
@@ -82,10 +82,14 @@ def match(
     if records is not None:
         records += (one, other)
     _same_levels(one, other)
-    _same_backward(one, other)
     several = backward_passes(one) > 1 or backward_passes(other) > 1
+    mixed = one.recorder != other.recorder
+    if mixed:
+        _same_backward(one, other)
     left = sequences(one, npu.stacks() if several else None)
     right = sequences(other, bench.stacks() if several else None)
+    if mixed:
+        _same_steps(left, right)
     measured = Measure(given, distance, floor([*other_gradients(right.gradients, right.steps)]))
     model = [measured.of(*pair) for pair in paired(left.model, right.model)]
     gradients = [measured.of(*pair) for pair in _by_name(left.gradients, right.gradients)]
@@ -124,23 +128,31 @@ def _same_backward(one: Record, other: Record) -> None:
     """msprobe has the last node of an operator's backward pass, `transplt run --dump` all of it: of two recorders those
     backward rows are compared that both have of modules.
     """
-    ours, theirs = ({api_of(row) for row in each.rows if row.kind == MODULE and row.phase == BACKWARD}
-                    for each in (one, other))  # fmt: skip
-    if one.recorder == other.recorder or not ours & theirs:
+
+    def calls(record: Record) -> dict[tuple[str, int], int]:
+        """The numbers of the backward rows of modules, by what they are of."""
+        return {(api_of(row), row.index): number for number, row in enumerate(record.rows)
+                if (row.kind, row.phase) == (MODULE, BACKWARD)}  # fmt: skip
+
+    both = calls(one).keys() & calls(other).keys()
+    if not both:
         return
-    wanted = MODULE, BACKWARD
     for record in (one, other):
-        kept = (GRADIENT, OPTIMIZER)
-        record.rows = [row for row in record.rows
-                       if row.phase != BACKWARD or row.kind in kept or api_of(row) in ours & theirs]  # fmt: skip
-    places, order = (
-        {number: (api_of(row), row.index) for number, row in enumerate(each.rows) if (row.kind, row.phase) == wanted}
-        for each in (other, one)
-    )
-    numbers = {call: number for number, call in order.items()}
-    modules = [other.rows[number] for number in sorted(places, key=lambda number: numbers.get(places[number], 0))]
-    for number, row in zip(places, modules, strict=True):  # they begin and end in another order
+        record.rows = [row for row in record.rows if row.phase != BACKWARD or row.kind in (GRADIENT, OPTIMIZER)
+                       or (row.kind == MODULE and (api_of(row), row.index) in both)]  # fmt: skip
+    order, places = calls(one), calls(other)
+    modules = [other.rows[places[call]] for call in sorted(both, key=order.__getitem__)]
+    for number, row in zip(sorted(places.values()), modules, strict=True):  # they begin and end in another order
         other.rows[number] = row
+
+
+def _same_steps(left: Sequences, right: Sequences) -> None:
+    """Of two recorders: what an optimizer and clipping call has other names, as one wraps functions and the other what
+    these call; gradients are those before and after the ranks add them up. The steps of optimizers have both.
+    """
+    left.optimizer = right.optimizer = []
+    if (left.steps and right.steps) or any(map(is_wrapped, (*left.gradients, *right.gradients))):
+        left.gradients = right.gradients = []
 
 
 def _by_name(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
