@@ -209,8 +209,12 @@ def _blind_inputs(each: Match) -> str:
 
 def _cut_off(model: Sequence[Match]) -> Judgement | None:
     """The first operator through which gradients flow on one side alone. Where nothing else takes what it is given, the
-    frames are those of the operator that made that."""
+    frames are those of the operator that made that, unless a module has handed it on with its gradient."""
     makers: dict[object, str] = {}
+    modules = [
+        each.npu for each in model if each.npu is not None and each.npu.kind == MODULE and each.npu.phase == FORWARD
+    ]
+    handed = {print_of(one) for row in modules for one in row.outputs if one.is_tensor and one.requires_grad}
     for each in model:
         npu, bench = each.npu, each.bench
         if npu is None or bench is None or each.row.phase != FORWARD or npu.kind == MODULE:
@@ -224,7 +228,8 @@ def _cut_off(model: Sequence[Match]) -> Judgement | None:
                 given = [print_of(taken) for row in rows if row.phase == FORWARD for taken in row.inputs]
                 found.of = makers.get(print_of(one), "") if given.count(print_of(one)) == 1 else ""
                 return found
-        makers |= {print_of(one): npu.name for one in npu.outputs if one.is_tensor and one.requires_grad}
+        made = {print_of(one) for one in npu.outputs if one.is_tensor and one.requires_grad}
+        makers |= dict.fromkeys(made - handed, npu.name)
     return None
 
 
