@@ -301,6 +301,7 @@ def test_portable_notebooks_go_on_with_cuda() -> None:
     [
         ("portable", ["x = !nvidia-smi\n%timeit x.cuda()"]),
         ("portable", ["%%time\nx.cuda()"]),
+        ("portable", ["import os", "%%time\nx.cuda()"]),
         # The line ends of old Macs.
         ("npu", ["import torch\rclass C:\r    def cuda(self):\r        return x.cuda()\r"]),
         ("npu", ["\rimport torch\rx.cuda()\r", "%time x.cuda()\ny = 1"]),

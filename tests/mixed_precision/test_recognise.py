@@ -298,6 +298,8 @@ def test_the_loss_of_an_evaluation_is_worked_out_under_autocast() -> None:
     [
         ("from apex import amp\nmodel, optimizer = amp.initialize(model, optimizer)\n", []),
         ("import apex\nfrom apex.parallel import LARC\noptimizer = LARC(optimizer)\n", []),
+        ("from apex.optimizers import NpuFusedAdam\noptimizer = NpuFusedAdam(x)\n", []),
+        ("from apex.optimizers import FusedNovoGrad\noptimizer = FusedNovoGrad(x)\n", ["NPU511"]),
         ("import apex.contrib\n", ["NPU510"]),
     ],
 )

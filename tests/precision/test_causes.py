@@ -356,3 +356,88 @@ def test_backward_rows_of_two_recorders_are_those_of_modules(tmp_path: Path) -> 
     (tmp_path / "npu" / "dump.json").write_text(json.dumps(document | {"recorder": "transplt"}))
     assert sentence(compare(*map(open_dump, dumps))).startswith("no divergence")
     assert sentence(compare(*map(open_dump, reversed(dumps)))).startswith("no divergence")
+
+
+def of_two_recorders(tmp_path: Path, ours: Rows, theirs: Rows) -> str:
+    said(tmp_path, ours, theirs)
+    document = json.loads((tmp_path / "npu" / "dump.json").read_text())
+    (tmp_path / "npu" / "dump.json").write_text(json.dumps(document | {"recorder": "transplt"}))
+    return sentence(compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench"))))
+
+
+BACK = {"Module.net.Net.backward.0": back([tensor(Z)], [tensor(W)])}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "text"),
+    [
+        # What clipping calls has another name in each.
+        (
+            {"Torch.linalg_vector_norm.0.forward": call([tensor(Z)], [tensor([9.0])])},
+            {"Torch._foreach_norm.0.forward": call([tensor(Z)], [tensor([9.0])])},
+            "no divergence",
+        ),
+        # Gradients in front of the ranks' sum, and behind it.
+        (
+            {"Module.module.net.Net.parameters_grad.0": {"weight": [tensor(W)]}},
+            {"Module.module.net.Net.parameters_grad.0": {"weight": [tensor(X)]}},
+            "no divergence",
+        ),
+        (
+            {"Module.net.Net.parameters_grad.0": {"weight": [tensor(W)]}},
+            {"Module.net.Net.parameters_grad.0": {"weight": [tensor(X)]}},
+            "the gradients of Module.net.Net.parameters_grad.0",
+        ),
+    ],
+)
+def test_behind_the_backward_pass_of_two_recorders(tmp_path: Path, ours: Rows, theirs: Rows, text: str) -> None:
+    rows = {"Module.net.Net.forward.0": module([tensor(X)], [tensor(Y)], W)} | BACK
+    assert text in of_two_recorders(tmp_path, rows | ours, rows | theirs)
+
+
+@pytest.mark.parametrize(
+    ("eps", "result", "text"),
+    [(1e-5, Y, "no divergence"), (1e-2, Z, "its argument kwargs.eps is 0.01 and not 1e-05")],
+)
+def test_arguments_by_name_and_by_place(tmp_path: Path, eps: float, result: list[float], text: str) -> None:
+    """One recorder has the defaults, by their names, and the other what the call has given."""
+    rows = {"Module.net.Net.forward.0": module([tensor(X)], [tensor(X)], W)}
+    name = "Functional.batch_norm.0.forward"
+    ours = call([tensor(X)], [tensor(result)], training=number(True), momentum=number(0.1), eps=number(eps))
+    theirs = call([tensor(X), number(True), number(0.1), number(1e-5)], [tensor(Y)])
+    told = of_two_recorders(tmp_path, rows | {name: ours} | BACK, rows | {name: theirs} | BACK)
+    assert text in told and "mode" not in told
+
+
+@pytest.mark.parametrize(("indices", "text"), [([1, 0], "no divergence"), ([1, 2], "the operators differ")])
+def test_two_results_of_one_operator_that_others_make_too(tmp_path: Path, indices: list[int], text: str) -> None:
+    whole, best, where = [4.0, 3.0, 1.0], [4.0, 3.0], tensor(indices, dtype="int64")
+    sort = {
+        "Tensor.sort.0.forward": call([tensor(X)], [tensor(whole), tensor([1, 0, 2], dtype="int64")]),
+        "Tensor.__getitem__.0.forward": call([tensor(whole)], [tensor(best)]),
+        "Tensor.__getitem__.1.forward": call([tensor([1, 0, 2], dtype="int64")], [where]),
+    }
+    topk = {"Tensor.topk.0.forward": call([tensor(X)], [tensor(best), tensor([1, 0], dtype="int64")])}
+    last = {"Tensor.sum.0.forward": call([tensor(best)], [tensor([7.0])])}
+    assert text in said(tmp_path, sort | last, topk | last)
+
+
+@pytest.mark.parametrize(("keeps", "line"), [(True, 55), (False, 28)])
+def test_where_a_gradient_is_cut_off(tmp_path: Path, keeps: bool, line: int) -> None:
+    """Behind a module that hands a value on with its gradient, or in it."""
+
+    def rows(kept: bool) -> Rows:
+        return {
+            "Tensor.mul.0.forward": call([tensor(X, requires_grad=True)], [tensor(Y, requires_grad=True)]),
+            "Module.net.Net.forward.0": call([tensor(X)], [tensor(Y, requires_grad=keeps)]),
+            "Tensor.add.0.forward": call([tensor(Y, requires_grad=kept)], [tensor(Z, requires_grad=True)]),
+            "Tensor.add.0.backward": back([tensor([1.0])], [tensor(W)]),
+            "Tensor.mul.0.backward": back([tensor(W)], [tensor(W if kept else Z)]),
+        }
+
+    frames = {"Tensor.mul.0.forward": 28, "Module.net.Net.forward.0": 54, "Tensor.add.0.forward": 55}
+    for side, kept in (("npu", False), ("bench", True)):
+        stack = {name: [f"File /job/net.py, line {at}, in forward, \n x"] for name, at in frames.items()}
+        write_rank(tmp_path / side, rows(kept), stack)
+    told = sentence(compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench"))))
+    assert "the gradient is cut off" in told and f"net.py:{line}" in told

@@ -56,6 +56,8 @@ def other_argument(each: Match) -> str:
         one, other = ours.get(name), theirs.get(name)
         if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
             continue
+        if each.mixed and None in (one, other):
+            continue
         if name in _TRAINING.get(each.row.api.rpartition(".")[2], ()):
             return f"; it is in {_MODES.get(one, one)} mode and not in {_MODES.get(other, other)} mode"
         if one is None or other is None:
@@ -64,6 +66,21 @@ def other_argument(each: Match) -> str:
                 return f"; its argument {name} is {one or 'not given'} and not {other or 'given'}"
             continue
         return f"; its argument {name} is {one} and not {other}"
+    return f"; {clause}" if (clause := _left_argument(each, ("bool", "float", "str"))) else ""
+
+
+def _left_argument(each: Match, kinds: tuple[str, ...]) -> str:
+    """A clause about the one value of a kind that is left on each side, where two recorders name arguments by place and
+    by name, and one of them has the defaults too."""
+    assert each.npu is not None and each.bench is not None
+    for kind in kinds if each.mixed else ():
+        ours, theirs = (
+            {value_of(one): one.name for one in row.inputs if not one.is_tensor and one.dtype == kind}
+            for row in (each.npu, each.bench)
+        )
+        left, right = ours.keys() - theirs.keys(), theirs.keys() - ours.keys()
+        if len(left) == len(right) == 1:
+            return f"its argument {ours[one := left.pop()]} is {one} and not {right.pop()}"
     return ""
 
 
@@ -80,7 +97,7 @@ def telling_argument(each: Match) -> str:
         ours, theirs = value_of(one), value_of(other)
         if ours != theirs and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
             return f"its argument {one.name} is {ours} and not {theirs}"
-    return ""
+    return _left_argument(each, ("float", "str"))
 
 
 def value_of(tensor: Tensor) -> str:

@@ -37,6 +37,7 @@ class Match:
     beyond: bool = False  #: the NPU's output overflows or is not finite, and the bench's is
     wrong_input: bool = False  #: so is an input of it
     position: int = 0
+    mixed: bool = False  #: two recorders, which name arguments by place and by name
 
     @property
     def row(self) -> Row:
@@ -98,7 +99,7 @@ def match(
     optimizer = [measured.of(*pair, floored=recorded) for pair in paired(left.optimizer, right.optimizer)]
     steps = [measured.of(*pair) for pair in _in_order(left.steps, right.steps)] if recorded else []
     for number, each in enumerate((*model, *gradients, *optimizer, *steps)):
-        each.position = number
+        each.position, each.mixed = number, mixed
     return Matched(one, other, model, optimizer, gradients, steps, (npu, bench), measured)
 
 

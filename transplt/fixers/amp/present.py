@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from transplt.base.finding import Level
@@ -16,7 +17,7 @@ from transplt.fixers.amp.training_units import find_units
 fixer = Fixer(__name__, code="NPU742", rank=50, theme="amp")
 
 #: What Ascend's build of apex has: who asks for `--amp apex` has that build.
-_OF_ASCEND = frozenset({"apex", "apex.amp", "apex.parallel.LARC"})
+_OF_ASCEND = re.compile(r"apex(?:\.amp|\.parallel\.LARC|\.optimizers\.Npu\w+)?")
 
 
 @fixer.on(ast.Module)
@@ -24,7 +25,9 @@ def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
     """At the place that gives it or, for another file's, where the program trains."""
     if work.settings.amp == "apex":
         work.notes = [
-            replace(note, level=Level.INFO, effort=None) if note.code == "NPU511" and note.api in _OF_ASCEND else note
+            replace(note, level=Level.INFO, effort=None)
+            if note.code == "NPU511" and _OF_ASCEND.fullmatch(note.api)
+            else note
             for note in work.notes
         ]
     trains = b".backward(" in work.source.utf8

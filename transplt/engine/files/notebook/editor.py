@@ -25,6 +25,7 @@ from transplt.engine.files.tokens import scan_other_file
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|#+ *")
+_MASKED_LINES = re.compile(rb"^_(?:\r\n|\r|\n)", re.M)
 #: Tunings of single lines, which need no program around them.
 _IN_CELLS = ("masked-assignment",)
 _REPORTED = Cause(TokenVerdict.MANUAL)
@@ -125,10 +126,10 @@ def _edits(document: Document, layout: Layout, by_program: Sequence[tuple[Progra
 
 
 def _alike(utf8: bytes) -> bytes:
-    """A program without the lengths and kinds of what is masked in it: a line for the shell may have grown, or stand
-    where a comment does for it.
+    """A program without what is masked in it: a line for the shell may have grown, or stand where a comment does for it,
+    and what goes above the magic of a cell stands below it.
     """
-    return _MASKS.sub(b"_", utf8)
+    return _MASKED_LINES.sub(b"", _MASKS.sub(b"_", utf8))
 
 
 def _moved(program: Program, found: Iterable[Found]) -> Finds:
