@@ -23,12 +23,14 @@ FIRST = {
     "a loss scale that is not undone", "half the learning rate", "SGD for Adam", "AMSGrad",
     "weights held between bounds behind the step", "gradients that are not added up", "a closer clamp",
     "a residual that is cut off", "batch norm in eval", "a lost momentum", "other people",
+    "a balance that has no gradient",
 }  # fmt: skip
 #: Of a function that is not called at all, the first line in it is named, and not the line of the call.
 ELSEWHERE = {"keys that are not rotated"}
-_BOTH = (*HARMLESS, *QUIET)
+_BOTH = (*HARMLESS, *QUIET, *families.QUIET)
+_FAULTS = (*TRAINED, *CAUSES, *families.FAULTS)
 FIRST_HARMLESS = {"a fused attention", "AdamW for all at once", "a norm that is shown", "a loss that is shown",
-                  "an embedding by its function"}
+                  "an embedding by its function", "a sort for the best"}
 _QUIET_FIRST = [each for each in _BOTH if each.name in FIRST_HARMLESS]
 pytestmark = [
     pytest.mark.torch,
@@ -41,11 +43,12 @@ def test_forty_faults_on_five_programs() -> None:
     assert len({(each.kind, each.name) for each in TRAINED}) == 40
     assert {path.stem for path in (PROGRAMS / "trained").glob("*.py")} == {*KINDS, *causes.KINDS, *families.KINDS}
     assert sum(each.behind for each in TRAINED) == 20 and {each.kind for each in TRAINED} == set(KINDS)
-    assert [len({(each.kind, each.name) for each in every}) for every in (CAUSES, QUIET)] == [40, 20]
-    for each in (*TRAINED, *CAUSES, *families.FAULTS):
+    every = (CAUSES, QUIET, families.FAULTS, families.QUIET)
+    assert [len({(each.kind, each.name) for each in some}) for some in every] == [40, 20, 12, 8]
+    for each in _FAULTS:
         for device in ("npu", "cpu"):
             compile(program(f"trained/{each.kind}", device, each.swaps), each.name, "exec")
-    for pair in (*HARMLESS, *QUIET, *families.QUIET):
+    for pair in _BOTH:
         for swaps in (pair.swaps, pair.bench):
             compile(program(f"trained/{pair.kind}", "npu", swaps), pair.name, "exec")
 
@@ -80,7 +83,7 @@ def pair_is_quiet(each: Harmless, tmp_path: Path, benches: Path, warm: Warm) -> 
     assert found.same, sentence(found)
 
 
-@pytest.mark.parametrize("each", [one for one in (*TRAINED, *CAUSES) if one.name in FIRST], ids=lambda each: each.name)
+@pytest.mark.parametrize("each", [one for one in _FAULTS if one.name in FIRST], ids=lambda each: each.name)
 def test_a_fault_is_named(each: Trained, tmp_path: Path, benches: Path, warm: Warm) -> None:
     fault_is_named(each, tmp_path, benches, warm)
 
@@ -97,7 +100,7 @@ def test_a_healthy_training_hits_no_watch_point(kind: str, benches: Path, warm: 
 
 
 _ALSO_QUIET = [each for each in _BOTH if each.name not in FIRST_HARMLESS]
-_REST = [each for each in (*TRAINED, *CAUSES) if each.name not in {*FIRST, *ELSEWHERE}]
+_REST = [each for each in _FAULTS if each.name not in {*FIRST, *ELSEWHERE}]
 
 
 @pytest.mark.slow
