@@ -1,5 +1,5 @@
-"""Noises: what noise was added to a wave, by a small U of one-dimensional convolutions that is told the time; an average
-of the weights is kept."""
+"""Noises: which noise was added to a wave, by a small U of one-dimensional convolutions that is told the time; an
+average of the weights is kept."""
 
 import copy
 import math
@@ -62,6 +62,6 @@ for step in range(3):
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     with torch.no_grad():
-        for old, new in zip(average.parameters(), model.parameters()):
+        for old, new in zip(average.parameters(), model.parameters(), strict=True):
             old.lerp_(new, 0.1)
     print(f"step {step + 1} loss {loss.item():.6f}", flush=True)

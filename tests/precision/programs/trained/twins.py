@@ -53,7 +53,7 @@ for step in range(3):
     optimizer.step()
     schedule.step()
     with torch.no_grad():
-        for old, new in zip(slow.parameters(), model.parameters()):
+        for old, new in zip(slow.parameters(), model.parameters(), strict=True):
             old.mul_(0.9).add_(new, alpha=0.1)
         queue = torch.cat((queue[8:], answers))
     print(f"step {step + 1} loss {loss.item():.6f}", flush=True)
