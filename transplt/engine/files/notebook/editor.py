@@ -126,8 +126,8 @@ def _edits(document: Document, layout: Layout, by_program: Sequence[tuple[Progra
 
 
 def _alike(utf8: bytes) -> bytes:
-    """A program without what is masked in it: a line for the shell may have grown, or stand where a comment does for it,
-    and what goes above the magic of a cell stands below it.
+    """A program without what is masked in it: a line for the shell may have grown or be a comment now, and what goes
+    above the magic of a cell stands below it.
     """
     return _MASKED_LINES.sub(b"", _MASKS.sub(b"_", utf8))
 
