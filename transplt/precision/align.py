@@ -72,11 +72,6 @@ def api_of(row: Row) -> str:
     return _WRAPPED.sub(r"\1", row.api) if row.kind != API else row.api
 
 
-def is_wrapped(row: Row) -> bool:
-    """Whether a row is of a model that DistributedDataParallel wraps."""
-    return api_of(row) != row.api
-
-
 def _key(row: Row) -> Hashable:
     """What operators have to share to be the same, beside their order."""
     taken, made = ([tensor.shape for tensor in side if tensor.is_tensor] for side in (row.inputs, row.outputs))

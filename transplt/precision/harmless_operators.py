@@ -150,7 +150,7 @@ def _gaps(model: Sequence[Match]) -> Iterator[list[int]]:
 
 
 def _same(npu: Sequence[Tensor], bench: Sequence[Tensor]) -> bool:
-    """Whether these are the same tensors; of integers beside others the largest and the smallest say it."""
+    """Whether these are the same; of integers beside others the largest and the smallest say it."""
     ours, theirs = ([each for each in side if each.is_tensor] for side in (npu, bench))
     if all(one.norm is None for one in ours) or len(ours) != len(theirs):
         return False

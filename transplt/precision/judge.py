@@ -208,13 +208,7 @@ def _blind_inputs(each: Match) -> str:
 
 
 def _cut_off(model: Sequence[Match]) -> Judgement | None:
-    """The first operator through which gradients flow on one side alone. Where nothing else takes what it is given, the
-    frames are those of the operator that made that, unless a module has handed it on with its gradient."""
-    makers: dict[object, str] = {}
-    modules = [
-        each.npu for each in model if each.npu is not None and each.npu.kind == MODULE and each.npu.phase == FORWARD
-    ]
-    handed = {print_of(one) for row in modules for one in row.outputs if one.is_tensor and one.requires_grad}
+    """The first operator through which gradients flow on one side alone."""
     for each in model:
         npu, bench = each.npu, each.bench
         if npu is None or bench is None or each.row.phase != FORWARD or npu.kind == MODULE:
@@ -224,13 +218,18 @@ def _cut_off(model: Sequence[Match]) -> Judgement | None:
                 clause = "no" if other.requires_grad else "on the NPU's side alone a"
                 clause += " gradient flows through"
                 found = Judgement(CUT, each, clause, f"{each.row.name} {one.name}", each.position, (one, other))
-                rows = [at.npu for at in model if at.npu is not None and at.npu.kind != MODULE]
-                given = [print_of(taken) for row in rows if row.phase == FORWARD for taken in row.inputs]
-                found.of = makers.get(print_of(one), "") if given.count(print_of(one)) == 1 else ""
+                found.of = _maker(model, one)
                 return found
-        made = {print_of(one) for one in npu.outputs if one.is_tensor and one.requires_grad}
-        makers |= dict.fromkeys(made - handed, npu.name)
     return None
+
+
+def _maker(model: Sequence[Match], tensor: Tensor) -> str:
+    """The operator that made a tensor, with its gradient; empty where several take it, or a module has handed it on."""
+    known = print_of(tensor)
+    rows = [each.npu for each in model if each.npu is not None and each.npu.phase == FORWARD]
+    takes = [row for row in rows if row.kind != MODULE for one in row.inputs if print_of(one) == known]
+    makes = [row for row in rows for one in row.outputs if one.requires_grad and print_of(one) == known]
+    return makes[0].name if makes and len(takes) == 1 and all(row.kind != MODULE for row in makes) else ""
 
 
 def _passed_to(matched: Matched, each: Match, tensor: Tensor) -> str:

@@ -47,16 +47,13 @@ _MODES = {"0": "eval", "False": "eval", "1": "training", "True": "training", Non
 def other_argument(each: Match) -> str:
     """A clause about a number among the arguments that is another one, or that one side alone gives."""
     assert each.npu is not None and each.bench is not None
-    ours, theirs = (
-        {tensor.name: value_of(tensor) for tensor in row.inputs if not tensor.is_tensor}
-        for row in (each.npu, each.bench)
-    )
+    if each.mixed:
+        return _left_argument(each, ("bool", "float", "str"))
+    ours, theirs = ({one.name: value_of(one) for one in _numbers(row)} for row in (each.npu, each.bench))
     tensors = {tensor.name for row in (each.npu, each.bench) for tensor in row.inputs if tensor.is_tensor}
     for name in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(name), theirs.get(name)
         if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
-            continue
-        if each.mixed and None in (one, other):
             continue
         if name in _TRAINING.get(each.row.api.rpartition(".")[2], ()):
             return f"; it is in {_MODES.get(one, one)} mode and not in {_MODES.get(other, other)} mode"
@@ -66,21 +63,21 @@ def other_argument(each: Match) -> str:
                 return f"; its argument {name} is {one or 'not given'} and not {other or 'given'}"
             continue
         return f"; its argument {name} is {one} and not {other}"
-    return f"; {clause}" if (clause := _left_argument(each, ("bool", "float", "str"))) else ""
+    return ""
+
+
+def _numbers(row: Row) -> list[Tensor]:
+    return [one for one in row.inputs if not one.is_tensor]
 
 
 def _left_argument(each: Match, kinds: tuple[str, ...]) -> str:
-    """A clause about the one value of a kind that is left on each side, where two recorders name arguments by place and
-    by name, and one of them has the defaults too."""
-    assert each.npu is not None and each.bench is not None
-    for kind in kinds if each.mixed else ():
-        ours, theirs = (
-            {value_of(one): one.name for one in row.inputs if not one.is_tensor and one.dtype == kind}
-            for row in (each.npu, each.bench)
-        )
+    """Of two recorders, one of which names arguments by place: a clause about the one value of a kind that is left."""
+    rows = [_numbers(row) for row in (each.npu, each.bench) if row is not None and each.mixed]
+    for kind in kinds if rows else ():
+        ours, theirs = ({value_of(one): one.name for one in row if one.dtype == kind} for row in rows)
         left, right = ours.keys() - theirs.keys(), theirs.keys() - ours.keys()
         if len(left) == len(right) == 1:
-            return f"its argument {ours[one := left.pop()]} is {one} and not {right.pop()}"
+            return f"; its argument {ours[one := left.pop()]} is {one} and not {right.pop()}"
     return ""
 
 
@@ -89,15 +86,15 @@ def telling_argument(each: Match) -> str:
 
     Whole numbers may count axes from either end, and truth may say where a result is put."""
     assert each.npu is not None and each.bench is not None
-    there = {tensor.name: tensor for tensor in each.bench.inputs if not tensor.is_tensor}
-    for one in each.npu.inputs:
+    there = {tensor.name: tensor for tensor in _numbers(each.bench)}
+    for one in _numbers(each.npu):
         other = there.get(one.name)
-        if one.is_tensor or other is None or one.dtype != other.dtype or one.dtype not in ("float", "str"):
+        if other is None or one.dtype != other.dtype or one.dtype not in ("float", "str"):
             continue
         ours, theirs = value_of(one), value_of(other)
         if ours != theirs and not any(device in f"{ours} {theirs}" for device in ("npu", "cuda", "cpu")):
             return f"its argument {one.name} is {ours} and not {theirs}"
-    return _left_argument(each, ("float", "str"))
+    return _left_argument(each, ("float", "str")).removeprefix("; ")
 
 
 def value_of(tensor: Tensor) -> str:

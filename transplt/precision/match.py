@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transplt.precision.align import Sequences, api_of, backward_passes, is_wrapped, paired, sequences
+from transplt.precision.align import Sequences, api_of, backward_passes, paired, sequences
 from transplt.precision.distance import beside, by_figures, floor, overflows, tolerance
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, OPTIMIZER, Part, Record, Row, Tensor
 from transplt.rules.torch_callables import TENSOR, last_names, names_of
@@ -127,32 +127,27 @@ def _same_levels(one: Record, other: Record) -> None:
 
 def _same_backward(one: Record, other: Record) -> None:
     """msprobe has the last node of an operator's backward pass, `transplt run --dump` all of it: of two recorders those
-    backward rows are compared that both have of modules.
-    """
+    backward rows are compared that both have of modules, which begin and end in another order."""
 
     def calls(record: Record) -> dict[tuple[str, int], int]:
-        """The numbers of the backward rows of modules, by what they are of."""
-        return {(api_of(row), row.index): number for number, row in enumerate(record.rows)
-                if (row.kind, row.phase) == (MODULE, BACKWARD)}  # fmt: skip
+        backward = ((row, at) for at, row in enumerate(record.rows) if (row.kind, row.phase) == (MODULE, BACKWARD))
+        return {(api_of(row), row.index): at for row, at in backward}
 
-    both = calls(one).keys() & calls(other).keys()
-    if not both:
+    if not (both := calls(one).keys() & calls(other).keys()):
         return
     for record in (one, other):
         record.rows = [row for row in record.rows if row.phase != BACKWARD or row.kind in (GRADIENT, OPTIMIZER)
                        or (row.kind == MODULE and (api_of(row), row.index) in both)]  # fmt: skip
     order, places = calls(one), calls(other)
     modules = [other.rows[places[call]] for call in sorted(both, key=order.__getitem__)]
-    for number, row in zip(sorted(places.values()), modules, strict=True):  # they begin and end in another order
-        other.rows[number] = row
+    for at, row in zip(sorted(places.values()), modules, strict=True):
+        other.rows[at] = row
 
 
 def _same_steps(left: Sequences, right: Sequences) -> None:
-    """Of two recorders: what an optimizer and clipping call has other names, as one wraps functions and the other what
-    these call; gradients are those before and after the ranks add them up. The steps of optimizers have both.
-    """
+    """Of two recorders, what optimizers call has other names, and gradients are those before or after the ranks' sum."""
     left.optimizer = right.optimizer = []
-    if (left.steps and right.steps) or any(map(is_wrapped, (*left.gradients, *right.gradients))):
+    if (left.steps and right.steps) or any(api_of(row) != row.api for row in (*left.gradients, *right.gradients)):
         left.gradients = right.gradients = []
 
 

@@ -15,7 +15,6 @@ from transplt.fixers.amp.recognise import already, found_in
 from transplt.fixers.amp.training_units import find_units
 
 fixer = Fixer(__name__, code="NPU742", rank=50, theme="amp")
-
 #: What Ascend's build of apex has: who asks for `--amp apex` has that build.
 _OF_ASCEND = re.compile(r"apex(?:\.amp|\.parallel\.LARC|\.optimizers\.Npu\w+)?")
 
@@ -23,13 +22,9 @@ _OF_ASCEND = re.compile(r"apex(?:\.amp|\.parallel\.LARC|\.optimizers\.Npu\w+)?")
 @fixer.on(ast.Module)
 def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
     """At the place that gives it or, for another file's, where the program trains."""
-    if work.settings.amp == "apex":
-        work.notes = [
-            replace(note, level=Level.INFO, effort=None)
-            if note.code == "NPU511" and _OF_ASCEND.fullmatch(note.api)
-            else note
-            for note in work.notes
-        ]
+    for at, note in enumerate(work.notes if work.settings.amp == "apex" else ()):
+        if note.code == "NPU511" and _OF_ASCEND.fullmatch(note.api):
+            work.notes[at] = replace(note, level=Level.INFO, effort=None)
     trains = b".backward(" in work.source.utf8
     found = (already(work) if trains else found_in(work.scan, work.names)) if wanted(work) else None
     if found is None:

@@ -44,7 +44,6 @@ def mentions_npu(utf8: bytes) -> bool:
     # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
     return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
 
-
 #: `"cuda" in state and ...`: an entry of that name, which a migration leaves, chooses no device.
 _KEY_ASKED = re.compile(rb"""["']cuda["']\s+(?:not\s+)?in\s+(?=[\w.]+\s+and\b)""")
 

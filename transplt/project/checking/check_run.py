@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,7 +137,9 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
     left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files
-    return [replace(each, findings=(*each.findings, *left[each.path])) if each.path in left else each for each in files]
+    return [
+        replace(each, findings=(*each.findings, *left[each.path])) if each.path in left else each for each in files
+    ]
 
 
 def _only_changed(project: CheckedProject, since: str) -> None:
@@ -149,7 +150,9 @@ def _only_changed(project: CheckedProject, since: str) -> None:
     below = os.path.relpath(project.root, os.path.realpath(top)).replace(os.sep, "/")
     prefix = "" if below == "." else below + "/"
     changed = {
-        name.removeprefix(prefix): lines for name, lines in changed_lines(top, since).items() if name.startswith(prefix)
+        name.removeprefix(prefix): lines
+        for name, lines in changed_lines(top, since).items()
+        if name.startswith(prefix)
     }
     project.wanted = [entry for entry in project.wanted if entry.path in changed]
     known = {entry.path for entry in project.wanted}
@@ -205,18 +208,19 @@ def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool
 
 def fingerprint(finding: Finding, text: str, count: int) -> str:
     """What a finding is known by: its file, code, API, the text of its line, and its number among the same."""
-    return _fingerprint(_hashed(finding, " ".join(text.split())), count)
+    mark = _hashed(finding.path, finding.code, finding.api, _squeezed(text), "").copy()
+    mark.update(str(count).encode())
+    return mark.hexdigest()[:32]
 
 
-def _hashed(finding: Finding, squeezed: str) -> hashlib._Hash:
-    parts = (finding.path, finding.code, finding.api, squeezed, "")
+@lru_cache(maxsize=8)  # a notebook may be one line of megabytes, with findings by the thousand
+def _hashed(*parts: str) -> hashlib._Hash:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape"))
 
 
-def _fingerprint(begun: hashlib._Hash, count: int) -> str:
-    mark = begun.copy()
-    mark.update(str(count).encode())
-    return mark.hexdigest()[:32]
+@lru_cache(maxsize=8)
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _joined(
@@ -251,21 +255,17 @@ def _joined(
 
 
 def _items(project: CheckedProject, record: CheckedFile) -> list[CheckedFinding]:
-    """A line is squeezed and hashed once, however many findings it has: a notebook may be one line of megabytes."""
     texts = dict(record.lines)
-    squeezed = {line: " ".join(text.split()) for line, text in record.lines}
-    begun: dict[tuple[str, str, str], hashlib._Hash] = {}
-    seen: Counter[tuple[str, str, str]] = Counter()
+    seen: dict[tuple[str, str, str], int] = {}
     items = []
     for finding in record.findings:
         if finding.ignored:
             continue
-        same = (finding.code, finding.api, squeezed.get(finding.span.line, ""))
-        seen[same] += 1
-        if same not in begun:
-            begun[same] = _hashed(finding, same[2])
+        text = texts.get(finding.span.line, "")
+        same = (finding.code, finding.api, _squeezed(text))
+        seen[same] = seen.get(same, 0) + 1
         last = min(finding.span.end_line, finding.span.line + 2)
         around = tuple((line, texts[line]) for line in range(finding.span.line - 1, last + 2) if line in texts)
         shown_ = replace(finding, path=project.shown(finding.path))
-        items.append(CheckedFinding(shown_, _fingerprint(begun[same], seen[same]), around))
+        items.append(CheckedFinding(shown_, fingerprint(finding, text, seen[same]), around))
     return items
