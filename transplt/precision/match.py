@@ -145,7 +145,7 @@ def _same_backward(one: Record, other: Record) -> None:
 
 
 def _same_steps(left: Sequences, right: Sequences) -> None:
-    """Of two recorders, what optimizers call has other names, and gradients are those before or after the ranks' sum."""
+    """Of two recorders, what optimizers call has other names; gradients are those before or after the ranks' sum."""
     left.optimizer = right.optimizer = []
     if (left.steps and right.steps) or any(api_of(row) != row.api for row in (*left.gradients, *right.gradients)):
         left.gradients = right.gradients = []
