@@ -106,7 +106,7 @@ PLANTED = [
     text("transformer", "targets that are not shifted", "batch[:, 1:].reshape", "batch[:, :-1].reshape",
          "Tensor.__getitem__.2.forward|Tensor.__getitem__.1.forward", "argument", "batch[:, :-1].reshape"),
     text("transformer", "no gradient through the softmax", 'float("-inf")), dim=-1)', 'float("-inf")), dim=-1).detach()',
-         "Torch.softmax.0.backward", "missing", "torch.softmax"),
+         "Torch.matmul.1.forward input.0", "no gradient flows", "torch.softmax"),
     text("transformer", "Adam with other betas", "betas=(0.9, 0.99)", "betas=(0.5, 0.9)", "Optimizer.AdamW.0|embed.weight|norm1.bias",
          "the optimizer's step"),
     text("transformer", "Adam with another eps", "eps=1e-8", "eps=1e-2", "Optimizer.AdamW.0|embed.weight|norm1.weight|norm1.bias",
