@@ -150,9 +150,9 @@ _SHOWN = """    shown = sum(each.grad.norm() for each in model.parameters())
 """
 HARMLESS = [
     # Of the bench alone: an NPU refuses this format of memory.
-    Harmless("pictures", "channels last", (), (("Net().to(device)", "Net().to(device, memory_format=torch.channels_last)"),
-                                               ("pictures[step].to(device)",
-                                                "pictures[step].to(device, memory_format=torch.channels_last)"))),
+    Harmless("pictures", "channels last", (),
+             (("Net().to(device)", "Net().to(device, memory_format=torch.channels_last)"),
+              ("pictures[step].to(device)", "pictures[step].to(device, memory_format=torch.channels_last)"))),
     Harmless("words", "AdamW for all at once", (("0.98))", "0.98), foreach=True)"),),
              (("0.98))", "0.98), foreach=False)"),)),
     Harmless("pictures", "SGD for all at once", (("nesterov=True)", "nesterov=True, foreach=True)"),),
