@@ -15,8 +15,8 @@ has
 - `vague`: another error of its kind in the same failure says more;
 - `checks`: its text names the check that fired, and rules/support/error_checks.json what to do for that one;
 - `when`: what decides between causes, each with the `cause` and `do` that hold then: an expression that is found in the
-  text of the failure, or `clue NAME`: the log has that clue; or the name of a list that errors share, in
-  rules/support/error_forms.json;
+  text of the failure, or `clue NAME` (`clue NAME+OTHER`): the log has that clue (both); or the name of a list that
+  errors share, in rules/support/error_forms.json;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 

@@ -16,9 +16,11 @@ _PREFIX = re.compile(
 )
 #: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
 _FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
-#: What stands before each line of a log that was quoted, or that another program wrote on with the time.
+#: What stands before each line of a log that was quoted, or that another program wrote on with the time (docker build:
+#: `#15 3.101 `, and `3.101 ` where it quotes the end of a step).
 _QUOTED = re.compile(
-    r"^(?:> ?)+(?= *\S)|^(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[.,]\d{3,9}Z? "
+    r"^(?:> ?)+(?= *\S)|^#\d{1,4} \d{1,6}\.\d{1,3} (?=.)|"
+    r"^(?:\d{1,6}\.\d{3} |(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[.,]\d{3,9}Z? )"
     r"(?=\s*(?:File \"|Traceback|[\w.]*(?:Error|Exception)\b))"
 )
 #: Formats of loggers that say of a line that it is an error: vllm's, `2024-09-20 07:49:24,787 - name - ERROR - `.

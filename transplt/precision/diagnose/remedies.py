@@ -21,6 +21,7 @@ _WITHOUT_TORCH = (
 #: What a logger puts before its text.
 _LOGGER = re.compile(
     r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?"
+    r"(?:\w+Error: \w+ \w+ failed, ERROR is )?"
 )
 
 
@@ -61,8 +62,7 @@ def state_of(last: str, before: Iterable[str] = ()) -> Remedy:
     return next(
         _filled(each, match)
         for each in states()
-        if (match := _match(each, last)) is not None
-        and (each.beside is None or each.beside.search(around))
+        if (match := _match(each, last)) is not None and (each.beside is None or each.beside.search(around))
     )
 
 
@@ -70,8 +70,9 @@ def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> R
     text = _text_of(failure)
     framed = "\n".join((text, *_frames_of(failure))) if error.when else text
     for each in error.when:
-        if each.clue in clues:
-            return Remedy(each.cause, each.do, (clues[each.clue],))
+        wanted = each.clue.split("+") if each.clue else []
+        if wanted and all(name in clues for name in wanted):
+            return Remedy(each.cause, each.do, tuple(clues[name] for name in wanted))
         if (match := _match(each, framed)) is not None:
             return _filled(each, match)
     for each in checks() if error.checks else ():
@@ -109,6 +110,8 @@ def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|(?:vllm|sgl)-workspace[/\\][\w-]+(?:[/\\]python)?)[/\\](?P<package>\w+)[/\\]"
 )
+#: Packages that raise what others have done: tensors, the network, other processes.
+_CARRIERS = frozenset({"torch", "torch_npu", "requests", "urllib3", "httpx", "httpcore", "aiohttp", "zmq", "ray"})
 #: Servers whose parts can be switched off one by one.
 _SERVERS = frozenset({"vllm", "vllm_ascend", "vllm_omni", "sglang"})
 
@@ -117,7 +120,7 @@ def _raised_in(failure: Failure, general: Remedy) -> Remedy:
     """A general reading, with the package that raised the exception where that is not the user's own code."""
     last = failure.first.frames[-1].path if failure.first.frames else ""
     match = _INSTALLED.search(last)
-    if match is None or match["package"] in ("torch", "torch_npu"):
+    if match is None or match["package"] in _CARRIERS:
         return general
     package = match["package"]
     cause = (

@@ -29,6 +29,8 @@ _CANN = re.compile(
     re.IGNORECASE,
 )
 
+#: A list of visible cards, as a shell or a program sets it.
+_CARDS = re.compile(r"\bASCEND_RT_VISIBLE_DEVICES['\"]?\]? ?[=:] ?['\"]?(\d+(?:, ?\d+)+)(?![\d,])")
 #: The folder of a release of CANN, in a path.
 _CANN_FOLDER = re.compile(rf"/(?:cann-|ascend-toolkit/|nnrt/){_CANN_NUMBER}/", re.IGNORECASE)
 
@@ -47,9 +49,11 @@ class VersionsNamed:
         self._cann: set[str] = set()
         self._cann_folders: set[str] = set()
         self._words: set[str] = set()
+        self._cards: set[str] = set()
 
     def look(self, piece: bytes) -> None:
         """Looks for versions in a piece."""
+        self._cards |= {match[1] for match in _CARDS.finditer(piece.decode("utf-8", "replace"))}
         if b"npu" not in piece and b"scend" not in piece:
             return
         text = piece.decode("utf-8", "replace")
@@ -71,6 +75,12 @@ class VersionsNamed:
             f"vllm-ascend {release}: its notes list a defect that the log's words fit: {defect}. {do}"
             for releases, words, defect, do in notes["defects"]
             if release in releases and all(self._words.intersection(each) for each in words)
+        ]
+        said += [
+            f"The log sets ASCEND_RT_VISIBLE_DEVICES={cards}, which does not ascend: CANN then sees no card at all "
+            f"(torch.npu.is_available() is False, or it says so). In order, each once: {','.join(map(str, ordered))}."
+            for cards in sorted(self._cards)
+            if (ordered := sorted({*map(int, cards.split(","))})) != [*map(int, cards.split(","))]
         ]
         said += [
             f"vllm-ascend {release} is older than its support for {model}: from {first} on. Take that release or a "

@@ -1,0 +1,101 @@
+"""What stands in a log, as pairs of a log and what is said of it; beside each pair a log that is near to it and is not
+read so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.diagnose.diagnoses import diagnosed
+from tests.diagnose.test_readings import collected_from, told
+
+CARDS = "export ASCEND_RT_VISIBLE_DEVICES={}\n"
+NO_CARD = (
+    "RuntimeError: ExchangeDevice:build/CMakeFiles/torch_npu.dir/compiler_depend.ts:293 NPU function error: "
+    "c10_npu::SetDevice(device), error code is 107001\n"
+)
+FULL = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)\n"
+EXPANDS = "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:{}\n"
+TYPES = (
+    "AssertionError: Current device type: AscendDeviceType.A3 does not match the installed version's device type: "
+    "AscendDeviceType.A2, please check your installation package.\n"
+)
+NO_DRIVER = "ImportError: libascend_hal.so: cannot open shared object file: No such file or directory\n"
+ENDED = 'ERROR: {}process "/bin/sh -c pip install ." did not complete successfully: exit code: 1\n'
+REFUSED = (
+    "EZ3002: 2025-01-18-12:11:20.101.202 Optype [{}] of Ops kernel [AIcoreEngine] is unsupported. Reason: [Dynamic "
+    "shape check]: data type DT_{} of input [x] is not supported. All supported data type and format of tensor input0.x is: "
+    "Data Type: {{DT_FLOAT16,DT_INT8}}Format:{{ND,ND}}.\n"
+)
+KERNEL = (
+    'Traceback (most recent call last):\n  File "{}", line 20, in {}\n    call(x)\n'
+    "triton.compiler.errors.CompilationError: at 22:12:\n    tmp5 = tl.where(mask, tmp3, 0)\n           ^\n"
+    "NameError('{} is not defined')\n"
+)
+GROUP = "RuntimeError: {0}:build/a.ts:1 HCCL function error: {0}(comm), error code is 5\n"
+STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:log_inner.cpp][LINE:161]\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "names", "near", "not_names"),
+    [
+        (CARDS.format("0,1,3,4") + NO_CARD, "with four cards the list is 0,1,2,3", NO_CARD, "the list is 0,1,2,3"),
+        (CARDS.format("4,5") + NO_CARD, "from 0 on", CARDS.format("0,1,2,3") + NO_CARD, "not the slots"),
+        (EXPANDS.format("True") + "--enable-sleep-mode\n" + FULL, "expandable_segments:False",
+         EXPANDS.format("True") + FULL, "expandable_segments:False"),
+        (EXPANDS.format("True") + "enable_sleep_mode=True\n" + FULL, "exclude each other",
+         EXPANDS.format("False") + "enable_sleep_mode=True\n" + FULL, "exclude each other"),
+        (TYPES, "built for A2, and the card is A3", TYPES.replace("does not match", "matches"), "built for A2"),
+        (f"#15 3.101     {NO_DRIVER}#15 {ENDED.format('')}", "docker build", NO_DRIVER, "docker build"),
+        (f"0.903 {NO_DRIVER}{ENDED.format('failed to solve: ')}", "belongs into the start", f"#15 DONE 3.1s\n{NO_DRIVER}", "docker build"),
+        (REFUSED.format("Conv3DBackpropFilter", "BFLOAT16"), "Keep the vision tower frozen",
+         REFUSED.format("Conv3DBackpropFilter", "DOUBLE"), "vision tower"),
+        (REFUSED.format("Gather", "BFLOAT16"), "Gather does not take BFLOAT16 for its input [x]",
+         REFUSED.format("TransData", "BFLOAT16"), "TransData does not take"),
+        (KERNEL.format("/tmp/torchinductor_u/ab/c.py", "triton_poi_fused_add_0", "loop_x0"), "not of your program",
+         KERNEL.format("/home/u/kernels.py", "my_kernel", "BLOCK"), "inductor"),
+        (GROUP.format("HcclGroupEnd"), "batch_isend_irecv", GROUP.format("HcclAllReduce"), "batch_isend_irecv"),
+        (STREAMS.format("wait event"), "cudagraph_capture_sizes", STREAMS.format("create"), "cudagraph"),
+        ("AssertionError: camem allocator is not available\n", "COMPILE_CUSTOM_KERNELS=1",
+         "AssertionError: my allocator is not available\n", "COMPILE_CUSTOM"),
+        ("RuntimeError: NPUModelRunner init failed, ERROR is frob: only 64 heads are supported\n", "only 64 heads",
+         "RuntimeError: NPUModelRunner init failed\n", "heads"),
+        ("train.py: error: unrecognized arguments: --local-rank=0\n", "torchrun in place",
+         "train.py: error: unrecognized arguments: --flash\n", "torchrun"),
+        ("train.py: error: argument --dtype: invalid choice: 'fp8' (choose from 'fp16', 'bf16')\n",
+         "--dtype of this version does not take 'fp8'; it takes 'fp16', 'bf16'",
+         "train.py: error: argument --dtype: expected one argument\n", "invalid"),
+        ("ValueError: Some keys are not used by the HfArgumentParser: ['enable_liger']\n", "['enable_liger']",
+         "ValueError: Some keys are not used: ['a']\n", "leave those out"),
+    ],
+)  # fmt: skip
+def test_a_log_and_its_answer_beside_one_that_is_near(log: str, names: str, near: str, not_names: str) -> None:
+    assert names in told(log) and not_names not in told(near)
+
+
+@pytest.mark.parametrize(
+    ("line", "ordered"),
+    [
+        ("ASCEND_RT_VISIBLE_DEVICES=1,0 python train.py", "0,1"),
+        ("os.environ['ASCEND_RT_VISIBLE_DEVICES'] = '7,6,5'", "5,6,7"),
+        ('"ASCEND_RT_VISIBLE_DEVICES": "0,2,2"', "0,2"),
+        ("export ASCEND_RT_VISIBLE_DEVICES=0,9,10", ""),
+        ("export ASCEND_RT_VISIBLE_DEVICES=0,1,3,4", ""),
+        ("export CUDA_VISIBLE_DEVICES=1,0", ""),
+        ("ASCEND_RT_VISIBLE_DEVICES=3", ""),
+        ("ASCEND_RT_VISIBLE_DEVICES=$LIST,1,0", ""),
+    ],
+)
+def test_a_list_of_cards_that_does_not_ascend_is_told_of(line: str, ordered: str) -> None:
+    notes = collected_from(f"{line}\nRuntimeError: No NPU found\n").versions.notes()
+    assert [note.rsplit(" ", 1)[-1] for note in notes] == ([f"{ordered}."] if ordered else [])
+
+
+@pytest.mark.parametrize("log", ["#7 0.231 step 10 loss 0.3\n#7 DONE 4.1s\n", "#12 1.5 warnings: 0\n", "3.141 is pi\n"])
+def test_lines_of_a_build_that_goes_well_are_no_errors(log: str) -> None:
+    assert diagnosed(log).heads == []
+
+
+def test_the_advice_names_torchair_no_more() -> None:
+    for log in ("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n",
+                "torch._inductor.exc.TritonMissing: Cannot find a working triton installation.\n"):  # fmt: skip
+        assert "torchair" not in told(log)
