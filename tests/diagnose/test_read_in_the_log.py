@@ -23,8 +23,8 @@ NO_DRIVER = "ImportError: libascend_hal.so: cannot open shared object file: No s
 ENDED = 'ERROR: {}process "/bin/sh -c pip install ." did not complete successfully: exit code: 1\n'
 REFUSED = (
     "EZ3002: 2025-01-18-12:11:20.101.202 Optype [{}] of Ops kernel [AIcoreEngine] is unsupported. Reason: [Dynamic "
-    "shape check]: data type DT_{} of input [x] is not supported. All supported data type and format of tensor input0.x is: "
-    "Data Type: {{DT_FLOAT16,DT_INT8}}Format:{{ND,ND}}.\n"
+    "shape check]: data type DT_{} of input [x] is not supported. All supported data type and format of tensor "
+    "input0.x is: Data Type: {{DT_FLOAT16,DT_INT8}}Format:{{ND,ND}}.\n"
 )
 KERNEL = (
     'Traceback (most recent call last):\n  File "{}", line 20, in {}\n    call(x)\n'
@@ -46,7 +46,8 @@ STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:
          EXPANDS.format("False") + "enable_sleep_mode=True\n" + FULL, "exclude each other"),
         (TYPES, "built for A2, and the card is A3", TYPES.replace("does not match", "matches"), "built for A2"),
         (f"#15 3.101     {NO_DRIVER}#15 {ENDED.format('')}", "docker build", NO_DRIVER, "docker build"),
-        (f"0.903 {NO_DRIVER}{ENDED.format('failed to solve: ')}", "belongs into the start", f"#15 DONE 3.1s\n{NO_DRIVER}", "docker build"),
+        (f"0.903 {NO_DRIVER}{ENDED.format('failed to solve: ')}", "belongs into the start",
+         f"#15 DONE 3.1s\n{NO_DRIVER}", "docker build"),
         (REFUSED.format("Conv3DBackpropFilter", "BFLOAT16"), "Keep the vision tower frozen",
          REFUSED.format("Conv3DBackpropFilter", "DOUBLE"), "vision tower"),
         (REFUSED.format("Gather", "BFLOAT16"), "Gather does not take BFLOAT16 for its input [x]",

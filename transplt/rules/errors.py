@@ -11,6 +11,8 @@ has
 - `seen`: texts in which it was seen, each with where and, third, the other errors that the same text rightly shows, the
   nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where
   no text of somebody's log is known;
+- `raises`: a program of some lines that raises it, behind `import torch, torch_npu`: a test runs it on the real
+  torch_npu over the emulated card and holds what that says to the row;
 - `alone`: a general reading of a form of message; a line shows it only where it shows no other error;
 - `vague`: another error of its kind in the same failure says more;
 - `checks`: its text names the check that fired, and rules/support/error_checks.json what to do for that one;
@@ -93,6 +95,7 @@ class KnownError:
     vague: bool = False
     checks: bool = False
     when: tuple[When, ...] = ()
+    raises: str = ""
 
     def text(self) -> str:
         """The page that `transplt explain` prints, Markdown."""
@@ -109,6 +112,8 @@ class KnownError:
         shown = [(text, where) for text, where, _ in self.seen]
         shown += [(self.form, "form of the message")] if self.form else []
         parts += ["## Seen as\n\n" + "\n\n".join(f"    {indented(text)}\n\n({where})" for text, where in shown)]
+        if self.raises:
+            parts += [f"## A program that raises it\n\n    import torch, torch_npu\n    {indented(self.raises)}"]
         parts += [f"## Source\n\n{self.source}\n\n`transplt diagnose LOG` finds it in logs."]
         return "\n\n".join(parts) + "\n"
 
@@ -137,7 +142,7 @@ _NEEDED = {
     "predicted_by": "a list of the codes of findings that foretell it (`NPU792`), or []",
     "source": "the document that says so, or its short name under `sources`",
 }  # fmt: skip
-_OTHERS = {"code", "signs", "unless", "seen", "form", "alone", "vague", "checks", "when", "asynchronous"}
+_OTHERS = {"code", "signs", "unless", "seen", "form", "alone", "vague", "checks", "when", "asynchronous", "raises"}
 _TORCH_NPU = re.compile(r"ERR(\d\d)?(\d{3})", re.IGNORECASE)
 _CANN = re.compile(r"E[0-9A-Z]\d{4}|\d{6}", re.IGNORECASE)
 
@@ -245,7 +250,7 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
         tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
         row.get("alone", False), row.get("vague", False), row.get("checks", False),
-        tuple(map(_when, conditions)),
+        tuple(map(_when, conditions)), row.get("raises", ""),
     )  # fmt: skip
 
 
