@@ -6,21 +6,36 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from transplt.base.errors import UsageError, reason, shown
+from transplt.base.errors import TranspltError, UsageError, reason, shown
 from transplt.base.render.spelling import json_format
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE, FOLDER
+
+if TYPE_CHECKING:
+    from transplt.base.finding import Finding
 
 
 @click.command(cls=Command)
 @click.argument("logs", nargs=-1, type=FILE, metavar="LOG...")
-@click.option("--project", type=FOLDER, metavar="DIR", help="The sources that ran, to name their lines.")
+@click.option(
+    "--project",
+    type=FOLDER,
+    metavar="DIR",
+    help="The sources that ran, to name their lines, what `check` says of these, and the edits.",
+)
+@click.option(
+    "--share",
+    type=FILE,
+    metavar="FILE",
+    help="Also write the diagnosis and the logs to this file, without paths, users, hosts, addresses and secrets.",
+)
 @json_format
 @EXIT_ZERO
-def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_zero: bool) -> int:
+def diagnose(logs: tuple[str, ...], *, project: str | None, share: str | None, as_json: bool, exit_zero: bool) -> int:
     """Find out what went wrong in a training on NPUs, from its logs: output, tracebacks, plog, HCCL.
 
     LOG is a file, a folder of logs (such as ~/ascend/log), or - for standard input (the default).
@@ -37,6 +52,8 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
 
     if project is not None and not os.path.isdir(project):
         raise UsageError(f"{shown(project)} is not a folder")
+    if share is not None and (not logs or "-" in logs):
+        raise UsageError("--share needs logs in files")
     if not logs and sys.stdin.isatty():
         raise UsageError("give a log, a folder of logs, or - for standard input")
     collected, sources = Collected(), []
@@ -53,9 +70,48 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
         except OSError as error:
             raise UsageError(f"cannot read {shown(name)}: {reason(error)}") from error
         sources.append(Source(scan.name, scan.lines, tuple(sorted(scan.cut_short))))
-    tree = Project(Path(project)) if project is not None else None
+    if share is not None:
+        _share(share, [source.name for source in sources])
+    tree = Project(Path(project), _checked) if project is not None else None
     if as_json:
         click.echo(json.dumps(diagnosis_json(collected, sources, tree), indent=1))
     else:
         click.echo(diagnosis_text(collected, sources, tree), nl=False)
     return LEFT if collected.failures() and not exit_zero else DONE
+
+
+def _checked(path: Path) -> list[Finding]:
+    """What `check` says of a file of the project; nothing where it cannot be checked."""
+    from transplt.faces.cli.library import check
+
+    try:
+        result = check(path)
+    except TranspltError:
+        return []
+    return [each.finding for each in (*result.items, *result.info)]
+
+
+def _share(target: str, names: list[str]) -> None:
+    """Writes logs without names, and what is found in them as they are then, and says what was replaced."""
+    import io
+    import platform
+
+    from transplt.base.disk.replace import write_asked_for
+    from transplt.base.text.regular_file import open_regular
+    from transplt.precision.diagnose.findings import Collected
+    from transplt.precision.diagnose.report import Source, diagnosis_text
+    from transplt.precision.diagnose.scan import LogScan
+    from transplt.precision.diagnose.sharing import Anonymous, bundle, ends_of
+
+    own = (os.environ.get("USER", ""), os.environ.get("LOGNAME", ""))
+    anonymous, collected, sources, logs = Anonymous([platform.node()], own), Collected(), [], []
+    for name in names:
+        with open_regular(name) as file:
+            text = anonymous.text(ends_of(file))
+        logs.append((anonymous.text(os.path.basename(name)), text))
+        scan = LogScan(logs[-1][0], collected)
+        scan.scan(io.BytesIO(logs[-1][1].encode()))
+        sources.append(Source(scan.name, scan.lines, ()))
+    whole = bundle(anonymous.told(), diagnosis_text(collected, sources, None), logs)
+    write_asked_for(target, whole.encode("utf-8", "backslashreplace"), names)
+    to_stderr(f"{shown(target)} is written; replaced were {', '.join(anonymous.told()) or 'no names'}")

@@ -79,17 +79,36 @@ def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> R
         if (match := _match(each, text)) is not None:
             return _filled(each, match)
     if error.alone or error.kind is Kind.WRAPPER or error.code.startswith("ERR"):
-        # What says only that something failed is read by the sentence that stands beside it.
-        told = (failure.head.text, *failure.first.said(), *(line.text for line in failure.first.lines))
-        for said in dict.fromkeys(told):
-            if (read := _read((*lines(), *readings()), _LOGGER.sub("", said), failure)) is not None:
-                return read
-        # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
-        if error.area in ("general", "torch_npu"):
-            for said in failure.first.said():
-                if (read := _read(sentences(), _LOGGER.sub("", said), failure)) is not None:
-                    return read
+        return _by_sentence(error, failure)
     return Remedy(error.cause, error.do)
+
+
+#: What is written where words should stand.
+_NO_WORDS = re.compile(r"function error|error code is \d|NPU error|(?:setup|call) failed|as above")
+
+
+def _by_sentence(error: KnownError, failure: Failure) -> Remedy:
+    """What says only that something failed is read by the sentence that stands beside it, else that speaks itself."""
+    said = failure.first.said()
+    told = [((*lines(), *readings()), each) for each in (failure.head.text, *said, *_lines_of(failure))]
+    if error.area in ("general", "torch_npu"):
+        # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
+        told += [(sentences(), each) for each in said]
+    for rows, each in told:
+        if (read := _read(rows, _LOGGER.sub("", each), failure)) is not None:
+            return read
+    words = [each for each in said if len(each.split()) > 2 and not _NO_WORDS.search(each)]
+    if words and error.area == "torch_npu":
+        step = "Hold the call of the source line to that sentence; it was checked before anything ran on the card."
+        return Remedy(f"torch_npu refuses it by a check of its own: {words[0].rstrip('.')}.", (step, *error.do[1:]))
+    words = [each for each in words if each in failure.first.details]
+    if words and error.area in ("cann", "general"):
+        return Remedy(f"CANN's own words for it: {words[0]}.", error.do)
+    return Remedy(error.cause, error.do)
+
+
+def _lines_of(failure: Failure) -> Iterator[str]:
+    return (line.text for line in failure.first.lines)
 
 
 def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
@@ -165,5 +184,5 @@ def _frames_of(failure: Failure) -> Iterator[str]:
 
 def _text_of(failure: Failure) -> str:
     block = failure.first
-    said = [failure.head.text, *(line.text for line in block.lines), *block.details, *failure.head.around]
+    said = [failure.head.text, *_lines_of(failure), *block.details, *failure.head.around]
     return "\n".join(dict.fromkeys(said))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from transplt.base.render.cell import labelled, many, shortened, visible
+from transplt.precision.diagnose.components import component_of
 from transplt.precision.diagnose.findings import Collected, Failure, Line
 from transplt.precision.diagnose.operator_types import types_told
 from transplt.precision.diagnose.packages import packages_told
 from transplt.precision.diagnose.remedies import remedy_of, state_of
-from transplt.precision.diagnose.stacks import Frame, Project, own_frame
+from transplt.precision.diagnose.stacks import Foretold, Frame, Project, own_frame
 from transplt.rules.error_numbers import readings
 from transplt.rules.errors import LATE
 from transplt.rules.pages import load
@@ -97,22 +98,49 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
     yield from labelled("do", *(f"- {step}" for step in remedy.do))
     yield from labelled("package", *(shortened(text, _MOST_TEXT) for text in _packages(failure)))
+    yield from _around(failure, project, collected, remedy.read)
+
+
+def _around(failure: Failure, project: Project | None, collected: Collected, read: bool) -> Iterator[str]:
+    """What is known of a failure besides its cause: its operators, its lines, what foretold it, whose it is."""
+    error = failure.head.error
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     yield from labelled("types", *types_told(failure))
+    yield from _own_lines(failure, project)
+    if error is not None and error.asynchronous:
+        yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
+    yield from _foretold(failure, project)
+    yield from labelled("silent", *(f"{row.text()}; {row.do} ({CODE}, {row.source})" for row in _silent(failure)))
+    if failure.beside:
+        beside = ", ".join(each.code or each.name for each in failure.beside.values())
+        yield from labelled("with it", f"{beside} (see transplt explain)")
+    if (part := component_of(failure, read)) is not None:
+        yield from labelled("part", part.name + (f", by {part.by}" if part.by else ""))
+        yield from labelled("collect", *(f"- {each}" for each in part.collect))
+        yield from labelled("ask", part.ask)
+
+
+def _own_lines(failure: Failure, project: Project | None) -> Iterator[str]:
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
         yield from labelled("source", _shown_frame(frame))
     elif failure.first.frames:
         yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
-    if error is not None and error.asynchronous:
-        yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
-    if error is not None:
-        yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in error.predicted_by))
-    yield from labelled("silent", *(f"{row.text()}; {row.do} ({CODE}, {row.source})" for row in _silent(failure)))
-    if failure.beside:
-        beside = ", ".join(each.code or each.name for each in failure.beside.values())
-        yield from labelled("with it", f"{beside} (see transplt explain)")
+
+
+def _foretold(failure: Failure, project: Project | None) -> Iterator[str]:
+    """What a check says of the project's lines in the traceback; else which findings would have warned."""
+    codes = failure.head.error.predicted_by if failure.head.error else ()
+    found = project.foretold(failure.first.frames, codes) if project else []
+    for told in found:
+        for each in told.findings:
+            text = "; ".join(part for part in (each.message, each.help) if part)
+            yield from labelled("check", visible(f"{told.frame.path}:{told.frame.line} {each.code}: {text}"))
+        if told.mended:
+            yield from labelled("edit", visible(f"- {told.frame.source}"), visible(f"+ {told.mended.strip()}"))
+    if not found:
+        yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in codes))
 
 
 def _numbers(failure: Failure) -> list[str]:
@@ -195,6 +223,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
     error, head = failure.head.error, failure.head
     frame = own_frame(failure.first.frames, project)
     remedy = remedy_of(failure, collected.clues, collected.torch)
+    part, codes = component_of(failure, remedy.read), error.predicted_by if error else ()
     return {
         "name": error.name if error else None,
         "code": error.code if error else "",
@@ -215,7 +244,8 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "details": [shortened(text, _MOST_TEXT) for text in failure.first.said()],
         "numbers": _numbers(failure),
         "packages": _packages(failure),
-        "foretold_by": [*error.predicted_by] if error else [],
+        "foretold_by": [*codes],
+        "checked": [_checked(told, codes) for told in project.foretold(failure.first.frames, codes)] if project else [],
         "own_source": None if frame is None else {
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),
             "text": visible(frame.source),
@@ -227,7 +257,19 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "with_it": [
             {"name": each.name, "code": each.code, "title": each.title} for each in failure.beside.values()
         ],
+        "part": part and asdict(part),
         "source": error.source if error else "",
+    }  # fmt: skip
+
+
+def _checked(told: Foretold, codes: Sequence[str]) -> dict[str, Any]:
+    findings = [
+        {"code": each.code, "message": visible(each.message), "help": each.help, "foretold": each.code in codes}
+        for each in told.findings
+    ]
+    return {
+        "path": visible(told.frame.path), "line": told.frame.line, "text": visible(told.frame.source),
+        "mended": visible(told.mended.strip()), "findings": findings,
     }  # fmt: skip
 
 

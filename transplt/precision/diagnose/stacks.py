@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from transplt.base.finding import Finding, Level
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 
@@ -18,6 +20,8 @@ _OTHERS = re.compile(
     r"[/\\](?:torch|torch_npu)[/\\](?:nn|utils|autograd|optim|distributed|_dynamo|_inductor)[/\\]"
 )
 _MOST_FILES = 50_000
+#: So many lines of a traceback are held to what a check says of them.
+_MOST_CHECKED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,24 @@ class Frame:
     source: str = ""
 
 
-class Project:
-    """The Python files of a folder, to which the paths of a log are held: a training often ran in another place."""
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What a check says of a line in a traceback: the line as it is, and as its edits make it (empty for none)."""
 
-    def __init__(self, folder: Path) -> None:
+    frame: Frame
+    findings: tuple[Finding, ...]
+    mended: str = ""
+
+
+class Project:
+    """The Python files of a folder, to which the paths of a log are held: a training often ran in another place.
+
+    `check` gives what a check says of a file.
+    """
+
+    def __init__(self, folder: Path, check: Callable[[Path], Iterable[Finding]] = lambda path: ()) -> None:
         self.folder = folder
+        self._check = cache(lambda relative: tuple(check(folder / relative)))
         self._by_name: dict[str, list[str]] = {}
         count = 0
         for where, folders, files in os.walk(folder):
@@ -60,12 +77,35 @@ class Project:
         return found if alike == 1 else None
 
     def line(self, relative: str, number: int) -> str:
-        """A line of a file, without the space around it; empty where there is none."""
+        """A line of a file; empty where there is none."""
         try:
             source = decoded(read_regular(self.folder / relative, SOURCE))
         except OSError:
             return ""
-        return source.line_text(number).strip() if 0 < number <= len(source.line_starts) else ""
+        return source.line_text(number).rstrip() if 0 < number <= len(source.line_starts) else ""
+
+    def foretold(self, frames: Iterable[Frame], codes: Iterable[str]) -> list[Foretold]:
+        """What a check says of the lines of a traceback, those nearest to the error first: findings that are known to
+        foretell it (`codes`), and all that are work left. Nothing of a line that is another one by now."""
+        wanted, found = {*codes}, []
+        for frame in list(frames)[::-1][:_MOST_CHECKED]:
+            own = _owned(frame, self)
+            if own is None or (frame.source and frame.source.strip() != own.source):
+                continue
+            here = [each for each in self._check(own.path) if each.span.line <= own.line <= each.span.end_line]
+            here = [each for each in here if each.code in wanted or each.level is not Level.INFO]
+            if here:
+                found.append(Foretold(own, tuple(here), _mended(self.line(own.path, own.line), own.line, here)))
+        return found
+
+
+def _mended(text: str, number: int, findings: Iterable[Finding]) -> str:
+    """A line as the edits of its findings make it; empty where they make nothing of it."""
+    changed = text
+    for each in sorted(findings, key=lambda finding: -finding.span.column):
+        if each.edit is not None and each.span.line == each.span.end_line == number and "\n" not in each.edit.after:
+            changed = changed[: each.span.column - 1] + each.edit.after + changed[each.span.end_column - 1 :]
+    return changed if changed != text else ""
 
 
 def own_frame(frames: Iterable[Frame], project: Project | None) -> Frame | None:
@@ -73,12 +113,14 @@ def own_frame(frames: Iterable[Frame], project: Project | None) -> Frame | None:
 
     With a project its path is relative to it, and its text that of the file where the log has none.
     """
-    for frame in reversed(list(frames)):
-        if project is None:
-            if not _OTHERS.search(frame.path):
-                return frame
-        elif not re.search(r"site-packages|dist-packages|^<", frame.path):
-            relative = project.file_of(frame.path)
-            if relative is not None:
-                return Frame(relative, frame.line, frame.function, project.line(relative, frame.line) or frame.source)
-    return None
+    return next((own for frame in reversed(list(frames)) if (own := _owned(frame, project)) is not None), None)
+
+
+def _owned(frame: Frame, project: Project | None) -> Frame | None:
+    if project is None:
+        return None if _OTHERS.search(frame.path) else frame
+    relative = None if re.search(r"site-packages|dist-packages|^<", frame.path) else project.file_of(frame.path)
+    if relative is None:
+        return None
+    text = project.line(relative, frame.line).strip() or frame.source
+    return Frame(relative, frame.line, frame.function, text)
