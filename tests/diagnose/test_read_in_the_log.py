@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.diagnose.diagnoses import diagnosed
-from tests.diagnose.test_readings import collected_from, told
+from tests.diagnose.test_readings import SITE, TRACE, collected_from, told
 
 CARDS = "export ASCEND_RT_VISIBLE_DEVICES={}\n"
 NO_CARD = (
@@ -32,6 +32,12 @@ KERNEL = (
     "NameError('{} is not defined')\n"
 )
 GROUP = "RuntimeError: {0}:build/a.ts:1 HCCL function error: {0}(comm), error code is 5\n"
+ARGS = "AssertionError: args is not initialized.\n"
+QUANT = TRACE.format("/job/load.py", "{}(description)") + "KeyError: 'lm_head.weight'\n"
+CONFIG = (
+    TRACE.format(f"{SITE}/transformers/configuration_utils.py", "super().__getattribute__(key)")
+    + "AttributeError: 'Qwen3Config' object has no attribute '{}'\n"
+)
 STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:log_inner.cpp][LINE:161]\n"
 
 
@@ -67,6 +73,18 @@ STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:
          "train.py: error: argument --dtype: expected one argument\n", "invalid"),
         ("ValueError: Some keys are not used by the HfArgumentParser: ['enable_liger']\n", "['enable_liger']",
          "ValueError: Some keys are not used: ['a']\n", "leave those out"),
+        (QUANT.format("get_linear_quant_type"), "no line for lm_head.weight", QUANT.format("load"), "no line for"),
+        ("ImportError: accelerate>=0.30.1,<=0.33.0 is required for a normal functioning of this module, but found "
+         "accelerate==0.34.2.\n", 'pip install "accelerate>=0.30.1,<=0.33.0"',
+         "ImportError: accelerate is required for a normal functioning of this module\n", "pip install \"accelerate>"),
+        ("TypeError: Too few arguments for numpy.ndarray\n", "numpy is older",
+         "TypeError: Too few arguments for f\n", "numpy is"),
+        (TRACE.format("/job/mindspeed/args_utils.py", "get_args()") + ARGS, "MindSpeed at the newest commit",
+         TRACE.format("/job/train.py", "get_args()") + ARGS, "MindSpeed"),
+        ("AssertionError: Duplicate op name: apply_rotary_emb\n", "operator apply_rotary_emb is registered a second",
+         "AssertionError: Duplicate name: apply_rotary_emb\n", "registered a second"),
+        (CONFIG.format("draft_vocab_size"), "no draft model of that method", CONFIG.format("odd_size"), "draft model"),
+        (CONFIG.format("odd_size"), "for another kind of model", CONFIG.format("text_config"), "another kind of model"),
     ],
 )  # fmt: skip
 def test_a_log_and_its_answer_beside_one_that_is_near(log: str, names: str, near: str, not_names: str) -> None:
