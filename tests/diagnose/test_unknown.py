@@ -86,7 +86,7 @@ def test_the_line_of_the_project_the_finding_that_foretold_it_and_the_edit(call,
     (checked,) = json.loads(call("diagnose", "a.log", "--project", "net", "--format", "json")[1])["errors"][0][
         "checked"
     ]
-    assert (checked["mended"], checked["findings"][0]["foretold"]) == ("return x.npu()", True)
+    assert (checked["mended"], checked["findings"][0]["code"]) == ("return x.npu()", "NPU210")
     assert (tmp_path / "net" / "train.py").read_text() == PROGRAM
 
 

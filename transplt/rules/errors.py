@@ -28,7 +28,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from transplt.rules.pages import load
@@ -254,45 +254,9 @@ def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownErro
     )  # fmt: skip
 
 
-def checks() -> tuple[When, ...]:
-    """What the checks of operators say, and what to do for each: rules/support/error_checks.json."""
-    return _whens("support/error_checks.json", "checks")
-
-
-def forms() -> tuple[When, ...]:
-    """How a line is read that no error is known by: rules/support/error_forms.json. The last one takes all."""
-    return _whens("support/error_forms.json", "forms")
-
-
-def readings() -> tuple[When, ...]:
-    """What an exception of a kind that has many causes means at a certain place (`beside`) or with a certain name:
-    rules/support/error_forms.json. They are asked before the forms, and for errors that are known by their form."""
-    return _whens("support/error_forms.json", "readings")
-
-
-def lines() -> tuple[When, ...]:
-    """What sentences of CANN's parts mean that have no code of their own: rules/support/error_lines.json."""
-    return _whens("support/error_lines.json", "lines")
-
-
-def sentences() -> tuple[When, ...]:
-    """Messages that say themselves what they lack, by their grammar: rules/support/error_lines.json."""
-    return _whens("support/error_lines.json", "sentences")
-
-
-def complaints() -> tuple[When, ...]:
-    """What people write about a run that ended without an error: rules/support/error_lines.json."""
-    return _whens("support/error_lines.json", "complaints")
-
-
-def states() -> tuple[When, ...]:
-    """What a program waits for, by the last line of a log without an error: rules/support/error_forms.json."""
-    return _whens("support/error_forms.json", "states")
-
-
 @cache
-def _whens(table: str, key: str) -> tuple[When, ...]:
-    return tuple(map(_when, read_table(table)[key]))
+def _whens(key: str, table: str = "error_forms") -> tuple[When, ...]:
+    return tuple(map(_when, read_table(f"support/{table}.json")[key]))
 
 
 def _when(row: list[Any]) -> When:
@@ -300,3 +264,20 @@ def _when(row: list[Any]) -> When:
     clue = condition[5:] if condition.startswith("clue ") else ""
     pattern = None if clue else re.compile(condition)
     return When(pattern, clue, cause, tuple(do), re.compile(beside[0]) if beside else None)
+
+
+#: What the checks of operators say, and what to do for each.
+checks = partial(_whens, "checks", "error_checks")
+#: How a line is read that no error is known by. The last one takes all.
+forms = partial(_whens, "forms")
+#: What an exception of a kind that has many causes means at a certain place (`beside`) or with a certain name: asked
+#: before the forms, and for errors that are known by their form.
+readings = partial(_whens, "readings")
+#: What sentences of CANN's parts mean that have no code of their own.
+lines = partial(_whens, "lines", "error_lines")
+#: Messages that say themselves what they lack, by their grammar.
+sentences = partial(_whens, "sentences", "error_lines")
+#: What people write about a run that ended without an error.
+complaints = partial(_whens, "complaints", "error_lines")
+#: What a program waits for, by the last line of a log without an error.
+states = partial(_whens, "states")

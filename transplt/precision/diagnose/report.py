@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from transplt.base.finding import Finding
 from transplt.base.render.cell import labelled, many, shortened, visible
 from transplt.precision.diagnose.components import component_of
 from transplt.precision.diagnose.findings import Collected, Failure, Line
 from transplt.precision.diagnose.operator_types import types_told
 from transplt.precision.diagnose.packages import packages_told
 from transplt.precision.diagnose.remedies import remedy_of, state_of
-from transplt.precision.diagnose.stacks import Foretold, Frame, Project, own_frame
+from transplt.precision.diagnose.stacks import Frame, Project, own_frame
 from transplt.rules.error_numbers import readings
 from transplt.rules.errors import LATE
 from transplt.rules.pages import load
@@ -132,13 +133,13 @@ def _own_lines(failure: Failure, project: Project | None) -> Iterator[str]:
 def _foretold(failure: Failure, project: Project | None) -> Iterator[str]:
     """What a check says of the project's lines in the traceback; else which findings would have warned."""
     codes = failure.head.error.predicted_by if failure.head.error else ()
-    found = project.foretold(failure.first.frames, codes) if project else []
-    for told in found:
-        for each in told.findings:
+    found = [*project.foretold(failure.first.frames, codes)] if project else []
+    for frame, findings, mended in found:
+        for each in findings:
             text = "; ".join(part for part in (each.message, each.help) if part)
-            yield from labelled("check", visible(f"{told.frame.path}:{told.frame.line} {each.code}: {text}"))
-        if told.mended:
-            yield from labelled("edit", visible(f"- {told.frame.source}"), visible(f"+ {told.mended.strip()}"))
+            yield from labelled("check", visible(f"{frame.path}:{frame.line} {each.code}: {text}"))
+        if mended:
+            yield from labelled("edit", visible(f"- {frame.source}"), visible(f"+ {mended}"))
     if not found:
         yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in codes))
 
@@ -245,7 +246,7 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
         "numbers": _numbers(failure),
         "packages": _packages(failure),
         "foretold_by": [*codes],
-        "checked": [_checked(told, codes) for told in project.foretold(failure.first.frames, codes)] if project else [],
+        "checked": [_checked(*told) for told in project.foretold(failure.first.frames, codes)] if project else [],
         "own_source": None if frame is None else {
             "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),
             "text": visible(frame.source),
@@ -262,15 +263,10 @@ def _failure_table(failure: Failure, project: Project | None, collected: Collect
     }  # fmt: skip
 
 
-def _checked(told: Foretold, codes: Sequence[str]) -> dict[str, Any]:
-    findings = [
-        {"code": each.code, "message": visible(each.message), "help": each.help, "foretold": each.code in codes}
-        for each in told.findings
-    ]
-    return {
-        "path": visible(told.frame.path), "line": told.frame.line, "text": visible(told.frame.source),
-        "mended": visible(told.mended.strip()), "findings": findings,
-    }  # fmt: skip
+def _checked(frame: Frame, findings: Sequence[Finding], mended: str) -> dict[str, Any]:
+    rows = [{"code": each.code, "message": visible(each.message), "help": visible(each.help)} for each in findings]
+    place = {"path": visible(frame.path), "line": frame.line, "text": visible(frame.source)}
+    return {**place, "mended": visible(mended), "findings": rows}
 
 
 def _place(line: Line) -> dict[str, Any]:

@@ -13,14 +13,15 @@ from typing import BinaryIO
 
 from transplt.base.render.cell import many
 
+#: `before` stays, `value` (or all of it) is replaced; where `kept` is found nothing is. Values behind a word such as
+#: token that are numbers, or what programs print of settings, are no secrets.
 _SECRET = re.compile(
     r"\b(?:hf_|gh[pousr]_|glpat-|sk-|xox[bp]-|AKIA)[\w-]{12,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|"
     r"(?P<before>(?i:\b\w*(?:token|secret|passw(?:or)?d|api_?key|access_?key|authorization|credential)\w*)['\"]?\s*"
-    r"(?:[:=]|\s(?=Bearer\b))\s*['\"]?(?:Bearer\s+)?)(?P<value>[^\s'\",;&)\]}]{6,})|"
+    r"(?:[:=]|\s(?=Bearer\b))\s*['\"]?(?:Bearer\s+)?)"
+    r"(?P<value>(?!(?:[\d.]+|(?i:none|null|true|false)|(?:tensor|torch|<)[^\s,;]*)(?:[\s'\",;&)\]}]|$))[^\s'\",;&)\]}]{6,})|"
     r"(?<![\w/.-])(?!_Z)(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9-]{40,}(?![\w/.])"
 )
-#: Values behind a word such as token that are none: numbers, and what programs print of settings.
-_NO_SECRET = re.compile(r"[\d.,]+|(?i:none|null|true|false|tensor.*|torch.*|<.*)")
 _URL = re.compile(r"(?P<scheme>\b\w+)://(?:[^\s/@]+@)?(?P<host>[\w.-]+)(?P<rest>[^\s'\"<>)]*)")
 #: Where the public goes; other hosts are somebody's own.
 _PUBLIC = re.compile(
@@ -36,12 +37,12 @@ _HOST = re.compile(
     r"(?P<value>[A-Za-z][\w-]*(?:\.[\w-]+)*\d[\w.-]*|[A-Za-z][\w-]+(?:\.[\w-]+){2,})"
 )
 _ADDRESS = re.compile(
-    r"(?P<version>(?i:\bversion\W{1,3}|\bnpu-smi |\bdriver\W{1,3})?)(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\d|\w)|"
+    r"(?P<kept>(?i:\b(?:version\W{1,3}|npu-smi |driver\W{1,3}))\d[\d.]+|(?<![\w.])(?:127|255|0\.0\.0)\.[\d.]+)|"
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\d|\w)|"
     r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?![\w:])|"
     r"(?<![\w:])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:])|"
     r"(?<![\w:])(?:fe80|fd[0-9a-f]{2}|fc[0-9a-f]{2}|2[0-9a-f]{3})(?::{1,2}[0-9a-fA-F]{1,4}){2,}(?![\w:])"
 )
-_OURS = re.compile(r"127\.|0\.0\.0\.0$|255\.")
 _PATH = re.compile(r"(?<![\w.:/<>~-])(?P<path>~?(?:/[\w.@+~=-]+){2,})/?|\b[A-Za-z]:(?P<windows>(?:\\[\w.@+ ~=-]+){2,})")
 #: Folders that each system has: what lies in them is nobody's.
 _SYSTEM = re.compile(
@@ -75,14 +76,11 @@ class Anonymous:
         for pattern, replaced in _STEPS:
             text = pattern.sub(partial(replaced, self), text)
         words = "|".join(map(re.escape, sorted(self._words, key=len, reverse=True)))
-        return re.sub(rf"(?<![\w-])(?:{words})(?![\w-])", lambda match: self._word(match[0]), text) if words else text
+        known = re.compile(rf"(?<![\w-])(?:{words or '(?!)'})(?![\w-])")
+        return known.sub(lambda match: self.named(kind := self._words[match[0]], f"{kind}{{}}", match[0]), text)
 
     def _know(self, kind: str, names: Iterable[str]) -> None:
         self._words.update((name, kind) for name in names if len(name) > 2 and name not in _COMMON)
-
-    def _word(self, name: str) -> str:
-        kind = self._words[name]
-        return self.named(kind, f"{kind}{{}}", name)
 
     def told(self) -> list[str]:
         """What was replaced: kind and number, the most first."""
@@ -93,12 +91,6 @@ class Anonymous:
         names = self._names.setdefault(kind, {})
         return names.setdefault(value, form.format(len(names) + 1))
 
-    def secret(self, match: re.Match[str]) -> str:
-        value = match["value"] or match[0]
-        if match["value"] and _NO_SECRET.fullmatch(value):
-            return match[0]
-        return f"{match['before'] or ''}{self.named('secret', '<secret{}>', value)}"
-
     def url(self, match: re.Match[str]) -> str:
         if _PUBLIC.fullmatch(match["host"]):
             return f"{match['scheme']}://{match['host']}{match['rest']}"
@@ -106,23 +98,12 @@ class Anonymous:
         where = self.named("host", "host{}", match["host"])
         return f"{match['scheme']}://{where}{port[0] if port else ''}" + ("/..." if "/" in match["rest"] else "")
 
-    def mail(self, match: re.Match[str]) -> str:
-        return self.named("user", "user{}", match[0])
-
     def prompt(self, match: re.Match[str]) -> str:
         user, _, host = match[0].strip().rpartition(" ")[2].partition("@")
         self._know("user", [user])
         self._know("host", [host])
         who = user if user in _COMMON else self.named("user", "user{}", user)
         return f"{who}@{self.named('host', 'host{}', host)}"
-
-    def host(self, match: re.Match[str]) -> str:
-        return match["before"] + self.named("host", "host{}", match["value"])
-
-    def address(self, match: re.Match[str]) -> str:
-        if match["version"] or _OURS.match(match[0]):
-            return match[0]
-        return self.named("IP", "<address{}>", match[0])
 
     def path(self, match: re.Match[str]) -> str:
         path = (match["path"] or match["windows"]).replace("\\", "/")
@@ -133,9 +114,20 @@ class Anonymous:
         return self.named("folder", "/folder{}", folder or "/") + (rest if known else f"/{rest}")
 
 
+def _plain(kind: str, form: str) -> Callable[[Anonymous, re.Match[str]], str]:
+    def replaced(anonymous: Anonymous, match: re.Match[str]) -> str:
+        held = match.groupdict()
+        if held.get("kept"):
+            return match[0]
+        return (held.get("before") or "") + anonymous.named(kind, form, held.get("value") or match[0])
+
+    return replaced
+
+
 _STEPS: tuple[tuple[re.Pattern[str], Callable[[Anonymous, re.Match[str]], str]], ...] = (
-    (_URL, Anonymous.url), (_SECRET, Anonymous.secret), (_MAIL, Anonymous.mail), (_PROMPT, Anonymous.prompt),
-    (_HOST, Anonymous.host), (_ADDRESS, Anonymous.address), (_PATH, Anonymous.path),
+    (_URL, Anonymous.url), (_SECRET, _plain("secret", "<secret{}>")), (_MAIL, _plain("user", "user{}")),
+    (_PROMPT, Anonymous.prompt), (_HOST, _plain("host", "host{}")), (_ADDRESS, _plain("IP", "<address{}>")),
+    (_PATH, Anonymous.path),
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,15 +32,6 @@ class Frame:
     line: int
     function: str
     source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Foretold:
-    """What a check says of a line in a traceback: the line as it is, and as its edits make it (empty for none)."""
-
-    frame: Frame
-    findings: tuple[Finding, ...]
-    mended: str = ""
 
 
 class Project:
@@ -84,10 +75,11 @@ class Project:
             return ""
         return source.line_text(number).rstrip() if 0 < number <= len(source.line_starts) else ""
 
-    def foretold(self, frames: Iterable[Frame], codes: Iterable[str]) -> list[Foretold]:
+    def foretold(self, frames: Iterable[Frame], codes: Iterable[str]) -> Iterator[tuple[Frame, list[Finding], str]]:
         """What a check says of the lines of a traceback, those nearest to the error first: findings that are known to
-        foretell it (`codes`), and all that are work left. Nothing of a line that is another one by now."""
-        wanted, found = {*codes}, []
+        foretell it (`codes`), and all that are work left; and the line as their edits make it (empty for none).
+        Nothing of a line that is another one by now."""
+        wanted = {*codes}
         for frame in list(frames)[::-1][:_MOST_CHECKED]:
             own = _owned(frame, self)
             if own is None or (frame.source and frame.source.strip() != own.source):
@@ -95,8 +87,7 @@ class Project:
             here = [each for each in self._check(own.path) if each.span.line <= own.line <= each.span.end_line]
             here = [each for each in here if each.code in wanted or each.level is not Level.INFO]
             if here:
-                found.append(Foretold(own, tuple(here), _mended(self.line(own.path, own.line), own.line, here)))
-        return found
+                yield own, here, _mended(self.line(own.path, own.line), own.line, here).strip()
 
 
 def _mended(text: str, number: int, findings: Iterable[Finding]) -> str:
