@@ -85,6 +85,21 @@ STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:
          "AssertionError: Duplicate name: apply_rotary_emb\n", "registered a second"),
         (CONFIG.format("draft_vocab_size"), "no draft model of that method", CONFIG.format("odd_size"), "draft model"),
         (CONFIG.format("odd_size"), "for another kind of model", CONFIG.format("text_config"), "another kind of model"),
+        ("ValueError: max_num_batched_tokens (2048) is smaller than max_model_len (32768).\n", "One value goes beyond",
+         "ValueError: this tensor is small\n", "goes beyond"),
+        ("ValueError: Unknown attention backend: FLASHINFER\n", "FLASHINFER is no attention backend",
+         "ValueError: invalid literal for int() with base 10: 'a'\n", "is no "),
+        ("TypeError: unsupported operand type(s) for //: 'NoneType' and 'int'\n", "A value is None",
+         "RuntimeError: Unsupported dtype Half\n", "A value is None"),
+        (TRACE.format("/job/vllm/models/qwen2_5_vl.py", "all_gather_interleave(x)") + FULL, "max_pixels",
+         TRACE.format("/job/fsdp.py", "all_gather(x)") + FULL, "max_pixels"),
+        ("RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
+         "working operator name is _my_kernel.\n", "A Triton kernel (_my_kernel)",
+         "RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
+         "working operator name is aclnnMul.\n", "Triton"),
+        ('loc(".../verl/utils/kernel/kernels.py":188:0): error: ub overflow, requires 8577280 bits while 1572864 bits '
+         "available!\n", "use_fused_kernels=False",
+         "error: ub overflow, requires 8577280 bits while 1572864 bits available!\n", "use_fused_kernels"),
     ],
 )  # fmt: skip
 def test_a_log_and_its_answer_beside_one_that_is_near(log: str, names: str, near: str, not_names: str) -> None:
