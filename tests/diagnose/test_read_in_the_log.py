@@ -32,6 +32,10 @@ KERNEL = (
     "NameError('{} is not defined')\n"
 )
 GROUP = "RuntimeError: {0}:build/a.ts:1 HCCL function error: {0}(comm), error code is 5\n"
+INNER = (
+    "RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
+    "working operator name is {}.\n"
+)
 ARGS = "AssertionError: args is not initialized.\n"
 QUANT = TRACE.format("/job/load.py", "{}(description)") + "KeyError: 'lm_head.weight'\n"
 CONFIG = (
@@ -93,13 +97,16 @@ STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:
          "RuntimeError: Unsupported dtype Half\n", "A value is None"),
         (TRACE.format("/job/vllm/models/qwen2_5_vl.py", "all_gather_interleave(x)") + FULL, "max_pixels",
          TRACE.format("/job/fsdp.py", "all_gather(x)") + FULL, "max_pixels"),
-        ("RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
-         "working operator name is _my_kernel.\n", "A Triton kernel (_my_kernel)",
-         "RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
-         "working operator name is aclnnMul.\n", "Triton"),
+        (INNER.format("_my_kernel"), "A Triton kernel (_my_kernel)", INNER.format("aclnnMul"), "Triton"),
         ('loc(".../verl/utils/kernel/kernels.py":188:0): error: ub overflow, requires 8577280 bits while 1572864 bits '
          "available!\n", "use_fused_kernels=False",
          "error: ub overflow, requires 8577280 bits while 1572864 bits available!\n", "use_fused_kernels"),
+        ('Exception: Error setting ASCEND_RT_VISIBLE_DEVICES: local range: [8, 12) base value: "0,1,2,3"\n',
+         "cards 8 to 12", "Exception: Error setting ASCEND_RT_VISIBLE_DEVICES\n", "cards 8"),
+        ("ValueError: 'qwen3_coder' is not a valid tool call parser. Available: hermes, llama3_json\n",
+         "it has hermes, llama3_json", "ValueError: 3 is not a valid seed\n", "it has"),
+        (INNER.format("Conv2D") + "E39999: Failed to allocate memory for workspace, size 96\n", "the card is full",
+         INNER.format("Conv2D") + "E39999: odd workspace\n", "got no memory"),
     ],
 )  # fmt: skip
 def test_a_log_and_its_answer_beside_one_that_is_near(log: str, names: str, near: str, not_names: str) -> None:
