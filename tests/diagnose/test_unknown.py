@@ -99,6 +99,17 @@ def test_a_line_that_is_another_one_by_now_is_not_judged(call, tmp_path, line: s
     assert "   check " not in out and "   edit " not in out and "foretold  NPU201" in out
 
 
+def test_what_foretold_it_may_lie_elsewhere_in_the_file(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    program = PROGRAM.replace("    return x.cuda()", '    mask = torch.ones(2, device="cuda")\n    return x + mask')
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "train.py").write_text(program)
+    log = NO_CUDA.format("return x + mask").replace("line 5", "line 6").replace("line 8", "line 9")
+    (tmp_path / "a.log").write_text(log)
+    out = call("diagnose", "a.log", "--project", "net")[1]
+    assert "   foretold  train.py:5 NPU201: " in out and '+ mask = torch.ones(2, device="npu")' in out
+    assert "   check " not in out
+
+
 def test_a_file_that_cannot_be_checked_costs_its_judgement_alone(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "train.py").write_text("def (:\n" * 4 + "    return x.cuda()\n")

@@ -89,8 +89,8 @@ _NO_WORDS = re.compile(r"function error|error code is \d|NPU error|(?:setup|call
 
 def _by_sentence(error: KnownError, failure: Failure) -> Remedy:
     """What says only that something failed is read by the sentence that stands beside it, else that speaks itself."""
-    said = failure.first.said()
-    told = [((*lines(), *readings()), each) for each in (failure.head.text, *said, *_lines_of(failure))]
+    said, head = failure.first.said(), failure.head.text
+    told = [((*lines(), *readings()), each) for each in (head, *said, *(line.text for line in failure.first.lines))]
     if error.area in ("general", "torch_npu"):
         # What grammar says of a sentence counts where nothing else is known: of it the code alone is.
         told += [(sentences(), each) for each in said]
@@ -105,10 +105,6 @@ def _by_sentence(error: KnownError, failure: Failure) -> Remedy:
     if words and error.area in ("cann", "general"):
         return Remedy(f"CANN's own words for it: {words[0]}.", error.do)
     return Remedy(error.cause, error.do)
-
-
-def _lines_of(failure: Failure) -> Iterator[str]:
-    return (line.text for line in failure.first.lines)
 
 
 def _read(rows: Iterable[When], said: str, failure: Failure) -> Remedy | None:
@@ -184,5 +180,5 @@ def _frames_of(failure: Failure) -> Iterator[str]:
 
 def _text_of(failure: Failure) -> str:
     block = failure.first
-    said = [failure.head.text, *_lines_of(failure), *block.details, *failure.head.around]
+    said = [failure.head.text, *(line.text for line in block.lines), *block.details, *failure.head.around]
     return "\n".join(dict.fromkeys(said))

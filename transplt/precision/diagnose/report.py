@@ -136,8 +136,9 @@ def _foretold(failure: Failure, project: Project | None) -> Iterator[str]:
     found = [*project.foretold(failure.first.frames, codes)] if project else []
     for frame, findings, mended in found:
         for each in findings:
-            text = "; ".join(part for part in (each.message, each.help) if part)
-            yield from labelled("check", visible(f"{frame.path}:{frame.line} {each.code}: {text}"))
+            text = "; ".join(part for part in (f"{each.code}: {each.message}", each.help) if part)
+            label = "check" if frame.function else "foretold"
+            yield from labelled(label, visible(f"{frame.path}:{frame.line} {text}"))
         if mended:
             yield from labelled("edit", visible(f"- {frame.source}"), visible(f"+ {mended}"))
     if not found:

@@ -116,10 +116,9 @@ class Anonymous:
 
 def _plain(kind: str, form: str) -> Callable[[Anonymous, re.Match[str]], str]:
     def replaced(anonymous: Anonymous, match: re.Match[str]) -> str:
-        held = match.groupdict()
-        if held.get("kept"):
-            return match[0]
-        return (held.get("before") or "") + anonymous.named(kind, form, held.get("value") or match[0])
+        held = match.groupdict("")
+        value = anonymous.named(kind, form, held.get("value") or match[0]) if not held.get("kept") else match[0]
+        return held.get("before", "") + value
 
     return replaced
 

@@ -20,8 +20,8 @@ _OTHERS = re.compile(
     r"[/\\](?:torch|torch_npu)[/\\](?:nn|utils|autograd|optim|distributed|_dynamo|_inductor)[/\\]"
 )
 _MOST_FILES = 50_000
-#: So many lines of a traceback are held to what a check says of them.
-_MOST_CHECKED = 8
+#: So many lines of a traceback are held to what a check says of them, and so many others are named.
+_MOST_CHECKED, _MOST_ELSEWHERE = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,30 @@ class Project:
         return source.line_text(number).rstrip() if 0 < number <= len(source.line_starts) else ""
 
     def foretold(self, frames: Iterable[Frame], codes: Iterable[str]) -> Iterator[tuple[Frame, list[Finding], str]]:
-        """What a check says of the lines of a traceback, those nearest to the error first: findings that are known to
-        foretell it (`codes`), and all that are work left; and the line as their edits make it (empty for none).
-        Nothing of a line that is another one by now."""
+        """What a check says of the lines of a traceback, those nearest to the error first, and the line as the edits
+        make it (empty for none): findings that are known to foretell it (`codes`), and all that are work left. Where
+        there are none, those of `codes` in the same files, without a function: where a value was made that failed
+        later. Nothing of a file in which a line is another one by now."""
         wanted = {*codes}
-        for frame in list(frames)[::-1][:_MOST_CHECKED]:
-            own = _owned(frame, self)
-            if own is None or (frame.source and frame.source.strip() != own.source):
-                continue
-            here = [each for each in self._check(own.path) if each.span.line <= own.line <= each.span.end_line]
-            here = [each for each in here if each.code in wanted or each.level is not Level.INFO]
+        pairs = [(frame.source.strip(), _owned(frame, self)) for frame in list(frames)[::-1][:_MOST_CHECKED]]
+        changed = {own.path for source, own in pairs if own and source not in ("", own.source)}
+        lines = [own for _, own in pairs if own and own.path not in changed]
+        found = [(own, [each for each in self._check(own.path) if _told(each, own.line, wanted)]) for own in lines]
+        if not any(here for _, here in found):
+            every = ((path, each) for path in dict.fromkeys(own.path for own in lines) for each in self._check(path))
+            found = [
+                (Frame(path, each.span.line, "", self.line(path, each.span.line).strip()), [each])
+                for path, each in every
+                if each.code in wanted
+            ][:_MOST_ELSEWHERE]
+        for own, here in found:
             if here:
                 yield own, here, _mended(self.line(own.path, own.line), own.line, here).strip()
+
+
+def _told(finding: Finding, line: int, wanted: set[str]) -> bool:
+    here = finding.span.line <= line <= finding.span.end_line
+    return here and (finding.code in wanted or finding.level is not Level.INFO)
 
 
 def _mended(text: str, number: int, findings: Iterable[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,11 @@ _CARDS = re.compile(r"\bASCEND_RT_VISIBLE_DEVICES['\"]?\]? ?[=:] ?['\"]?(\d+(?:,
 #: The folder of a release of CANN, in a path.
 _CANN_FOLDER = re.compile(rf"/(?:cann-|ascend-toolkit/|nnrt/){_CANN_NUMBER}/", re.IGNORECASE)
 
+_NAMED = {
+    "torch": _TORCH, "torch_npu": _TORCH_NPU, "vllm": _VLLM, "vllm_ascend": _VLLM_ASCEND, "cann": _CANN,
+    "cann_folders": _CANN_FOLDER, "cards": _CARDS,
+}  # fmt: skip
+_OF_CANN = ("cann", "cann_folders")
 #: What older releases of vllm write at each start, with the names of models that are not used.
 _REGISTERED = re.compile(r"[^\n]*is already registered, and will be overwritten[^\n]*")
 
@@ -42,34 +48,22 @@ class VersionsNamed:
     """The versions of torch, torch_npu, CANN, vllm and vllm-ascend that pieces of logs name."""
 
     def __init__(self) -> None:
-        self._torch: set[str] = set()
-        self._torch_npu: set[str] = set()
-        self._vllm: set[str] = set()
-        self._vllm_ascend: set[str] = set()
-        self._cann: set[str] = set()
-        self._cann_folders: set[str] = set()
+        self._named: defaultdict[str, set[str]] = defaultdict(set)
         self._words: set[str] = set()
-        self._cards: set[str] = set()
 
     def look(self, piece: bytes) -> None:
         """Looks for versions in a piece."""
-        self._cards |= {match[1] for match in _CARDS.finditer(piece.decode("utf-8", "replace"))}
-        if b"npu" not in piece and b"scend" not in piece:
-            return
         text = piece.decode("utf-8", "replace")
-        self._torch |= set(_TORCH.findall(text))
-        self._torch_npu |= {found.replace(".rc", "rc") for found in _TORCH_NPU.findall(text)}
-        self._vllm |= set(_VLLM.findall(text))
-        self._vllm_ascend |= {found.replace(".rc", "rc") for found in _VLLM_ASCEND.findall(text)}
-        self._cann |= {next(filter(None, found)).upper() for found in _CANN.findall(text)}
-        self._cann_folders |= {found.upper() for found in _CANN_FOLDER.findall(text)}
+        for name, pattern in _NAMED.items():
+            found = ("".join(filter(None, match.groups())) for match in pattern.finditer(text))
+            self._named[name] |= {each.upper() if name in _OF_CANN else each.replace(".rc", "rc") for each in found}
         if b"vllm" in piece:
             low = _REGISTERED.sub("", text).lower()
             self._words |= {word for word in _words() if word in low}
 
     def notes(self) -> list[str]:
         """What vllm-ascend's notes say of its release, where that is named alone and the log has the words of it."""
-        release = _only(self._vllm_ascend)
+        release = _only(self._named["vllm_ascend"])
         notes: dict[str, list[Any]] = read_table("support/release_notes.json")
         said = [
             f"vllm-ascend {release}: its notes list a defect that the log's words fit: {defect}. {do}"
@@ -79,7 +73,7 @@ class VersionsNamed:
         said += [
             f"The log sets ASCEND_RT_VISIBLE_DEVICES={cards}, which does not ascend: CANN then sees no card at all "
             f"(torch.npu.is_available() is False, or it says so). In order, each once: {','.join(map(str, ordered))}."
-            for cards in sorted(self._cards)
+            for cards in sorted(self._named["cards"])
             if (ordered := sorted({*map(int, cards.split(","))})) != [*map(int, cards.split(","))]
         ]
         said += [
@@ -96,7 +90,7 @@ class VersionsNamed:
         A release of torch_npu is built for the torch of the same first three numbers (README of Ascend/pytorch), and
         for one CANN; vllm-ascend for one vllm: rules/support/release_pairs.json.
         """
-        torch_npu, torch = _only({_three(each) for each in self._torch_npu}), _only(self._torch)
+        torch_npu, torch = _only({_three(each) for each in self._named["torch_npu"]}), _only(self._named["torch"])
         if torch and torch_npu and torch != torch_npu:
             return (
                 f"The log names torch {torch} and torch_npu {torch_npu}: they do not belong together, which may be the "
@@ -106,9 +100,9 @@ class VersionsNamed:
 
     def _two_canns(self) -> str:
         """Files of two releases of CANN in one log, each by its folder."""
-        if len(self._cann_folders) != 2:
+        if len(self._named["cann_folders"]) != 2:
             return ""
-        one, other = sorted(self._cann_folders)
+        one, other = sorted(self._named["cann_folders"])
         return (
             f"The log names files of CANN {one} and of CANN {other}: where one run or build uses both, headers, "
             f"libraries and kernels of two releases are mixed, which may be the cause of anything below. One "
@@ -118,12 +112,12 @@ class VersionsNamed:
 
     def _of_the_server(self) -> str:
         """What does not go with vllm-ascend."""
-        release, vllm = _only(self._vllm_ascend), _only(self._vllm)
+        release, vllm = _only(self._named["vllm_ascend"]), _only(self._named["vllm"])
         row: dict[str, str] = _pairs()["vllm_ascend"].get(release, {})
         other = []
         if release and vllm and _three(row.get("vllm", release)) != vllm:
             other.append(f"vllm {vllm}")
-        torch_npu, cann = _only({_three(each) for each in self._torch_npu}), _only(self._cann)
+        torch_npu, cann = _only({_three(each) for each in self._named["torch_npu"]}), _only(self._named["cann"])
         if row and torch_npu and torch_npu != _three(row["torch_npu"]):
             other.append(f"torch_npu {torch_npu}")
         if row and cann and older_cann(cann, row["cann"]):
@@ -140,7 +134,7 @@ class VersionsNamed:
 
     def _of_cann(self) -> str:
         """A CANN that is older than torch_npu asks for."""
-        torch_npu, cann = _only(self._torch_npu), _only(self._cann)
+        torch_npu, cann = _only(self._named["torch_npu"]), _only(self._named["cann"])
         wanted: str = _pairs()["torch_npu"].get(torch_npu, "")
         if not (cann and wanted and older_cann(cann, wanted)):
             return ""
