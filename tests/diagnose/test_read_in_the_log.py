@@ -36,6 +36,7 @@ INNER = (
     "RuntimeError: The Inner error is reported as above. The process exits for this inner error, and the current "
     "working operator name is {}.\n"
 )
+ROPE = "AttributeError: module 'torch_npu' has no attribute 'npu_rope'\n"
 ARGS = "AssertionError: args is not initialized.\n"
 QUANT = TRACE.format("/job/load.py", "{}(description)") + "KeyError: 'lm_head.weight'\n"
 CONFIG = (
@@ -97,6 +98,8 @@ STREAMS = "stream {} failed, runtime result = 207005[FUNC:ReportCallError][FILE:
          "RuntimeError: Unsupported dtype Half\n", "A value is None"),
         (TRACE.format("/job/vllm/models/qwen2_5_vl.py", "all_gather_interleave(x)") + FULL, "max_pixels",
          TRACE.format("/job/fsdp.py", "all_gather(x)") + FULL, "max_pixels"),
+        (TRACE.format("/job/vllm_ascend/ops/rope.py", "torch_npu.npu_rope(") + ROPE, "npu_rope is an operator",
+         TRACE.format("/job/rope.py", "torch_npu.npu_rope(") + ROPE, "vllm-ascend"),
         (INNER.format("_my_kernel"), "A Triton kernel (_my_kernel)", INNER.format("aclnnMul"), "Triton"),
         ('loc(".../verl/utils/kernel/kernels.py":188:0): error: ub overflow, requires 8577280 bits while 1572864 bits '
          "available!\n", "use_fused_kernels=False",

@@ -39,6 +39,7 @@ def part(text: str) -> str:
         (TRACE.format("/job/vllm_ascend/a.py", "odd()") + ODD, "vllm-ascend or vllm (vllm_ascend)"),
         (TRACE.format(f"{SITE}/triton/a.py", "odd()") + ODD, "triton-ascend (triton)"),
         (TRACE.format("/job/train.py", "odd()") + ODD, "the program or a package that it imports"),
+        ("RuntimeError: Engine core initialization failed. See root cause above.\n", "the program or a package"),
         ("RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB\n", ""),
         ("AttributeError: module 'torch.foo' has no attribute 'bar'\n", ""),
     ],

@@ -31,7 +31,7 @@ class Component:
 def component_of(failure: Failure, read: bool) -> Component | None:
     """The part that speaks; None for a failure whose row, or form where it was `read`, says itself what to do."""
     error = failure.head.error
-    if read or (error is not None and error.kind is not Kind.WRAPPER and error.area != "general"):
+    if read or (error is not None and error.kind not in (Kind.WRAPPER, Kind.AFTERMATH) and error.area != "general"):
         return None
     table: dict[str, Any] = read_table("support/error_components.json")
     said = "\n".join((failure.head.text, *(line.text for line in failure.first.lines), *failure.first.details))

@@ -99,7 +99,7 @@ def _failure(number: int, failure: Failure, project: Project | None, collected: 
         yield from labelled("by", f"{visible(clue.source)}:{clue.number}: {shortened(clue.text, _MOST_TEXT)}")
     yield from labelled("do", *(f"- {step}" for step in remedy.do))
     yield from labelled("package", *(shortened(text, _MOST_TEXT) for text in _packages(failure)))
-    yield from _around(failure, project, collected, remedy.read)
+    yield from _around(failure, project, collected, remedy.read or (failure.consequence and number > 1))
 
 
 def _around(failure: Failure, project: Project | None, collected: Collected, read: bool) -> Iterator[str]:
