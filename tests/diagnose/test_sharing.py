@@ -62,6 +62,14 @@ def test_what_tells_of_the_fault_stays(line: str) -> None:
     assert Anonymous().text(line) == line
 
 
+@pytest.mark.parametrize(
+    "line", ["host=" + "a." * 100_000, "a@" * 100_000, "ab:" * 100_000, "1.2.3.4." * 40_000, "\t\n" * 100_000]
+)
+def test_long_lines_take_no_longer_than_their_length(line: str) -> None:
+    """Each was minutes where a pattern began anew at every letter."""
+    assert Anonymous().text(line) == line
+
+
 def test_what_was_replaced_is_counted() -> None:
     anonymous = Anonymous(["box9"], ["bob"])
     assert (

@@ -22,19 +22,21 @@ _SECRET = re.compile(
     r"(?P<value>(?!(?:[\d.]+|(?i:none|null|true|false)|(?:tensor|torch|<)[^\s,;]*)(?:[\s'\",;&)\]}]|$))[^\s'\",;&)\]}]{6,})|"
     r"(?<![\w/.-])(?!_Z)(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9-]{40,}(?![\w/.])"
 )
-_URL = re.compile(r"(?P<scheme>\b\w+)://(?:[^\s/@]+@)?(?P<host>[\w.-]+)(?P<rest>[^\s'\"<>)]*)")
+_URL = re.compile(r"(?P<scheme>\b\w{1,20})://(?:[^\s/@]+@)?(?P<host>[\w.-]+)(?P<rest>[^\s'\"<>)]*)")
 #: Where the public goes; other hosts are somebody's own.
 _PUBLIC = re.compile(
     r"(?:.*\.)?(?:github\.com|githubusercontent\.com|gitcode\.com|gitee\.com|pytorch\.org|python\.org|huggingface\.co|"
     r"hf-mirror\.com|modelscope\.cn|hiascend\.com|huaweicloud\.com|readthedocs\.io|pypa\.io|docker\.com|quay\.io|"
     r"vllm\.ai|localhost)|127\.0\.0\.1|0\.0\.0\.0"
 )
-_MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
 #: `[user@host dir]$`, `user@host:~/dir#`: a shell's prompt.
-_PROMPT = re.compile(r"(?<=\[)[\w.-]+@[\w.-]+|^\s*(?:\(\w+\) ?)?[\w.-]+@[\w.-]+(?=:[^\s]*[#$])", re.MULTILINE)
+_PROMPT = re.compile(
+    r"(?<=\[)[\w.-]{1,64}@[\w.-]{1,64}|^ *(?:\(\w{1,64}\) ?)?[\w.-]{1,64}@[\w.-]{1,64}(?=:\S{0,300}[#$])", re.M
+)
 _HOST = re.compile(
     r"(?P<before>\b(?i:host(?:name)?|node(?:_?name|_?ip)?|server|master_?addr(?:ess)?|master|machine)['\"]?\s*[:=]\s*['\"]?)"
-    r"(?P<value>[A-Za-z][\w-]*(?:\.[\w-]+)*\d[\w.-]*|[A-Za-z][\w-]+(?:\.[\w-]+){2,})"
+    r"(?P<value>[A-Za-z][\w.-]{0,120}\d[\w.-]{0,120}|[A-Za-z][\w-]{1,63}(?:\.[\w-]{1,63}){2,8})"
 )
 _ADDRESS = re.compile(
     r"(?P<kept>(?i:\b(?:version\W{1,3}|npu-smi |driver\W{1,3}))\d[\d.]+|(?<![\w.])(?:127|255|0\.0\.0)\.[\d.]+)|"
