@@ -1,7 +1,6 @@
 """A log without names of people, hosts and folders, and without secrets, so that it can be given to others.
 
-What is replaced is called the same at each place, so that two ranks stay two, and one folder stays one. What tells of
-the fault stays: file names, the packages below site-packages, CANN's own folders, versions, numbers and times.
+What is replaced is called the same at each place; file names, packages, CANN's folders, versions and times stay.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from typing import BinaryIO
 
 from transplt.base.render.cell import many
 
-#: `before` stays, `value` (or all of it) is replaced; where `kept` is found nothing is. Values behind a word such as
-#: token that are numbers, or what programs print of settings, are no secrets.
+#: `before` stays, `value` (or all) is replaced, nothing where `kept` is. Numbers and printed settings are no secrets.
 _SECRET = re.compile(
     r"\b(?:hf_|gh[pousr]_|glpat-|sk-|xox[bp]-|AKIA)[\w-]{12,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|"
     r"(?P<before>(?i:\b\w*(?:token|secret|passw(?:or)?d|api_?key|access_?key|authorization|credential)\w*)['\"]?\s*"
