@@ -90,7 +90,8 @@ def test_what_chooses_the_device(before: str, after: str) -> None:
         "memory_allocated()", "max_memory_allocated()", "reset_peak_memory_stats()", "get_device_name(0)",
         "get_device_properties(0)", "manual_seed(1)", "get_rng_state()", "set_rng_state(state)", "Stream()",
         "Event(enable_timing=True)",
-        "current_stream()", "is_bf16_supported()", "device(1)", "stream(s)", "FloatTensor(2)",
+        "current_stream()", "is_bf16_supported()", "device(1)", "stream(s)", "FloatTensor(2)", "Stream.query(s)",
+        "Event.record", "amp.GradScaler.step",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("oldest", ["", "1.13"])

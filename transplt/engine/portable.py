@@ -246,8 +246,10 @@ class _Forms:
         if any(version_key(each) >= version_key(self.oldest) and each not in has for each in TORCH_VERSIONS):
             admitted = f"from torch {self.oldest} on, which the project admits"
             raise _Stays(f"not all versions {admitted}, have torch.npu.{last}")
+        full = self.work.names.qualified(node) or ""
+        behind = edit.api.removeprefix(full) if full and edit.api.startswith(f"{full}.") else ""
         new = f"{self._name(edit, 'device_module')}.{last}"
-        return self._edit(edit, node, "NPU260", edit.api, new, new)
+        return self._edit(edit, node, "NPU260", edit.api, new, new.removesuffix(behind))
 
     def _replaced(self, edit: Edit, node: ast.expr, name: str) -> Edit:
         """A name of the module in the place of a name of CUDA."""
