@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts import errors_table, executed_table  # noqa: E402
 from transplt.rules.errors import predicted_errors  # noqa: E402
-from transplt.rules.pages import all_codes, load  # noqa: E402
+from transplt.rules.pages import CLASS_PAGE, all_codes, load  # noqa: E402
 from transplt.rules.profiles import slows_text  # noqa: E402
 
 _PAGE = re.compile(r"\]\((\.\./)?\.\./rules/diagnostics/(NPU\d{3})\.md\)")
@@ -42,7 +42,9 @@ def on_files(files: Files, config: Any) -> Files:
         links = "([diagnose](../diagnose.md), [all errors](../reference/errors.md))"
         errors = predicted_errors(code, "../reference/errors.md").replace("(`transplt diagnose LOG`)", links)
         slow = slows_text(code, "../profile.md").replace("`transplt profile-read DIR`", "[profile-read](../profile.md)")
-        content = "\n".join((load(code).text(), errors, slow))
+        each = "## Names of torch.cuda\n\nThe table: [each name of torch.cuda](../reference/torch_cuda.md).\n"
+        names = each if f"[{code}]" in (ROOT / CLASS_PAGE).read_text("utf-8") else ""
+        content = "\n".join((load(code).text(), errors, slow, names))
         files.append(File.generated(config, f"diagnostics/{code}.md", content=content))
     files.append(File.generated(config, "diagnostics/index.md", content=index()))
     files.append(File.generated(config, "schema.json", content=(ROOT / "rules" / "schema.json").read_text("utf-8")))

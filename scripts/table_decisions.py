@@ -304,6 +304,15 @@ EXTRA = {
             }
             for name in ("torch.backends.cuda", "torch.backends.cudnn", "torch.backends.cuda.matmul")
         ]
+        + [
+            {
+                "name": "torch.backends.cusparselt",
+                "code": "NPU504",
+                "level": "info",
+                "message": "torch.backends.cusparselt has no effect on NPU",
+                "help": "False and None on NPU; what it guards is cuSPARSELt's",
+            }
+        ]
     },
     "extensions": {
         "UnsupportedRule": [

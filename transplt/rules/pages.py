@@ -18,6 +18,9 @@ SECTIONS = (marked("Message"), marked("Why"), marked("What to do"), marked("Exam
 BLOCKS = ("import", "first step", "numbers", "later", "slow", "tidy")
 #: What findings of a code are told apart by: by nothing, their API, its package, the file, the compiled extension.
 GROUPED_BY = ("", "api", "package", "file", "extension")
+#: The page of each name of torch.cuda and its kin (scripts/torch_cuda_page.py), and the modules that it has.
+CLASS_PAGE = "docs/reference/torch_cuda.md"
+_ON_CLASS_PAGE = ("torch.cuda.", "torch.backends.cuda.", "torch.backends.cudnn.", "torch.backends.cusparselt.")
 _FACTS = ("code", "title", "level", "effort", "blocks", "by", "action", "not run")
 
 _CODE = re.compile(r"NPU[0-9]{3}")
@@ -89,6 +92,11 @@ def load(code: str) -> Diagnostic:
         hint = f"; pages of that group: {', '.join(near)}" if near else ""
         raise DiagnosticError(f"{code} is not a code of transplt{hint}")
     return parse(code, page_file(code).read_text(encoding="utf-8"))
+
+
+def class_page(name: str) -> str:
+    """Where the documents say what becomes of a name of torch.cuda or its kin; empty for others."""
+    return f"{CLASS_PAGE}#{name}" if f"{name}.".startswith(_ON_CLASS_PAGE) else ""
 
 
 def page_file(code: str) -> Path:

@@ -22,7 +22,7 @@ from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.package_releases import asked_for, freshest, needs_of, sets_of, stand_ins, torch_of
 from transplt.rules.packages import function_notes, package_holding, package_installed_as, packages, what_to_do
-from transplt.rules.pages import all_codes, load
+from transplt.rules.pages import all_codes, class_page, load
 from transplt.rules.releases import CPU_INDEX, release_of
 from transplt.rules.silent_errors import silent_errors
 from transplt.rules.tables import read_table
@@ -48,6 +48,8 @@ def facts_of(name: str) -> list[Fact]:
         return []
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])")
     codes = [code for code in all_codes() if word.search(load(code).text())]  # whose pages name it
+    if page := class_page(name):
+        found.append(Fact("Page", f"what becomes of it with every torch, in both styles: {page}"))
     return [*found, *(Fact("Codes that speak of it", load(code).title, "", code) for code in codes[:_MOST_PAGES])]
 
 

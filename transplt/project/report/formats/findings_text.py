@@ -13,9 +13,12 @@ from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.project.report.formats.statistics import statistics
 from transplt.project.report.target_lines import target_details, target_lines
 from transplt.project.report.wrapped import columns
+from transplt.rules.pages import class_page
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
+#: The code of a name that no table has: no page has it either.
+_UNKNOWN = "NPU601"
 _EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: "a day or more"}
 
 
@@ -136,6 +139,8 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     if finding.help:
         effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
         yield f"{pad} = help: {visible(finding.help)}{effort}"
+    if finding.open and finding.code != _UNKNOWN and (page := class_page(finding.api)):
+        yield f"{pad} = page: {visible(page)}"
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
         yield f"{pad} = {places}"
