@@ -70,6 +70,7 @@ def test_explain_leads_to_a_row() -> None:
     (target,) = re.findall(r"(docs/\S+)#(\S+)", CliRunner().invoke(explain, ["torch.cuda.temperature"]).output)
     assert target[0] == torch_cuda_page.CLASS_PAGE and target[1] in anchors(torch_cuda_page.PAGE)
     assert "docs/reference" not in CliRunner().invoke(explain, ["torch.Tensor.cuda"]).output
+    assert class_page("torch.cuda.get_device_properties().uuid").endswith("#torch.cuda.get_device_properties")
     assert class_page("torch.cudaxyz") == class_page("torch.Tensor.cuda") == ""
 
 

@@ -200,6 +200,8 @@ def test_nvidia_alone() -> None:
         "sms = torch.cuda.get_device_properties(x.device).multi_processor_count",
         "props = torch.cuda.get_device_properties(0)\nsms = props.multi_processor_count",
         "props = torch.cuda.get_device_properties(0)\nassert props.major >= 8, props.name",
+        "def card():\n    props = torch.cuda.get_device_properties(0)\n    return str(props.uuid)",
+        "handles = {torch.cuda.get_device_properties(0).uuid: handle}",
     ],
 )
 def test_properties_without_a_value(lines: str, version: str) -> None:

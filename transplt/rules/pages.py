@@ -96,6 +96,7 @@ def load(code: str) -> Diagnostic:
 
 def class_page(name: str) -> str:
     """Where the documents say what becomes of a name of torch.cuda or its kin; empty for others."""
+    name = name.partition("(")[0]  # of what a function gives back
     return f"{CLASS_PAGE}#{name}" if f"{name}.".startswith(_ON_CLASS_PAGE) else ""
 
 

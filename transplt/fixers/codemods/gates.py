@@ -49,6 +49,9 @@ _MISSING = {
     "memory_clock_rate": "npu-smi shows it",
     "memory_bus_width": "npu-smi shows it",
     "pci_bus_id": "npu-smi shows it",
+    # Ascend/pytorch, torch_npu/csrc/npu/Module.cpp, initDeviceProperty; vllm-ascend, npu_ipc_engine.py
+    "uuid": "or all zeros, on every card, where CANN has no aclrtDeviceGetUuid: name a card by host and by its id in "
+    "ASCEND_RT_VISIBLE_DEVICES, on both sides alike, as vllm-ascend does",
 }
 #: What a comparison of the capability gives for 8.0 and later: the tuple, and its first number.
 _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
@@ -288,7 +291,7 @@ def _properties(work: Work, node: ast.expr) -> Finds:
             yield work.note(
                 above,
                 "NPU241",
-                f"the properties of an NPU have no {above.attr}",
+                f"the properties of an NPU have no {above.attr}" + (" to rely on" if above.attr == "uuid" else ""),
                 api=f"{_PROPERTIES}().{above.attr}",
                 help=f"None or missing there; {_MISSING[above.attr]}",
                 effort=Effort.LOW,
