@@ -32,6 +32,7 @@ class Compare:
     top: int = option("Number of elements to show, worst first.", type=click.IntRange(1, 10_000), default=20)
     ranks: str = option("The ranks to write tables of.", type=click.Choice(["first", "all"]), default="first")
     graph: str | None = option("Draw this ONNX or construct.json graph into the page.", type=FILE, metavar="FILE")
+    logprobs: bool = flag("Compare the log-probabilities of tokens of a trainer (NPU) and a rollout (BENCH).")
     config: bool = flag("Compare the setup of both trainings, before the first step.")
     no_advice: bool = flag("Omit the advice on the whole network.")
 
@@ -46,7 +47,11 @@ def compare(given: Compare) -> int:
     pass has no counterpart or other inputs, 2 they cannot be compared.
     With --config both are folders of a probe copy (or of transplt run --dump), and their versions, environment,
     hyperparameters, order of data and first weights are compared.
+    With --logprobs both are JSON lines of verl, OpenRLHF, trl, vLLM or sglang: what a trainer and a rollout engine say
+    of the same tokens. One file may hold both.
     """
+    if given.logprobs:
+        return _engines(given.npu, given.bench)
     if given.config:
         return _set_up(given.npu, given.bench)
     from transplt.precision.compare import compare as compared
@@ -102,3 +107,12 @@ def _set_up(a: str, b: str) -> int:
     found = others(read_configurations(a), read_configurations(b))
     click.echo(configuration_text(found, a, b), nl=False)
     return LEFT if any(each.counts for each in found) else DONE
+
+
+def _engines(trainer: str, rollout: str) -> int:
+    from transplt.precision.engines import Engines, engines_text
+    from transplt.precision.token_logprobs import ROLLOUT, TRAINER, read_logprobs
+
+    found = Engines(read_logprobs(trainer, TRAINER), read_logprobs(rollout, ROLLOUT))
+    click.echo(engines_text(found), nl=False)
+    return DONE if found.verdict == "same" else LEFT

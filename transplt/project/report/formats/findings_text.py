@@ -134,19 +134,25 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
                 yield _gutter("", width, color) + line
         yield _gutter("", width, color).rstrip()
     pad = " " * width
-    if finding.edit is not None and item.fix:
-        yield f"{pad} = {_edit(finding.edit)}"
-    if finding.help:
-        effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
-        yield f"{pad} = help: {visible(finding.help)}{effort}"
-    if finding.open and finding.code != _UNKNOWN and (page := class_page(finding.api)):
-        yield f"{pad} = page: {visible(page)}"
+    yield from (f"{pad} = {said}" for said in _below(item))
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
         yield f"{pad} = {places}"
     for each in others:
         text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
         yield (_place(each, color) + _cut(text, 0, 0, False)[0]).rstrip()
+
+
+def _below(item: CheckedFinding) -> Iterator[str]:
+    """The edit, what helps, and the page of a name."""
+    finding = item.finding
+    if finding.edit is not None and item.fix:
+        yield _edit(finding.edit)
+    if finding.help:
+        effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
+        yield f"help: {visible(finding.help)}{effort}"
+    if finding.open and finding.code != _UNKNOWN and (page := class_page(finding.api)):
+        yield f"page: {visible(page)}"
 
 
 def _edit(edit: Replacement) -> str:
