@@ -111,6 +111,30 @@ def test_bundles() -> None:
     )
 
 
+def test_what_is_asked_for_by_the_name_of_a_resource() -> None:
+    check_adapted(
+        "ray",
+        """
+        import ray
+
+        first = ray.get_runtime_context().get_accelerator_ids()["GPU"][0]
+        every = ray.cluster_resources()["GPU"]
+        free = ray.available_resources().get('GPU', 0)
+        cores = ray.cluster_resources()["CPU"]
+        """,
+        """
+        import ray
+
+        first = ray.get_runtime_context().get_accelerator_ids()["NPU"][0]
+        every = ray.cluster_resources()["NPU"]
+        free = ray.available_resources().get('NPU', 0)
+        cores = ray.cluster_resources()["CPU"]
+        """,
+    )
+    others = "import ray\n\nheld = shop.available_resources()['GPU']\n"
+    check_not_adapted("ray", others, open_codes=["NPU147"])
+
+
 def test_bundles_that_a_variable_holds_in_turn() -> None:
     check_adapted(
         "ray",
@@ -167,9 +191,7 @@ def test_what_is_not_sure_keeps_its_finding(line: str) -> None:
 def test_others_numbers_stay() -> None:
     check_not_adapted("ray", "import arrays\n\nmade = arrays.options(num_gpus=1)\n")
     check_not_adapted("ray", "import ray\n\nray.init(num_gpus=0)\nsizes = {'GPU': 1}\n")
-    check_not_adapted(
-        "ray", "import ray\n\nray.init(num_gpus=1)\n", open_codes=["NPU147"], pins=(("ray", "==2.8.1"),)
-    )
+    check_not_adapted("ray", "import ray\n\nray.init(num_gpus=1)\n", open_codes=["NPU147"], pins=(("ray", "==2.8.1"),))
 
 
 def test_groups_of_actors_by_the_backend_of_ray_ascend() -> None:

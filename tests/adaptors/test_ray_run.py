@@ -73,9 +73,7 @@ if __name__ == "__main__":
 def test_each_actor_has_the_card_of_its_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trainer and an engine share the card of a bundle; who asks for a whole card gets the third."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # else Ray writes a token into the home
-    written = migrate(
-        PROGRAM.replace('()["GPU"]', '()["NPU"]'), adapt=(("ray", ""),), torch_version="2.13"
-    ).data.decode()
+    written = migrate(PROGRAM, adapt=(("ray", ""),), torch_version="2.13").data.decode()
     assert "(num_gpus=" not in written and ", num_gpus=" not in written and '"GPU"' not in written
     (tmp_path / "actors.py").write_text(written)
     _, output, errors = transplt_run(["--npus", "4", "actors.py"], tmp_path)

@@ -131,8 +131,9 @@ def test_a_token_that_one_side_takes_for_something_else() -> None:
         (lambda each: Sample(each.values, each.tokens, [True] * 79 + [False]), "other masks"),
         (lambda each: Sample(each.values[:-1], each.tokens[:-1]), "another number of tokens (79 and 80)"),
         (lambda each: Sample(each.values, [*each.tokens[:3], 998, *each.tokens[4:]]), "another token"),
-        (lambda each: Sample([-math.inf, *each.values[1:]], each.tokens), "no finite number"),
-        (lambda each: Sample([math.nan, *each.values[1:]], each.tokens), "no finite number"),
+        (lambda each: Sample([-math.inf, *each.values[1:]], each.tokens), "no logarithm of a probability"),
+        (lambda each: Sample([1000.0, *each.values[1:]], each.tokens), "no logarithm of a probability"),
+        (lambda each: Sample([math.nan, *each.values[1:]], each.tokens), "no logarithm of a probability"),
     ],
 )
 def test_what_does_not_belong_together(change: Callable[[Sample], Sample], said: str) -> None:

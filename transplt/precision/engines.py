@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import compress
-from statistics import fmean, pstdev
+from statistics import correlation, fmean, pstdev
 from typing import Any, NamedTuple
 
 from transplt.base.render.cell import figure, many
@@ -27,13 +26,10 @@ _APART, _TIMES, _OFTEN = 0.2, 10, 5
 #: Moved by a token, a difference that is a move is at most this share of what it was.
 _MOVED = 0.1
 #: Log-probabilities that correlate so well, and differ in their spread by more than this share of what does not
-#: correlate, differ by a temperature: other weights make them no steeper.
-_ALIKE, _STEEPER = 0.9, 0.5
-#: Below this correlation it is no other model, but other tokens.
-_UNLIKE = 0.6
+#: correlate, differ by a temperature: other weights make them no steeper. Below the last it is no other model either.
+_ALIKE, _STEEPER, _UNLIKE = 0.9, 0.5, 0.6
 #: A log-probability below this beside one of exactly 0 is that of a token that the other side masks.
-_MASKED = -0.5
-_PARTS = 5
+_MASKED, _PARTS, _OTHER = -0.5, 5, "another token"
 
 
 class _Token(NamedTuple):
@@ -45,10 +41,7 @@ class _Token(NamedTuple):
     token: Any
     trainer: float
     rollout: float
-
-    @property
-    def apart(self) -> float:
-        return abs(self.trainer - self.rollout)
+    apart: float
 
 
 class _Measure(NamedTuple):
@@ -66,7 +59,7 @@ class Engines:
     """The trainer's samples beside those of the rollout."""
 
     def __init__(self, trainer: Sequence[Sample], rollout: Sequence[Sample]) -> None:
-        self.counts = len(trainer), len(rollout)
+        self.samples = min(len(trainer), len(rollout))
         self.tokens: list[_Token] = []
         self._moved: dict[int, list[float]] = defaultdict(list)
         faults: dict[str, list[str]] = defaultdict(list)
@@ -77,13 +70,19 @@ class Engines:
         if len(trainer) != len(rollout):
             self.structure.append(f"another number of samples ({len(trainer)} and {len(rollout)})")
         self.measures = list(_measures(self.tokens)) if self.tokens else []
-        by_place = [(f"part {each + 1} of {_PARTS} of the samples", each) for each in range(_PARTS)]
-        self.apart = [name for name, each in by_place if self._lies_apart([t for t in self.tokens if t.part == each])]
-        by_token: dict[Any, list[_Token]] = defaultdict(list)
+        groups: dict[tuple[str, Any], list[float]] = defaultdict(list)
         for each in self.tokens:
-            by_token[each.token].append(each)
-        often = {token: held for token, held in by_token.items() if token is not None and len(held) >= _OFTEN}
-        self.apart += [f"token {each!r} ({len(held)} times)" for each, held in often.items() if self._lies_apart(held)]
+            groups[f"part {each.part + 1} of {_PARTS} of the samples", None].append(each.apart)
+            if each.token is not None:
+                groups["token", each.token].append(each.apart)
+        total = sum(each.apart for each in self.tokens)
+        self.apart = [
+            name if token is None else f"{name} {token!r} ({len(held)} times)"
+            for (name, token), held in groups.items()
+            if len(held) >= _OFTEN and _lie_apart(held, total, len(self.tokens))
+        ]
+        apart = self.structure or self.apart or any(each.fault for each in self.measures)
+        self.verdict = "different" if apart else "in doubt" if any(each.doubt for each in self.measures) else "same"
 
     def _read(self, number: int, a: Sample, b: Sample) -> Iterator[tuple[str, str]]:
         """Keep the tokens that count; yield what of masks, lengths, ids and numbers does not agree, and where."""
@@ -96,25 +95,12 @@ class Engines:
         for at, ((token, x), (other, y)) in enumerate(both):
             if fault := _fault(token, other, x, y):
                 yield fault, f", token {at + 1}"
-            if math.isfinite(x - y) and not fault.startswith("masked"):
+            if fault in ("", _OTHER):
                 part = at * _PARTS // len(both)
-                self.tokens.append(_Token(number, at + 1, part, other if token is None else token, x, y))
+                self.tokens.append(_Token(number, at + 1, part, other if token is None else token, x, y, abs(x - y)))
         for move in (-1, 0, 1):
             moved = zip((x for _, x in ours[1:-1]), (y for _, y in theirs[1 + move :]), strict=False)
             self._moved[move] += [abs(x - y) for x, y in moved if math.isfinite(x - y)]
-
-    def _lies_apart(self, part: Sequence[_Token]) -> bool:
-        own, others = sum(each.apart for each in part), len(self.tokens) - len(part)
-        if not part or not others or own <= _APART * len(part):
-            return False
-        return own / len(part) > _TIMES * (sum(each.apart for each in self.tokens) - own) / others
-
-    @property
-    def verdict(self) -> str:
-        """same, in doubt or different."""
-        if self.structure or self.apart or any(each.fault for each in self.measures):
-            return "different"
-        return "in doubt" if any(each.doubt for each in self.measures) else "same"
 
     def hint(self) -> str:
         """What the form of the difference suggests; empty where there is none."""
@@ -127,7 +113,9 @@ class Engines:
             return "the two count other tokens: compare the masks of prompt, tools, padding and end of text"
         if self.verdict == "same" or len(self.tokens) < _OFTEN:
             return ""
-        alike, slope = _slope([each.rollout for each in self.tokens], [each.trainer for each in self.tokens])
+        x, y = [each.rollout for each in self.tokens], [each.trainer for each in self.tokens]
+        moving = pstdev(x) > 0 < pstdev(y)
+        alike, slope = (correlation(x, y), pstdev(y) / pstdev(x)) if moving else (0.0, 1.0)
         if alike > _ALIKE and abs(math.log(slope)) > _STEEPER * math.sqrt(max(0.0, 1 - alike * alike)):
             sharper = "trainer" if slope > 1 else "rollout"
             mode = "vLLM: logprobs_mode=processed_logprobs"
@@ -139,6 +127,11 @@ class Engines:
         return "another model: weights that were not handed over, another type, another kernel"
 
 
+def _lie_apart(part: Sequence[float], total: float, count: int) -> bool:
+    own, others = sum(part), count - len(part)
+    return own > _APART * len(part) and bool(others) and own / len(part) > _TIMES * (total - own) / others
+
+
 def _paired(trainer: Sequence[Sample], rollout: Sequence[Sample]) -> Iterator[tuple[Sample, Sample]]:
     """Samples of the same tokens, whatever their order; the others as they come."""
     by_tokens: dict[tuple[Any, ...], list[int]] = defaultdict(list)
@@ -146,10 +139,8 @@ def _paired(trainer: Sequence[Sample], rollout: Sequence[Sample]) -> Iterator[tu
         by_tokens[tuple(each.tokens)].append(number)
     found = [by_tokens[tuple(each.tokens)].pop(0) if by_tokens.get(tuple(each.tokens)) else None for each in trainer]
     left = iter(sorted({*range(len(rollout))} - {*found}))
-    for each, same in zip(trainer, found, strict=True):
-        at = next(left, None) if same is None else same
-        if at is not None:
-            yield each, rollout[at]
+    pairs = ((each, next(left, None) if at is None else at) for each, at in zip(trainer, found, strict=True))
+    yield from ((each, rollout[at]) for each, at in pairs if at is not None)
 
 
 def _counted(sample: Sample, other: Sample) -> list[tuple[Any, float]]:
@@ -158,7 +149,7 @@ def _counted(sample: Sample, other: Sample) -> list[tuple[Any, float]]:
     held = list(zip(sample.tokens if known else [None] * len(sample.values), sample.values, strict=True))
     mask = sample.mask or (other.mask if len(held) == len(other.mask) else [])
     if mask:
-        return list(compress(held, mask))
+        return [each for each, counts in zip(held, mask, strict=False) if counts]
     while len(held) > 1 and held[-1][1] == 0 and not other.mask:
         held.pop()
     return held
@@ -166,10 +157,10 @@ def _counted(sample: Sample, other: Sample) -> list[tuple[Any, float]]:
 
 def _fault(token: Any, other: Any, x: float, y: float) -> str:
     """What is wrong with a token at a place, whatever the distance."""
+    if not math.isfinite(x - y) or max(x, y) > 0.01:
+        return "no logarithm of a probability"
     if type(token) is type(other) and token != other:
-        return "another token"
-    if not math.isfinite(x - y):
-        return "no finite number"
+        return _OTHER
     return "masked (0.0) on one side alone" if 0 in (x, y) and min(x, y) < _MASKED else ""
 
 
@@ -186,26 +177,17 @@ def _measures(tokens: Sequence[_Token]) -> Iterator[_Measure]:
     yield _Measure("effective share", share, "at least 0.3", _HEALTH, share < 0.3)
 
 
-def _slope(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """The correlation of y and x, and how much more y is spread."""
-    a, b, mx, my = pstdev(x), pstdev(y), fmean(x), fmean(y)
-    if not a or not b:
-        return 0.0, 1.0
-    return fmean((p - mx) * (q - my) for p, q in zip(x, y, strict=True)) / (a * b), b / a
-
-
 def engines_text(found: Engines) -> str:
     """The page: the verdict, each figure with its bar and source, by position, by token, and what to look for."""
     verdict, tokens = found.verdict, found.tokens
     bad = [each.name for each in found.measures if each.fault or (each.doubt and verdict == "in doubt")]
     why = "; ".join([*found.structure, *found.apart, *bad]) or "no difference beyond rounding"
-    samples = f"{many(found.counts[0], 'sample')} of the trainer, {found.counts[1]} of the rollout"
-    rows = [("tokens", f"{len(tokens)} compared; {samples}")]
+    rows = [("tokens", f"{len(tokens)} compared, of {many(found.samples, 'sample')}")]
     rows += [(each.name, f"{figure(each.value, 3)} ({each.bar}: {each.source})") for each in found.measures]
+    ratios = [math.exp(min(each.trainer - each.rollout, 20.0)) for each in tokens]
     for low, high, source in _CUTS if tokens else ():
-        beyond = sum(not low <= math.exp(min(each.trainer - each.rollout, 20.0)) <= high for each in tokens)
-        text = f"{figure(100 * beyond / len(tokens), 2)} % of the tokens outside {low:g} to {high:g} ({source})"
-        rows.append(("ratio beyond", text))
+        beyond = figure(100 * fmean(not low <= each <= high for each in ratios), 2)
+        rows.append(("ratio beyond", f"{beyond} % of the tokens outside {low:g} to {high:g} ({source})"))
     parts = [[each.apart for each in tokens if each.part == part] for part in range(_PARTS)]
     means = ", ".join(figure(fmean(part), 2) if part else "-" for part in parts)
     rows.append(("by position", f"mean |difference| in nats, each fifth of the samples: {means}"))

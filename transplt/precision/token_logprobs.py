@@ -1,9 +1,7 @@
 """Reads the log-probabilities of tokens that a trainer or a rollout engine wrote: JSON lines of the frameworks.
 
-Fields: verl, workers and trainer/ppo (old_log_probs, rollout_log_probs, responses, response_mask); OpenRLHF,
-ppo_utils/experience.py (action_log_probs, rollout_log_probs, sequences, action_mask); trl, grpo_trainer.py and
-scripts/vllm_serve.py (old_per_token_logps, sampling_per_token_logps, completion_ids, logprobs); vLLM's RequestOutput
-and its OpenAI server (outputs, choices); sglang (meta_info.output_token_logprobs).
+Fields: verl, trainer/ppo; OpenRLHF, ppo_utils/experience.py; trl, grpo_trainer.py and scripts/vllm_serve.py; vLLM's
+RequestOutput and its OpenAI server (outputs, choices); sglang (meta_info).
 """
 
 from __future__ import annotations
@@ -74,9 +72,7 @@ def _sample(values: Any, tokens: Any, mask: Any, of_top: Any) -> Sample:
             values, tokens = [row.get("logprob") for row in rows], [row.get("token") for row in rows]
         case {"token_logprobs": list(numbers)}:
             values, tokens = numbers, tokens or values.get("tokens")
-    given = values if isinstance(values, list) else []
-    tokens = tokens if isinstance(tokens, list) else []
-    tops = of_top if isinstance(of_top, list) else []
+    given, tokens, tops = (each if isinstance(each, list) else [] for each in (values, tokens, of_top))
     numbers = [_at(each, tokens, tops, at) for at, each in enumerate(given)]
     count = len(numbers)  # ids and masks of prompt and answer end with the answer
     return Sample(numbers, tokens[-count:], [bool(each) for each in mask[-count:]] if isinstance(mask, list) else [])

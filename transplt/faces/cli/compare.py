@@ -47,8 +47,7 @@ def compare(given: Compare) -> int:
     pass has no counterpart or other inputs, 2 they cannot be compared.
     With --config both are folders of a probe copy (or of transplt run --dump), and their versions, environment,
     hyperparameters, order of data and first weights are compared.
-    With --logprobs both are JSON lines of verl, OpenRLHF, trl, vLLM or sglang: what a trainer and a rollout engine say
-    of the same tokens. One file may hold both.
+    With --logprobs both are JSON lines of verl, OpenRLHF, trl, vLLM or sglang, or one file that holds both.
     """
     if given.logprobs:
         return _engines(given.npu, given.bench)

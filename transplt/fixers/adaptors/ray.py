@@ -53,6 +53,8 @@ _JOINING = frozenset(
     f"{module}.{name}" for module in _COLLECTIVE
     for name in ("allgather", "allreduce", "barrier", "broadcast", "recv", "reduce", "reducescatter", "send")
 )  # fmt: skip
+#: What answers with numbers by the names of resources; ids of cards come from a method.
+_BY_RESOURCE = ("ray.cluster_resources", "ray.available_resources")
 _GPU_IDS = ("ray.get_gpu_ids", "ray.worker.get_gpu_ids")
 
 
@@ -76,6 +78,10 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
             _bundles(writer, trial)
     for call in work.calls_by_name(_GPU_IDS):
         _ids(writer, call)
+    for call in [*work.calls_by_name(_BY_RESOURCE), *work.scan.calls_by_last_name(("get_accelerator_ids",))]:
+        match parent(call), parent(parent(call)):
+            case (ast.Subscript(slice=key), _) | (ast.Attribute(attr="get"), ast.Call(args=[key, *_])):
+                _as_npu(writer, key)
     if not only_older(dict(work.settings.pins).get("ray", ""), own_names_of("Ray").since):
         _groups(writer)
     yield from writer.found
@@ -135,12 +141,17 @@ def _bundles(writer: AdaptorWriter, value: ast.expr) -> None:
         keys = {string_of(key): key for key in display.keys if key is not None}
         if "custom_resources" in keys or "NPU" in keys:
             continue
-        for word in ("GPU", "gpu"):
-            if (key := keys.get(word)) is not None and writer.work.take(key):
-                quote = writer.work.text(key)[-1]
-                message = f"the resource {word} -> NPU"
-                writer.rewrite(key, fixer.code, message, f"{quote}NPU{quote}", api="ray.resources")
-                _answered(writer, key)
+        for key in filter(None, map(keys.get, ("GPU", "gpu"))):
+            _as_npu(writer, key)
+
+
+def _as_npu(writer: AdaptorWriter, key: ast.expr) -> None:
+    """The name of the resource, where it is that of GPUs."""
+    word = string_of(key)
+    if word in ("GPU", "gpu") and writer.work.take(key):
+        quote = writer.work.text(key)[-1]
+        writer.rewrite(key, fixer.code, f"the resource {word} -> NPU", f"{quote}NPU{quote}", api="ray.resources")
+        _answered(writer, key)
 
 
 def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:

@@ -30,25 +30,19 @@ _NAME = "torch.cuda.get_device_name"
 #: Ascend/pytorch, torch_npu/csrc/npu/Module.cpp of all release branches: up to 2.4 they do not exist at all; later they
 #: are None, but for multi_processor_count in 2.6, 2.8 and 2.13, which is the number of vector cores.
 _CORES = "ask for vector_core_num or cube_core_num (torch 2.1, and 2.5 on)"
+_NO_SHARED = "there is no shared memory of this kind on NPU"
 _MISSING = {
     "major": "there is no compute capability on NPU: ask for what the number stands for, such as "
     "torch.npu.is_bf16_supported()",
     "minor": "there is no compute capability on NPU: ask for what the number stands for",
     "multi_processor_count": _CORES,
-    "max_threads_per_multi_processor": "there are no threads of this kind on NPU",
-    "max_threads_per_block": "there are no threads of this kind on NPU",
     "warp_size": "there are no warps on NPU",
     "regs_per_multiprocessor": "there are no such registers on NPU",
-    "shared_memory_per_block": "there is no shared memory of this kind on NPU",
-    "shared_memory_per_block_optin": "there is no shared memory of this kind on NPU",
-    "shared_memory_per_multiprocessor": "there is no shared memory of this kind on NPU",
     "gcnArchName": "a name of ROCm: torch.npu.get_device_name() names the chip",
-    "is_integrated": "not filled on NPU",
-    "is_multi_gpu_board": "not filled on NPU",
-    "clock_rate": "npu-smi shows it",
-    "memory_clock_rate": "npu-smi shows it",
-    "memory_bus_width": "npu-smi shows it",
-    "pci_bus_id": "npu-smi shows it",
+    **{f"max_threads_per_{each}": "there are no threads of this kind on NPU" for each in ("multi_processor", "block")},
+    **{f"shared_memory_per_{each}": _NO_SHARED for each in ("block", "block_optin", "multiprocessor")},
+    **dict.fromkeys(("is_integrated", "is_multi_gpu_board"), "not filled on NPU"),
+    **dict.fromkeys(("clock_rate", "memory_clock_rate", "memory_bus_width", "pci_bus_id"), "npu-smi shows it"),
     # Ascend/pytorch, torch_npu/csrc/npu/Module.cpp, initDeviceProperty; vllm-ascend, npu_ipc_engine.py
     "uuid": "or all zeros, on every card, where CANN has no aclrtDeviceGetUuid: name a card by host and by its id in "
     "ASCEND_RT_VISIBLE_DEVICES, on both sides alike, as vllm-ascend does",

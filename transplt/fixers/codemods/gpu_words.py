@@ -95,7 +95,9 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
 def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
     value: ast.expr | None = None
     match parent(node):
-        case ast.Dict(keys=keys, values=values) if node in keys:
+        case ast.Dict(keys=keys, values=values) as display if node in keys:
+            if _of_an_actor(work, display):
+                return False
             value = values[keys.index(node)]
         case ast.Subscript(slice=index) as entry if index is node:
             holder = parent(entry)
@@ -108,6 +110,17 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
     if not (place.reads if value is None else is_value(place.value, value)):
         return False
     return place.within is None or any(place.within.search(name) for name in _names_around(work, node))
+
+
+def _of_an_actor(work: Work, display: ast.Dict) -> bool:
+    """True for arguments of an actor's own: `held = {"num_gpus": 1}` that goes into `Engine.remote(**held)` alone."""
+    match parent(display):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            calls = work.scan.calls_by_last_name(("remote", "options"))
+            given = {last_name(each.func) for each in calls for word in each.keywords
+                     if word.arg is None and work.text(word.value) == name}  # fmt: skip
+            return given == {"remote"}
+    return False
 
 
 def _names_around(work: Work, node: ast.AST) -> Iterator[str]:

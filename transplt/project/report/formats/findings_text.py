@@ -17,8 +17,6 @@ from transplt.rules.pages import class_page
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
-#: The code of a name that no table has: no page has it either.
-_UNKNOWN = "NPU601"
 _EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: "a day or more"}
 
 
@@ -144,14 +142,14 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
 
 
 def _below(item: CheckedFinding) -> Iterator[str]:
-    """The edit, what helps, and the page of a name."""
+    """The edit, what helps, and the page of a name that a table has."""
     finding = item.finding
     if finding.edit is not None and item.fix:
         yield _edit(finding.edit)
     if finding.help:
         effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
         yield f"help: {visible(finding.help)}{effort}"
-    if finding.open and finding.code != _UNKNOWN and (page := class_page(finding.api)):
+    if finding.open and finding.code != "NPU601" and (page := class_page(finding.api)):
         yield f"page: {visible(page)}"
 
 
