@@ -167,6 +167,21 @@ def test_a_mask_is_that_of_either_side() -> None:
     assert Engines(trainer, rollout).verdict == Engines(rollout, trainer).verdict == "same"
 
 
+def test_a_last_token_that_is_sure_is_no_padding() -> None:
+    sure = [Sample([*each.values[:-1], 0.0], each.tokens) for each in of(rounded)]
+    nearly = [Sample([*each.values[:-1], -1e-4], each.tokens) for each in of(rounded)]
+    assert Engines(sure, nearly).verdict == Engines(nearly, sure).verdict == Engines(sure, sure).verdict == "same"
+
+
+@pytest.mark.parametrize("more", [0, 200])
+def test_padding_hides_nothing(more: int) -> None:
+    """Zeros behind the answers, of one side or of both, are no tokens that agree."""
+    padded = [Sample([*each.values, *[0.0] * 400]) for each in of(noisy(0.2))]
+    for other in (of(rounded, tokens=False), [Sample([*each.values, *[0.0] * more]) for each in of(rounded)]):
+        found = Engines(padded, other)
+        assert found.structure == [] and len(found.tokens) == SAMPLES * LENGTH and found.verdict == "different"
+
+
 # --- files -------------------------------------------------------------------------------------------------------
 
 A, IDS = [-0.1, -2.5, -0.01], [11, 12, 13]

@@ -92,6 +92,8 @@ class Engines:
         if len(ours) != len(theirs):
             yield f"another number of tokens ({len(ours)} and {len(theirs)})", ""
         both = list(zip(ours, theirs, strict=False))
+        while len(both) > 1 and not both[-1][0][1] and not both[-1][1][1]:  # padding of both
+            both.pop()
         for at, ((token, x), (other, y)) in enumerate(both):
             if fault := _fault(token, other, x, y):
                 yield fault, f", token {at + 1}"
@@ -150,7 +152,7 @@ def _counted(sample: Sample, other: Sample) -> list[tuple[Any, float]]:
     mask = sample.mask or (other.mask if len(held) == len(other.mask) else [])
     if mask:
         return [each for each, counts in zip(held, mask, strict=False) if counts]
-    while len(held) > 1 and held[-1][1] == 0 and not other.mask:
+    while len(held) > len(other.values) and held[-1][1] == 0 and not other.mask:
         held.pop()
     return held
 

@@ -114,13 +114,11 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
 
 def _of_an_actor(work: Work, display: ast.Dict) -> bool:
     """True for arguments of an actor's own: `held = {"num_gpus": 1}` that goes into `Engine.remote(**held)` alone."""
-    match parent(display):
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            calls = work.scan.calls_by_last_name(("remote", "options"))
-            given = {last_name(each.func) for each in calls for word in each.keywords
-                     if word.arg is None and work.text(word.value) == name}  # fmt: skip
-            return given == {"remote"}
-    return False
+    names = [work.text(each) for each in getattr(parent(display), "targets", ())]
+    calls = work.scan.calls_by_last_name(("remote", "options")) if names else ()
+    given = {last_name(each.func) for each in calls for word in each.keywords
+             if word.arg is None and work.text(word.value) in names}  # fmt: skip
+    return given == {"remote"}
 
 
 def _names_around(work: Work, node: ast.AST) -> Iterator[str]:
