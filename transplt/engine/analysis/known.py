@@ -48,8 +48,7 @@ def facts_of(name: str) -> list[Fact]:
         return []
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])")
     codes = [code for code in all_codes() if word.search(load(code).text())]  # whose pages name it
-    if page := class_page(name):
-        found.append(Fact("Page", f"what becomes of it with every torch, in both styles: {page}"))
+    found += [Fact("Page", f"what becomes of it, by torch and style: {page}")] if (page := class_page(name)) else []
     return [*found, *(Fact("Codes that speak of it", load(code).title, "", code) for code in codes[:_MOST_PAGES])]
 
 

@@ -96,7 +96,8 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
     value: ast.expr | None = None
     match parent(node):
         case ast.Dict(keys=keys, values=values) as display if node in keys:
-            if _of_an_actor(work, display):
+            given = work.once(_unpacked)  # what goes into `Engine.remote(**held)` alone is an actor's own
+            if any(given.get(work.text(each)) == {"remote"} for each in getattr(parent(display), "targets", ())):
                 return False
             value = values[keys.index(node)]
         case ast.Subscript(slice=index) as entry if index is node:
@@ -112,13 +113,13 @@ def _is_key(work: Work, place: KeyPlace, node: ast.Constant) -> bool:
     return place.within is None or any(place.within.search(name) for name in _names_around(work, node))
 
 
-def _of_an_actor(work: Work, display: ast.Dict) -> bool:
-    """True for arguments of an actor's own: `held = {"num_gpus": 1}` that goes into `Engine.remote(**held)` alone."""
-    names = [work.text(each) for each in getattr(parent(display), "targets", ())]
-    calls = work.scan.calls_by_last_name(("remote", "options")) if names else ()
-    given = {last_name(each.func) for each in calls for word in each.keywords
-             if word.arg is None and work.text(word.value) in names}  # fmt: skip
-    return given == {"remote"}
+def _unpacked(work: Work) -> dict[str, set[str]]:
+    """By the name of a dict the methods of Ray that it is unpacked into."""
+    found: dict[str, set[str]] = {}
+    for call in work.scan.calls_by_last_name(("remote", "options")):
+        for held in [work.text(word.value) for word in call.keywords if word.arg is None]:
+            found.setdefault(held, set()).add(last_name(call.func))
+    return found
 
 
 def _names_around(work: Work, node: ast.AST) -> Iterator[str]:
