@@ -45,20 +45,18 @@ def with_helpers(
         if path in taken:
             raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
         text = helper_text(names, portable=portable)
-        data = text.encode("ascii")
-        edit = Replacement(Operation.INSERT, "", text)
-        finding = Finding(path, TOP, CODE, Level.SAFE, _message(path, names, portable), edit=edit, applied=True)
-        made.append(
-            FileRecord(
-                path=path,
-                kind=HELPER,
-                sha256=write_file(out, path, data, _MODE) if out else "",
-                findings=(finding,),
-                changed=True,
-                patch=new_file_diff(path, data) if patches else b"",
-            )
-        )
+        made.append(new_file(path, text, CODE, _message(path, names, portable), out, patches=patches))
     return [*records, *made]
+
+
+def new_file(path: str, text: str, code: str, message: str, out: str, *, patches: bool) -> FileRecord:
+    """The record of a file that no input has, written into the folder `out` unless it is empty."""
+    data = text.encode()
+    edit = Replacement(Operation.INSERT, "", text)
+    finding = Finding(path, TOP, code, Level.SAFE, message, edit=edit, applied=True)
+    digest = write_file(out, path, data, _MODE) if out else ""
+    patch = new_file_diff(path, data) if patches else b""
+    return FileRecord(path, HELPER, digest, findings=(finding,), changed=True, patch=patch)
 
 
 def _message(path: str, names: Iterable[str], portable: bool) -> str:

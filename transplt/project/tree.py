@@ -33,6 +33,7 @@ from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
+from transplt.project.npu_requirements import with_twins
 from transplt.project.options import Plan
 from transplt.project.output_files import to_output
 from transplt.project.pool import default_jobs
@@ -250,6 +251,7 @@ def _worked_through(
         records = whole_or_left(worker, found.files, records, jobs, out)
     if plan.settings.style == "portable" and not plan.single:
         records = with_completed_choosers(worker, found.files, records, jobs, out)
+        records = with_twins(worker, found.files, records, out, patches=patches)
     records = with_helpers(
         records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"
     )

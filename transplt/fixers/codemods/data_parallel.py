@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from itertools import takewhile
+from typing import TypeGuard
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
@@ -98,10 +99,15 @@ def _is_for_several(work: Work, call: ast.Call) -> bool:
 def behind_a_question(work: Work, call: ast.Call) -> Finds:
     """In the portable style a question for CUDA's cards stays one: nothing behind it stops on an NPU."""
     if work.settings.style == "portable" and (gate := gate_of(call)) is not None and work.take(call.func):
-        api = str(work.names.qualified(call.func))
-        message = f"{api} is for CUDA alone here: on NPUs one card computes the whole batch"
-        help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
-        yield work.note(gate.test, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
+        yield cuda_alone(work, gate.test, call)
+
+
+def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) -> Note:
+    """The finding on a question that stays CUDA's, or on a part of what it guards; `call` divides the batch there."""
+    api = work.names.qualified(call.func) or work.text(call.func)
+    message = f"{api} is for CUDA alone here: on NPUs one card computes the whole batch"
+    help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
+    return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
 
 
 def gate_of(call: ast.Call) -> ast.If | None:
@@ -116,7 +122,7 @@ def gate_of(call: ast.Call) -> ast.If | None:
     return None
 
 
-def for_cuda_alone(node: ast.AST) -> bool:
+def for_cuda_alone(node: ast.AST) -> TypeGuard[ast.If]:
     """True for an `if` that divides batches where a device is CUDA, and leaves the model where it should be elsewhere:
     it moves nothing, or its `else` moves to the device that it asked for.
     """
@@ -125,7 +131,7 @@ def for_cuda_alone(node: ast.AST) -> bool:
             test=ast.Compare(left=asked, ops=[ast.Eq()], comparators=[ast.Constant(value="cuda")]),
             body=body,
             orelse=others,
-        ) if any(last_name(call.func) in REPLICA_NAMES for each in body for call in inner_nodes(each, ast.Call)):
+        ) if replicas_in(body):
             device = ast.unparse(asked).removesuffix(".type")
             calls = [call for each in others or body for call in inner_nodes(each, ast.Call)]
             if others:
@@ -133,6 +139,12 @@ def for_cuda_alone(node: ast.AST) -> bool:
                 return any([*map(ast.unparse, given)] == [device] for given in moved)
             return {"cuda", "to"}.isdisjoint(last_name(each.func) for each in calls)
     return False
+
+
+def replicas_in(body: list[ast.stmt]) -> list[ast.Call]:
+    """The calls that divide a batch."""
+    calls = (call for each in body for call in inner_nodes(each, ast.Call))
+    return [call for call in calls if last_name(call.func) in REPLICA_NAMES]
 
 
 @fixer.on(ast.ClassDef)

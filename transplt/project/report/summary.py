@@ -102,7 +102,8 @@ def _converted(result: RunResult) -> Iterator[str]:
     """What was edited, by kinds, and what became of the tokens."""
     edits, files = result.edits, len(result.changed)
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
-    modules = (*result.helpers, *(record for record in result.files if record.completed))
+    written = [record for record in result.helpers if record.path.endswith(".py")]
+    modules = (*written, *(record for record in result.files if record.completed))
     module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
     of_it = module and result.settings.style == "portable"
     kinds = Counter(
