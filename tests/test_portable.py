@@ -243,7 +243,12 @@ def test_data_parallel_that_no_question_for_cuda_guards(source: str) -> None:
 @pytest.mark.parametrize("gate", ["x.is_cuda", "torch.cuda.device_count() > 1"])
 def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
     result = ported(f"import torch\nfrom mine import DataParallel\nif {gate}:\n    y = DataParallel(net)\n")
-    assert not result.changed and result.tokens.ignored == 1
+    (finding,) = result.findings
+    assert not result.changed and (finding.code, finding.blocks, finding.api) == (
+        "NPU507",
+        "later",
+        "mine.DataParallel",
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,8 +261,9 @@ def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
 def test_a_device_that_is_asked_for_in_front_of_data_parallel_stays_cudas(others: str) -> None:
     """Elsewhere the model is where it should be: behind the gate, an NPU would divide the batch."""
     result = ported(f"import torch\nif alone:\n    f()\n{others}\n")
-    (finding,) = (each for each in result.findings if each.code == "NPU507")
-    assert not result.changed and finding.blocks == "later"
+    listed = {each.span.line for each in result.findings if (each.code, each.blocks) == ("NPU507", "later")}
+    assert not result.changed and result.tokens.ignored == 0
+    assert listed == {4, 5 if ".cuda()" in others else 6}
 
 
 @pytest.mark.parametrize(
@@ -292,11 +298,39 @@ def test_a_name_that_a_gate_needs_stays_imported() -> None:
     "also", ["torch.version.cuda", "float(torch.version.cuda) >= 11", "torch.cuda.nccl.version() >= (2, 10)"]
 )
 @pytest.mark.parametrize(
-    ("asked", "code"),
-    [("torch.cuda.is_bf16_supported()", "NPU101"), ("dist.is_nccl_available()", "NPU111")],
+    ("source", "code"),
+    [
+        ("ready = {also} and dist.is_nccl_available()", "NPU111"),
+        # Where its answer goes is more than a value.
+        ("ready = not ({also} and torch.cuda.is_bf16_supported())", "NPU101"),
+        ("if {also} and torch.cuda.is_bf16_supported():\n    f()", "NPU101"),
+    ],
 )
-def test_an_answer_that_is_for_cuda_as_a_whole(also: str, asked: str, code: str) -> None:
-    check_stays(f"ready = {also} and {asked}", code, "import torch\nimport torch.distributed as dist\n")
+def test_an_answer_that_is_for_cuda_as_a_whole(also: str, source: str, code: str) -> None:
+    check_stays(source.format(also=also), code, "import torch\nimport torch.distributed as dist\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "ready = torch.version.cuda and torch.cuda.is_bf16_supported() and dist.is_nccl_available()",
+            'ready = device_module.is_bf16_supported() if DEVICE_TYPE == "npu" else torch.version.cuda and '
+            "torch.cuda.is_bf16_supported() and dist.is_nccl_available()",
+        ),
+        (
+            "def ready():\n    return (\n        dist.is_nccl_available()\n        and torch.cuda.is_bf16_supported()\n"
+            "        and float(torch.version.cuda) >= 11\n    )",
+            'def ready():\n    return (\n        device_module.is_bf16_supported() if DEVICE_TYPE == "npu" else\n'
+            "        dist.is_nccl_available()\n        and torch.cuda.is_bf16_supported()\n"
+            "        and float(torch.version.cuda) >= 11\n    )",
+        ),
+    ],
+)
+def test_whether_cudas_libraries_have_bfloat16_is_asked_of_the_npu_alone(before: str, after: str) -> None:
+    head = "import torch\nimport torch.distributed as dist\n"
+    check(before, after, head)
+    assert ported(f"{head}{before}\n").tokens.manual == 0
 
 
 def test_an_answer_that_only_one_of_several_makes_cudas() -> None:

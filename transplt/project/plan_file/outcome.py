@@ -1,5 +1,4 @@
-"""What became of a plan, from the findings of the run: one sentence on what was done, one for each thing that was not.
-"""
+"""What became of a plan, from the findings of the run: one sentence on what was done, one for each thing that was not."""
 
 from __future__ import annotations
 
