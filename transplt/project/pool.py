@@ -96,7 +96,9 @@ class _Process:
 class Pool:
     """Worker processes around copies of one `FileWorker`; with no jobs the work is done here."""
 
-    def __init__(self, worker: FileWorker[Any], jobs: int, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, worker: FileWorker[Any], jobs: int, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
         """`meanwhile` is called once, here, when the processes have their first work."""
         self._worker = worker
         self._meanwhile = meanwhile

@@ -102,11 +102,7 @@ class Proving:
 
 
 def run_of(
-    command: str,
-    stubs: tuple[str, ...],
-    python: str,
-    project: Path,
-    progress: Callable[[str], None],
+    command: str, stubs: tuple[str, ...], python: str, project: Path, progress: Callable[[str], None],
     compiled: bool = False,
 ) -> RunOptions:
     """How the programs of a proof are run: `command` is a script of the project and its arguments, `python` the

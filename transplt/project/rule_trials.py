@@ -96,7 +96,9 @@ def _text(lines: str | list[str]) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def _migrated(data: bytes, path: str, *rules: tuple[str, str], version: str = DEFAULT_TORCH_VERSION) -> FileResult:
+def _migrated(
+    data: bytes, path: str, *rules: tuple[str, str], version: str = DEFAULT_TORCH_VERSION
+) -> FileResult:
     settings = Settings(torch_version=version, user_rules=rules)
     alone = compile_rules(settings).user.definitions
     # Of definitions it is decided over a whole project: here that is the file.

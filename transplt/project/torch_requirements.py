@@ -118,7 +118,9 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
     if npu := {ask.pin.path for ask in strong if has_torchs_numbers(ask.pin.package)}:
         # The image has to be another one for torch_npu, which is a finding of its own. Files for CUDA beside one that
         # installs torch_npu, and lists that not everybody installs, say nothing of the torch on an NPU.
-        strong = [ask for ask in strong if ask.pin.section != IMAGE and (ask.pin.path in npu or not _is_for_cuda(ask))]
+        strong = [
+            ask for ask in strong if ask.pin.section != IMAGE and (ask.pin.path in npu or not _is_for_cuda(ask))
+        ]
     groups: dict[tuple[str, str], list[Ask]] = {}
     for ask in strong or weak:
         package = "torch" if ask.pin.package in TORCH else ask.pin.package
@@ -173,7 +175,9 @@ def read_specifier(specifier: str) -> Read | None:
     if not parts:
         return None
     exact = {
-        version.release[:2] for operator, version in parts if operator in ("==", "===") and len(version.release) > 1
+        version.release[:2]
+        for operator, version in parts
+        if operator in ("==", "===") and len(version.release) > 1
     }
     floors = [version for operator, version in parts if operator in (">=", ">", "~=")]
     named = max(floors) if floors and not exact else min(version for _, version in parts)

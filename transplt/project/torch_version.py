@@ -106,7 +106,8 @@ def _oldest(asks: Sequence[Ask], version: str) -> str:
 
 
 def _score(found: Sequence[Voice], version: str) -> tuple[int, tuple[bool, ...], int, tuple[bool, ...]]:
-    """How many requirements of torch allow a version, and which, in the order of trust; the same of packages beside it."""
+    """How many requirements of torch allow a version, and which, in the order of trust; the same of packages beside it.
+    """
     own = tuple(version in voice.allowed for voice in found if voice.direct)
     beside = tuple(version in voice.allowed for voice in found if not voice.direct)
     return sum(own), own, sum(beside), beside

@@ -137,7 +137,9 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)
     left = {path: tuple(each for each in here if each.open) for path, here in found.items()}  # no remarks, as of files
-    return [replace(each, findings=(*each.findings, *left[each.path])) if each.path in left else each for each in files]
+    return [
+        replace(each, findings=(*each.findings, *left[each.path])) if each.path in left else each for each in files
+    ]
 
 
 def _only_changed(project: CheckedProject, since: str) -> None:
@@ -148,7 +150,9 @@ def _only_changed(project: CheckedProject, since: str) -> None:
     below = os.path.relpath(project.root, os.path.realpath(top)).replace(os.sep, "/")
     prefix = "" if below == "." else below + "/"
     changed = {
-        name.removeprefix(prefix): lines for name, lines in changed_lines(top, since).items() if name.startswith(prefix)
+        name.removeprefix(prefix): lines
+        for name, lines in changed_lines(top, since).items()
+        if name.startswith(prefix)
     }
     project.wanted = [entry for entry in project.wanted if entry.path in changed]
     known = {entry.path for entry in project.wanted}

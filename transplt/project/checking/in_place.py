@@ -26,7 +26,8 @@ def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
         if dirty:
             names = ", ".join(shown(name) for name in dirty[:3]) + (" ..." if len(dirty) > 3 else "")
             raise UsageError(
-                f"the git tree {shown(top)} has uncommitted changes ({names}); commit them, or use --allow-dirty"
+                f"the git tree {shown(top)} has uncommitted changes ({names}); "
+                "commit them, or use --allow-dirty"
             )
 
 

@@ -109,7 +109,9 @@ class _Crew:
         self.sure = self.sure and not self._lost
         return found
 
-    def finish(self, entries: Sequence[Entry], facts: list[ModuleFacts] | None, step: Callable[[], None]) -> _Outcome:
+    def finish(
+        self, entries: Sequence[Entry], facts: list[ModuleFacts] | None, step: Callable[[], None]
+    ) -> _Outcome:
         """The second pass; without facts the project is not known."""
         from transplt.project.file_passes import chose_before, finish, project_of
 

@@ -350,11 +350,9 @@ class _Packages:
         torch = [f"torch{each}" for each in _builds(self.torch)]
         constraints = self.place / "constraints.txt"
         constraints.write_text("\n".join([*torch, ""]), "utf-8")
-        wheels = (
-            [f"--only-binary={','.join(_WHEELS_ONLY)}"]
-            if not self.installer.uv
-            else [word for name in _WHEELS_ONLY for word in ("--only-binary", name)]
-        )
+        wheels = [f"--only-binary={','.join(_WHEELS_ONLY)}"] if not self.installer.uv else [
+            word for name in _WHEELS_ONLY for word in ("--only-binary", name)
+        ]
         self.installer.install([*torch, *words], "-c", str(constraints), *wheels, *options)
 
 

@@ -1,4 +1,5 @@
-"""What became of a plan, from the findings of the run: one sentence on what was done, one for each thing that was not."""
+"""What became of a plan, from the findings of the run: one sentence on what was done, one for each thing that was not.
+"""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ def checklist(
     if drafts:
         lines += ["", "## Suggested, not applied", ""]
         lines += [
-            "These edits may change what the program does. Apply this patch, or a part of it, with `git apply`.",
-            "",
+            "These edits may change what the program does. Apply this patch, or a part of it, with `git apply`.", ""
         ]
         text = visible_patch(drafts[:_LARGEST_PATCH])
         fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)

@@ -276,7 +276,9 @@ def _changed(result: RunResult, source: Path) -> list[Changed]:
     return found
 
 
-def _commit_all(grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[str], Verdict | None]) -> bool:
+def _commit_all(
+    grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[str], Verdict | None]
+) -> bool:
     """Commits the decisions. False where a proof speaks against one that may be left out: then all begin anew."""
     for step in steps_of(files, done.left_out):
         grown.write(step.files)

@@ -47,7 +47,10 @@ def page_data(result: RunResult, files: Sequence[ShownFile]) -> dict[str, Any]:
     def text(value: str) -> int:
         return texts.setdefault(visible(value), len(texts))
 
-    rows = [[[_row(finding, text) for finding in file.findings], [list(line) for line in file.lines]] for file in files]
+    rows = [
+        [[_row(finding, text) for finding in file.findings], [list(line) for line in file.lines]]
+        for file in files
+    ]
     codes = sorted({finding.code for file in files for finding in file.findings})
     return {
         "name": visible(result.name),

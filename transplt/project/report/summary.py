@@ -239,8 +239,7 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         yield gettext(
             "does it run, and compute the same: transplt run --setup {before}, then transplt prove {before} {after}",
-            before=before,
-            after=after,
+            before=before, after=after,
         )
 
 

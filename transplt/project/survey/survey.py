@@ -62,7 +62,9 @@ def check_folder(out: Path, sources: Sequence[Source]) -> None:
         raise UsageError(f"{shown(out)} is not empty and has no survey by transplt")
 
 
-def survey(sources: Sequence[Source], out: Path, where: Where, asked: Task, progress: Callable[[str], None]) -> Done:
+def survey(
+    sources: Sequence[Source], out: Path, where: Where, asked: Task, progress: Callable[[str], None]
+) -> Done:
     """Surveys into the folder `out`. `asked` has what is asked of every repository, `progress` gets a line for each.
 
     UsageError as `check_folder`; CannotFinish when the system refuses to write.

@@ -27,7 +27,9 @@ STATISTICS = {
 }
 
 
-def render(result: CheckResult, name: str, *, color: bool = False, verbose: bool = False, counts: bool = False) -> str:
+def render(
+    result: CheckResult, name: str, *, color: bool = False, verbose: bool = False, counts: bool = False
+) -> str:
     """The findings in one format; `color` and `verbose` (also what is only worth knowing) matter to text alone.
 
     With `counts` how many each code has, in one of the formats of STATISTICS.

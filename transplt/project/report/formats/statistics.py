@@ -24,6 +24,7 @@ def statistics(result: CheckResult) -> list[CodeCount]:
     for item in result.new:
         items.setdefault(item.finding.code, []).append(item)
     counted = [
-        CodeCount(code, title(code), len(found), sum(bool(item.fix) for item in found)) for code, found in items.items()
+        CodeCount(code, title(code), len(found), sum(bool(item.fix) for item in found))
+        for code, found in items.items()
     ]
     return sorted(counted, key=lambda row: (-row.count, row.code))
