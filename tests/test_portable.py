@@ -410,7 +410,40 @@ def test_a_device_that_is_looked_for_in_a_text_from_elsewhere(before: str, after
 )
 def test_numbers_that_are_of_cuda_below_torch_2_3(before: str, after: str) -> None:
     check(before, after, torch_version="2.2")
+    check(before, after, torch_version="2.8", oldest_torch="1.13")
     check(before, before, torch_version="2.8", oldest_torch="2.3")
+    check(before, after, torch_version="2.8")
+
+
+@pytest.mark.parametrize(
+    ("more", "listed"), [({"oldest_torch": "1.13"}, True), ({"oldest_torch": "2.3"}, False), ({}, False)]
+)
+def test_a_rank_is_listed_where_the_project_itself_admits_an_older_torch(more: dict[str, str], listed: bool) -> None:
+    result = ported("import torch\ntorch.cuda.set_device(rank)\nx = x.to(rank)\n", torch_version="2.8", **more)
+    assert [each.code for each in result.findings if not each.applied] == ["NPU248"] * listed
+
+
+_NUMBER = "card = rank % torch.cuda.device_count()\n"
+
+
+@pytest.mark.parametrize(
+    ("uses", "is_card"),
+    [
+        ("torch.cuda.set_device(card)\nx = x.to(card)\ny = torch.zeros(2, device=card)", True),
+        # Where a number is wanted, or may be, it stays one.
+        ("x = x.to(card)\nprint(f'on {card}')", False),
+        ("x = x.to(card)\nrun(x, card)", False),
+        ("x = x.to(card)\nprint(x, names[card])", False),
+        ("torch.cuda.set_device(card)", False),
+        ("card = 3\nx = x.to(card)", False),
+    ],
+)
+def test_the_number_of_a_card_below_torch_2_3(uses: str, is_card: bool) -> None:
+    stays = uses.replace("torch.cuda", "device_module")
+    number = "rank % device_module.device_count()"
+    card = f"device({number})" if is_card else number
+    check(f"{_NUMBER}{uses}", f"card = {card}\n{stays}", torch_version="2.8", oldest_torch="1.13")
+    check(f"{_NUMBER}{uses}", f"card = {number}\n{stays}", torch_version="2.8", oldest_torch="2.3")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from transplt.edits.edit import Edit
 from transplt.edits.helper import complete
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
+from transplt.edits.trees.expressions import between
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
 from transplt.edits.work import Work
@@ -180,6 +181,9 @@ class _Forms(Texts, Moves):
                 return [self.edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", of_text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self.moved(edit, node)]
+            case "NPU247", ast.BinOp():
+                new = between(f"{self.name(edit, 'device')}(", ")")
+                return [self.edit(edit, node, "NPU261", "the number of a card", "the card", new)]
             case "NPU247", ast.Constant(value=int(number)):
                 return [self.numbered(edit, node, f"{number}")]
             case "NPU211", ast.Attribute(attr="is_cuda"):

@@ -13,11 +13,17 @@ import re
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.expressions import between
 from transplt.edits.work import Work
+from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import last_name
+from transplt.syntax.scan import parent
 
-fixer = Fixer(__name__, code="NPU247", rank=430, versions="<=2.2")
+fixer = Fixer(__name__, code="NPU247", rank=430)
 
+#: The last torch for which an integer is a device of CUDA.
+_LAST = "2.2"
+_COUNTS = "torch.cuda.device_count"
 _NUMBERED = re.compile(r"(?:^|_)(?:local_?rank|rank|gpu|gpu_?id|device_?id|dev_?id|device_?index|gpu_?idx)$", re.I)
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
@@ -25,10 +31,57 @@ _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 @fixer.on(ast.Call)
 def takes_a_number(work: Work, call: ast.Call) -> Finds:
     """Give bare numbers the name of the device."""
-    if not call.keywords and last_name(call.func) not in ("device", "to"):
+    if (not call.keywords and last_name(call.func) not in ("device", "to")) or not _may_be_older(work):
         return
     for value in _devices(work, call):
         yield from _device(work, value)
+
+
+def _may_be_older(work: Work) -> bool:
+    """Whether a torch has to be thought of for which a number is one of CUDA."""
+    settings, version = work.settings, work.settings.torch_version
+    if settings.style == "portable":
+        version = oldest_held(version, settings.oldest_torch)
+    return version_key(version) <= version_key(_LAST)
+
+
+@fixer.on(ast.Module)
+def counts_the_cards(work: Work, tree: ast.Module) -> Finds:
+    """`device = rank % torch.cuda.device_count()`: for both it becomes the card, where it is used as a device alone."""
+    if work.settings.style != "portable" or not _may_be_older(work):
+        return
+    for node in work.scan.assigns:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.BinOp(op=ast.Mod(), right=ast.Call(func=func, args=[])) as value,
+            ) if work.names.qualified(func) == _COUNTS:
+                scope = work.scan.scope_of(node)
+                uses = [each for each in work.scan.names.get(name, ()) if work.scan.scope_of(each) is scope]
+                if len(scope.bindings[name]) == 1 and _are_devices(work, uses):
+                    text = f"device {work.text(value)} -> a device of the accelerator"
+                    yield Edit(value, "NPU247", text, between("device(", ")"))
+
+
+def _are_devices(work: Work, uses: list[ast.Name]) -> bool:
+    return any(map(_is_moved_to, uses)) and all(_is_moved_to(each) or _is_set(work, each) for each in uses)
+
+
+def _is_moved_to(use: ast.Name) -> bool:
+    """True for what is a device, and may be a number: `x.to(use)`, `device=use`."""
+    match parent(use):
+        case ast.keyword(arg="device"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="to"), args=[given, *_]):
+            return given is use
+    return False
+
+
+def _is_set(work: Work, use: ast.Name) -> bool:
+    """True for a target, and for `torch.cuda.set_device(use)`, which takes either."""
+    above = parent(use)
+    set_here = isinstance(above, ast.Call) and work.names.qualified(above.func) == "torch.cuda.set_device"
+    return set_here or not isinstance(use.ctx, ast.Load)
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
@@ -65,7 +118,7 @@ def _device(work: Work, value: ast.expr) -> Finds:
     else:
         last = last_name(value)
         numbered = bool(_NUMBERED.search(last))
-    if numbered:
+    if numbered and (work.settings.style != "portable" or work.settings.oldest_torch):
         shown = work.source.slice(*work.source.extent(value))
         yield work.note(
             value,
