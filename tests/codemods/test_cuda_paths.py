@@ -683,6 +683,40 @@ def test_a_file_alone_is_edited_less() -> None:
     assert "NPU271" in {f.code for f in result.findings if f.open}
 
 
+@pytest.mark.parametrize(
+    ("body", "moves"),
+    [
+        ("net = net.half()", True),
+        ("net = net.to(memory_format=torch.channels_last)", True),
+        # What is computed with the module may be CUDA's, and so is where it is placed.
+        ("net.cuda()", False),
+        ("net(x)", False),
+        ("net.half(x)", False),
+        ("net.attend(x)", False),
+    ],
+)
+def test_casts_of_a_module_that_cannot_be_followed(body: str, moves: bool) -> None:
+    """One decision over files: the input is cast behind the same question elsewhere."""
+    source = f"""
+import torch
+from pk.nets import Net
+
+def load(device, x, fast):
+    if fast:
+        net = Net()
+    else:
+        net = Net(2)
+    if device == torch.device("cuda"):
+        {body}
+    return net
+"""
+    made = {"pk/__init__.py": "", "pk/nets.py": "from pk.made import attend\n\nclass Net:\n    def __init__(self, n=1):\n"
+            "        self.f = attend(n)\n"}  # fmt: skip
+    result = migrate(source, files=made)
+    assert (b'torch.device("npu")' in result.data) is moves
+    assert ("NPU271" in {each.code for each in result.findings}) is not moves
+
+
 def test_a_module_of_the_project_that_is_none_of_its_files() -> None:
     check_noop(
         """

@@ -23,7 +23,7 @@ from transplt.flow.other_devices import libraries_of
 from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import RuleSet
-from transplt.rules.torch_callables import names_of
+from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.nodes import call_of, keyword_of, last_name, root_name
@@ -56,6 +56,7 @@ _TORCH_OPS = names_of("torch.ops", "on_npu")
 #: Codes of rules whose names fail on an NPU when they are called; of a package, when it is imported.
 _FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
 _PACKAGES = ("NPU510", "NPU512")
+_CASTS = names_of(MODULE, "casts")
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = names_of("builtins", "asks", "counts", "shows")
 _NAMED = frozenset({ast.Name, ast.Attribute})
@@ -251,7 +252,7 @@ class CudaCode:
             return tuple(self._callee(func))
         meaning = self._meaning(node)
         if meaning is None and parts and "type" not in parts:
-            slot = self._slot(node) if len(parts) == 1 else None
+            slot = self._slot(node) if len(parts) == 1 and not _only_casts(func) else None
             refs = (code.SlotValue(slot),) if slot else ()
             last = parts[0]
             return (*refs, code.Callee(last)) if code.names_cuda_code(last) else refs
@@ -394,3 +395,13 @@ class CudaCode:
             return None
         found = self.rules.builtin.resolve(full)
         return None if found is None else found[0]
+
+
+def _only_casts(func: ast.expr) -> bool:
+    """True for `net.half` and `net.to` in `net.to(memory_format=...)`: what the module computes with is not called."""
+    match func, call_of(func):
+        case ast.Attribute(attr="to"), ast.Call(args=[], keywords=[ast.keyword(arg="memory_format" | "dtype")]):
+            return True
+        case ast.Attribute(attr=name), ast.Call(args=[], keywords=[]):
+            return name in _CASTS
+    return False
