@@ -172,7 +172,7 @@ def test_in_the_file_itself_it_asks_before_it_imports() -> None:
         if importlib.util.find_spec("torch_npu") is not None:
             import torch_npu  # noqa: F401
 
-        _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+        _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
         #: What torch.distributed uses between its cards.
         DIST_BACKEND = "hccl" if _has_npu else "nccl"
 

@@ -177,7 +177,7 @@ CHOSEN = '''
     if importlib.util.find_spec("torch_npu") is not None:
         import torch_npu  # noqa: F401
 
-    _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+    _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
     #: "npu" where there is an NPU, else "cuda", also without any card.
     DEVICE_TYPE = "npu" if _has_npu else "cuda"
     #: What torch.distributed uses between its cards.

@@ -119,6 +119,9 @@ pid = os.fork()  # as the workers of a loader are
 if pid == 0:
     os._exit(int(torch.ones(2, device=device.device()).sum().item() != 2))
 assert os.waitpid(pid, 0)[1] == 0
+if device.device_module.device_count() > 1:
+    os.environ[visible] = "1"  # as a program does with its option for a card
+    assert device.device_module.device_count() == 1
 x = torch.ones(2, device=device.device(0))
 assert x.device == torch.device(kind, 0)
 scaler = device.grad_scaler(init_scale=4.0)

@@ -20,10 +20,8 @@ _HEAD = """\
 """
 #: The module of the portable style.
 CHOOSES = "accelerator"
-#: The lines of accelerator.py in which the choice stands.
-_CHOICE = (
-    b'\n_has_npu = hasattr(torch, "npu") and torch.npu.is_available()', b'\nDEVICE_TYPE = "npu" if _has_npu else "cuda"'
-)  # fmt: skip
+#: How the lines of accelerator.py begin in which the choice stands.
+_CHOICE = (b'\n_has_npu = hasattr(torch, "npu") and torch.npu.', b'\nDEVICE_TYPE = "npu" if _has_npu else "cuda"')
 _PORTABLE = """\
 # SPDX-License-Identifier: 0BSD
 # The accelerator of this project. Written by transplt {version}; it belongs to the

@@ -1,9 +1,10 @@
 """The accelerator of a project that runs on NPUs, on CUDA and on a CPU from one source, chosen at import.
 
 Without an NPU everything is what it was: the names of torch.cuda, and "cuda" also where there is no card. Constants and
-no calls, since a call would break the graphs of torch.compile. Asking torch_npu whether a card is there does not open
-one (torch_npu 2.13: a child that is forked afterwards computes on the card). The lines are short: a file of these has
-to fit a project's own limit.
+no calls, since a call would break the graphs of torch.compile. Asking torch_npu how many cards there are opens none
+(torch_npu 2.13 asks the driver): a child that is forked afterwards computes on the card, and ASCEND_RT_VISIBLE_DEVICES
+may still be set, which is_available() would have read for good. The lines are short: a file of these has to fit a
+project's own limit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = [
     "autocast", "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler", "profiler",
 ]  # fmt: skip
 
-_has_npu = hasattr(torch, "npu") and torch.npu.is_available()
+_has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
 #: "npu" where there is an NPU, else "cuda", also without any card.
 DEVICE_TYPE = "npu" if _has_npu else "cuda"
 #: The namespace of the accelerator: torch.npu or torch.cuda.
