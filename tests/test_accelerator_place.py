@@ -40,6 +40,33 @@ def taken(
     return after.decode(), " ".join(used.paths) if used is not None else ""
 
 
+_LAB = {"main.py": "import net\n", "net.py": "", "pkg/__init__.py": "",
+        "pkg/a.py": "from pkg.b import c\n", "pkg/b.py": ""}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "cells", "line", "place"),
+    [
+        ("lab.ipynb", "import net\nx()\n", "from device import DEVICE_TYPE", "device.py"),
+        # A cell has gone there, or made it be found.
+        ("demo/lab.ipynb", "from net import Net\nx()\n", "from device import DEVICE_TYPE", "device.py"),
+        ("a/b/lab.ipynb", "import os\nimport pkg.a\nx()\n", "from pkg.device import DEVICE_TYPE", "pkg/device.py"),
+        # It is no module of a package, wherever it lies.
+        ("pkg/lab.ipynb", "from pkg import a\nx()\n", "from pkg.device import DEVICE_TYPE", "pkg/device.py"),
+        # Nothing of the project is found by it.
+        ("lab.ipynb", "import torch\nx()\n", "", ""),
+        ("demo/lab.ipynb", "import inner\nx()\n", "", ""),
+    ],
+)
+def test_a_notebook_takes_the_names_from_where_it_imports_the_project(
+    path: str, cells: str, line: str, place: str
+) -> None:
+    after, where = taken({**_LAB, path: cells, "other/inner.py": ""}, path)
+    assert where == place
+    assert line in after if line else "_has_npu" in after
+    assert not (line and "_has_npu" in after)
+
+
 PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "", "pkg/models/__init__.py": "",
            "pkg/utils/__init__.py": "", "pkg/utils/misc.py": "import os\nx()\n"}  # fmt: skip
 

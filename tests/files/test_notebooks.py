@@ -27,6 +27,8 @@ from transplt.engine.files.notebook.magics import masked, refused
 from transplt.engine.files.other_file import migrate_other
 from transplt.engine.files.python_in import other_facts
 from transplt.flow.facts import ProjectFacts
+from transplt.project.options import Options, make_plan
+from transplt.project.tree import migrate_tree
 from transplt.rules.reasons import words_of
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
@@ -310,6 +312,18 @@ def test_portable_notebooks_go_on_with_cuda() -> None:
 def test_odd_cells_are_written(style: str, cells: list[str]) -> None:
     result = migrated(FORMS["one string"](cells), style=style)
     assert result.changed and not [each.code for each in result.findings if each.code.startswith("NPU99")]
+
+
+def test_a_portable_notebook_has_the_names_of_the_module_written_that_it_alone_takes(tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "model.py").write_text("import torch\nx = torch.zeros(1, device='cuda')\n")
+    cells = ["import model", "import torch\ntorch.cuda.synchronize()"]
+    (tmp_path / "net" / "lab.ipynb").write_bytes(FORMS["jupyter"](cells))
+    plan = make_plan(Options(source=tmp_path / "net", out=tmp_path / "out", style="portable", jobs=1))
+    out = migrate_tree(plan).output
+    book = (out / "lab.ipynb").read_text()
+    assert "from device import device_module" in book and "device_module.synchronize()" in book
+    assert "_has_npu = " not in book and "device_module = " in (out / "device.py").read_text()
 
 
 def test_an_import_that_nothing_uses_any_more_stays_in_its_cell() -> None:

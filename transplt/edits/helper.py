@@ -17,7 +17,7 @@ from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
-from transplt.flow.accelerator_place import module_place
+from transplt.flow.accelerator_place import NOTEBOOK, module_place
 from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
@@ -193,7 +193,8 @@ def in_file(work: Work) -> bool:
 def _given(work: Work) -> _Given:
     place = None
     portable, path = work.settings.style == "portable", work.scan.path
-    if (work.settings.helper_file or portable) and path in work.project.placing and path.endswith(".py"):
+    kinds = (".py", NOTEBOOK) if portable else ".py"
+    if (work.settings.helper_file or portable) and path in work.project.placing and path.endswith(kinds):
         starts = starts_something(work.scan.tree)
         tried = portable and only_tries_itself(work.scan.tree, work.source.utf8)
         place = module_place(work.project, work.scan.path, work.settings, starts=starts, tried=tried)

@@ -39,8 +39,10 @@ def from_line(work: Work, place: HelperPlace, names: Sequence[tuple[str, str]]) 
 
 def _package(work: Work, place: HelperPlace) -> str:
     """The package as a file names it: relative inside of it, unless the file names it in full or may be started; one
-    that imports nothing of it does as most of the others do.
+    that imports nothing of it does as most of the others do. A notebook is part of none.
     """
+    if not work.scan.path.endswith(".py"):
+        return place.package
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
     froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
     relative = any(node.level for node in froms)

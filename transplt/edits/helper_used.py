@@ -8,7 +8,7 @@ from transplt.base.finding import HelperUse
 from transplt.base.settings import Settings
 from transplt.edits.helper import only_tries_itself, starts_something
 from transplt.edits.helper_source import public_names
-from transplt.flow.accelerator_place import module_place
+from transplt.flow.accelerator_place import NOTEBOOK, module_place
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import NAME, HelperPlace, program_of
 
@@ -19,7 +19,7 @@ def used_of_helper(
     """The functions that a file calls, and where the module is to be written for it; None where it calls none, or the
     project has the module. `before`: what the file was when its edits were worked out.
     """
-    if not settings.helper_file or project is None or not path.endswith(".py"):
+    if not settings.helper_file or project is None or not path.endswith((".py", NOTEBOOK)):
         return None
     if data == before if settings.style == "portable" else NAME.encode() not in data:
         return None
@@ -32,7 +32,8 @@ def used_of_helper(
     if place is None or place.there is not None or not place.paths:
         return None
     names = _called(tree, place)
-    return HelperUse(place.paths, names, "" if place.package else program_of(project, path)) if names else None
+    alone = bool(place.package) or path.endswith(NOTEBOOK)
+    return HelperUse(place.paths, names, "" if alone else program_of(project, path)) if names else None
 
 
 def _called(tree: ast.Module, place: HelperPlace) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
 _NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
+#: How the path of a notebook ends.
+NOTEBOOK = ".ipynb"
 _HELPERS = ("utils", "util", "common")
 
 
@@ -41,6 +43,8 @@ def module_place(
     """
     if settings.style != "portable":
         return place_of(project, path, starts=starts, entry=settings.entry)
+    if path.endswith(NOTEBOOK):
+        return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:
         return None if own.there is None and path in own.paths else own  # the choice stands in it
     place = place_of(project, path, starts=starts, entry=settings.entry)
@@ -62,6 +66,23 @@ def module_place(
     paths = tuple(in_folder(folder, name) for folder in folders)
     there = [{*layout.ours[each]} for each in paths if each in layout.ours]
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
+
+
+def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
+    """The place of what a notebook imports from its own folder or one above; None where that is nothing of the project:
+    a cell may have gone there in any way, and finds what lies beside it.
+    """
+    above = posixpath.dirname(path).split("/")
+    bases = ["/".join(above[:end]) for end in range(len(above), -1, -1)]
+    for name in project.placing[path].imported:
+        for base in bases:
+            files = (in_folder(base, f"{name.replace('.', '/')}{end}", "") for end in (".py", f"/{INIT}"))
+            target = next((each for each in files if each in project.placing), None)
+            if target is not None:
+                place = module_place(project, target, settings, starts=False)
+                if place is not None and len(place.paths) == 1 and _base(place) == base:
+                    return place
+    return None
 
 
 def _as_beside(project: ProjectFacts, layout: ImportLayout, path: str, entry: str) -> HelperPlace | None:

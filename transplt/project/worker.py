@@ -23,7 +23,7 @@ from transplt.edits.helper_used import used_of_helper
 from transplt.edits.trees.lazy import load
 from transplt.engine import engine
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.engine.files.python_in import other_facts
+from transplt.engine.files.python_in import other_facts, python_of_cells
 from transplt.engine.prefilter import worth_a_look
 from transplt.flow.facts import ModuleFacts
 from transplt.flow.packed_facts import packed
@@ -203,7 +203,11 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
         result, prose = migrate_other(data, path, kind, worker.settings, worker.target, worker.project, worker.root)
     except Exception as error:
         result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
-    return MigratedFile(entry, kind, data, result, prose)
+    helper = None
+    if kind is FileKind.NOTEBOOK and result.changed and (before := python_of_cells(data)) is not None:
+        after = python_of_cells(result.data) or b""
+        helper = used_of_helper(after, path, worker.settings, worker.project, before=before)
+    return MigratedFile(entry, kind, data, result, prose, helper=helper)
 
 
 def _kind_of_other(path: str, data: bytes) -> FileKind:

@@ -58,7 +58,7 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
     kind = kind_of(path, data)
     text: bytes | None = data if kind is FileKind.SCRIPT else None
     if kind is FileKind.NOTEBOOK:
-        text = _cells(data)
+        text = python_of_cells(data)
     if text is None:
         before = not loads_itself(settings.torch_version)
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
@@ -68,7 +68,7 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
     return replace(facts, uses_cuda=False, handles_npu=False)
 
 
-def _cells(data: bytes) -> bytes | None:
+def python_of_cells(data: bytes) -> bytes | None:
     from transplt.engine.files.notebook.cells import UnreadableNotebook
     from transplt.engine.files.notebook.layout import layout_of
 
