@@ -299,3 +299,56 @@ def test_what_nobody_else_takes_names_from_has_the_choice_in_itself(project: Pat
     made, _ = migrated(project, tmp_path / "out")
     assert [*made] == ["train.py", "utils/__init__.py", "utils/device.py"]
     assert "\n_has_npu = " in made["utils/device.py"] and "DIST_BACKEND" not in made["utils/device.py"]
+
+
+_INFER = """
+    import torch
+
+    def infer_device():
+        if torch.cuda.is_available():
+            return "cuda"
+        if has_npu():
+            return "npu"
+        return "cpu"
+"""
+_KIND = "kind = backend()\nIS_NPU = kind == 'npu'\nIS_NVIDIA = kind == 'cuda'\n"
+
+
+@pytest.mark.parametrize("chooser", [_INFER, _KIND])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pkg/ops.py", "import torch\nx = torch.zeros(1, device='cuda')\n"),
+        ("train.py", "import torch\nfrom pkg.ops import f\ntorch.cuda.synchronize()\n"),
+        # What stands in front of kernels is the owner's to open.
+        ("pkg/ops.py", "def f(x):\n    if x.device.type != 'cuda':\n        raise ValueError\n    return x\n"),
+        ("pkg/ops.py", "import torch\ndef f(x):\n    if not x.is_cuda:\n        raise ValueError\n    return x\n"),
+    ],
+)
+def test_a_project_that_chooses_npus_gets_no_second_choice(
+    tmp_path: Path, chooser: str, path: str, text: str
+) -> None:
+    (tmp_path / "proj" / "pkg").mkdir(parents=True)
+    files = {"pkg/__init__.py": "", "pkg/kind.py": clean(chooser), path: text}
+    for name, content in files.items():
+        (tmp_path / "proj" / name).write_text(content)
+    made, _ = migrated(tmp_path / "proj", tmp_path / "out")
+    assert made == files
+    log = (tmp_path / "out" / "proj_msft" / "msFmkTranspltlog.txt").read_text()
+    assert "pkg/kind.py chooses the device of the project, for NPUs too: take it from there" in log
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "def shown():\n    print('cuda', 'npu')\n",
+        "def f():\n    return 'cuda'\nNAME = 'npu'\n",
+    ],
+)
+def test_a_project_that_only_knows_npus(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "proj" / "pkg").mkdir(parents=True)
+    ops = "import torch\nfrom pkg.kind import f\nx = torch.zeros(1, device='cuda')\n"
+    for name, content in {"pkg/__init__.py": "", "pkg/kind.py": kind, "pkg/ops.py": ops}.items():
+        (tmp_path / "proj" / name).write_text(content)
+    made, _ = migrated(tmp_path / "proj", tmp_path / "out")
+    assert "device=DEVICE_TYPE" in made["pkg/ops.py"]

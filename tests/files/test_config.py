@@ -283,7 +283,10 @@ def test_without_the_project_nothing_is_known() -> None:
 
 def test_the_portable_style_leaves_values() -> None:
     result = migrated("train:\n  device: cuda\n", "conf/a.yaml", style="portable")
-    assert not result.changed and left(result) == ["NPU802"]
+    assert not result.changed and left(result) == ["NPU821"]
+    (said,) = result.findings
+    assert "DEVICE_TYPE" in said.help and "train.device=npu" in said.help
+    assert left(migrated("train:\n  elsewhere: cuda\n", "conf/a.yaml", style="portable")) == ["NPU802"]
 
 
 JSON = [

@@ -43,6 +43,27 @@ def names_of_chooser(path: str, data: bytes) -> tuple[str, ...] | None:
     return tuple(name for name in defined_in(data) if name in ours)
 
 
+def chooses_npus(data: bytes) -> bool:
+    """True for a module that chooses for others, NPUs too: `return "npu"` beside `"cuda"`, or `IS_NPU = kind == "npu"`."""
+    if b"npu" not in data or b"cuda" not in data or has_choice(data):
+        return False
+    try:
+        return any(map(_says_npu, ast.parse(data).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _says_npu(node: ast.stmt) -> bool:
+    match node:
+        case ast.FunctionDef():
+            returned = (each.value for each in ast.walk(node) if isinstance(each, ast.Return))
+            values = {each.value for each in returned if isinstance(each, ast.Constant)}
+            return {"cuda", "npu"} <= values
+        case ast.Assign(value=ast.IfExp() | ast.Compare() as value):
+            return any(isinstance(each, ast.Constant) and each.value == "npu" for each in ast.walk(value))
+    return False
+
+
 def _is_its_purpose(body: list[ast.stmt], *, named: bool) -> bool:
     """Whether the statements of a module choose the device; where its name does not say so, nothing but that."""
     asking = (node for node in body if isinstance(node, ast.Assign) and _asks(node.value, set()))

@@ -12,7 +12,7 @@ from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource, read_source
 from transplt.base.text.token_rows import ledger_of
-from transplt.edits.device_choosers import names_of_chooser
+from transplt.edits.device_choosers import chooses_npus, names_of_chooser
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
@@ -68,9 +68,10 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
         return replace(empty_facts(path), placing=Placing(ours=defined_in(data)))
     facts, copy = _facts(data, path, settings, files), copy_of(path, data)
     if settings.helper_file or settings.style == "portable":
-        left = settings.style != "portable" or settings.leaves(path) or settings.ignored_codes(path)
+        both = settings.style == "portable"
+        left = not both or settings.leaves(path) or settings.ignored_codes(path)
         own = None if left else names_of_chooser(path, data)
-        facts = replace(facts, placing=placing_of(data, path)._replace(own=own))
+        facts = replace(facts, placing=placing_of(data, path)._replace(own=own, for_npus=both and chooses_npus(data)))
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))

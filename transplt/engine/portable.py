@@ -28,6 +28,7 @@ from transplt.engine.portable_texts import Texts
 from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
+from transplt.flow.chooser_place import npu_chooser
 from transplt.rules.since import may_be_older
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import call_of, of_kind
@@ -108,6 +109,7 @@ class _Forms(Texts, Moves):
     def __init__(self, work: Work, planned: set[int]) -> None:
         super().__init__(work)
         self.planned = planned
+        self.theirs = npu_chooser(work.project, work.scan.path)
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
         self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
@@ -119,6 +121,8 @@ class _Forms(Texts, Moves):
             return [edit]
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
             raise Stays("a comment, or the settings, say so")
+        if self.theirs:
+            raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too: take it from there")
         if id(node) in self.done:
             return []
         if edit.api in _OF_REPLICAS and (calls := _guarded_replicas(node)):

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from transplt.base.settings import Settings
-from transplt.flow.chooser_place import is_harmless, is_installed, own_place
+from transplt.flow.chooser_place import is_harmless, is_installed, npu_chooser, own_place
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace, place_of
 from transplt.flow.import_layout import (
@@ -43,6 +43,8 @@ def module_place(
     """
     if settings.style != "portable":
         return place_of(project, path, starts=starts, entry=settings.entry)
+    if npu_chooser(project, path):
+        return HelperPlace((), "", None)
     if path.endswith(NOTEBOOK):
         return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:

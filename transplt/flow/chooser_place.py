@@ -28,6 +28,28 @@ from transplt.syntax.modules import outermost_package, packages_of
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
+def npu_chooser(project: ProjectFacts, path: str) -> str:
+    """The module that chooses NPUs too in the package of a file, or in one that the file imports; empty where there is
+    none: a second one would be one too many.
+    """
+    choosers = project.once(_npu_choosers)
+    if not choosers:
+        return ""
+    if (top := outermost_package(path, project.placing)) in choosers:
+        return choosers[top]
+    imported = {name.partition(".")[0] for name in project.placing[path].imported} if path in project.placing else ()
+    return next((chooser for top, chooser in choosers.items() if posixpath.basename(top) in imported), "")
+
+
+def _npu_choosers(project: ProjectFacts) -> dict[str, str]:
+    """The first of these modules, by the folder of its package."""
+    found: dict[str, str] = {}
+    for path in sorted(each for each, facts in project.placing.items() if facts.for_npus):
+        if top := outermost_package(path, project.placing):
+            found.setdefault(top, path)
+    return found
+
+
 def own_place(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
     """Where that module lies for a file of the program, itself too; `there` is what it has of ours once it is
     completed. Only where files are written that others import can it be.

@@ -19,7 +19,7 @@ class Placing(NamedTuple):
     those of a module of the project that chooses its device (edits/device_choosers.py); None for every other file.
     `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
     may get (accelerator_place.py) and the file, an `__init__`, has for something. `asks`: whether there is an
-    accelerator, by torch.cuda. `speaks`: of CUDA, in some way.
+    accelerator, by torch.cuda. `speaks`: of CUDA, in some way. `for_npus`: it chooses NPUs too, for others.
     """
 
     imported: tuple[str, ...] = ()
@@ -30,6 +30,7 @@ class Placing(NamedTuple):
     asks: bool = False
     speaks: bool = False
     own: tuple[str, ...] | None = None
+    for_npus: bool = False
 
 
 _IMPORT = re.compile(

@@ -37,6 +37,7 @@ _OPTIONS = re.compile(r"(?:^|\s)--?[A-Za-z]")
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w.-]*)(?:[= ][\"']?([\w:]+)(?![\w:.,/-]))?")
 _OPTION_BYTES = re.compile(_OPTION.pattern.encode())
 _LONG = 200
+_BOTH = "the code reads it as one here, and a file for all hosts cannot ask which card there is"
 #: Keys whose values are for people.
 _PROSE = frozenset("description desc help comment comments note notes _comment __comment doc summary".split())
 
@@ -80,6 +81,9 @@ def _decide_text(document: Document, value: Value) -> Finds:
         elif edits:
             for each in spelled:
                 yield from _spelled_value(document, value, each)
+        else:
+            read = _reading(document, value).marks
+            yield from (_unread(value, each, _BOTH, _setting(value, each)) for each in spelled if each.mark in read)
     elif edits and (schema := schema_of(document, value)) is not None and value.text in schema.values:
         own = has_its_own(document.project, value.text, schema.values[value.text])
         if not document.project.portable and not own:
@@ -218,6 +222,15 @@ def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "", blo
     return Note(
         value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details, blocks=blocks
     )  # fmt: skip
+
+
+def _setting(value: Value, spelled: _Spelled) -> str:
+    """What the owner of a file does that stays in the portable style."""
+    name = "DEVICE_TYPE" if spelled.mark == DEVICE else "DIST_BACKEND"
+    return (
+        f"leave it, and put {name} of the module in its place where the program has read it; or let hosts with NPUs give "
+        f"another value ({_dotted_key(value)}={spelled.new} where the program takes that)"
+    )
 
 
 def _dotted_key(value: Value) -> str:
