@@ -382,6 +382,15 @@ def test_device_strings(before: str, after: str) -> None:
     check(before, after)
 
 
+@pytest.mark.parametrize("name", ["pin_memory", "non_blocking"])
+def test_whether_it_is_the_device_is_given_to_torch(name: str) -> None:
+    check(f"x.to(d)\nf({name}=d == 'cuda')", f"x.to(d)\nf({name}=d in ('cuda', 'npu'))")
+
+
+def test_whether_it_is_the_device_is_given_to_code_that_may_be_cudas() -> None:
+    check_stays("x.to(d)\nnet = make(conv_fusion=(d == 'cuda'))", "NPU201")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

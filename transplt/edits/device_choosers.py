@@ -44,7 +44,7 @@ def names_of_chooser(path: str, data: bytes) -> tuple[str, ...] | None:
 
 
 def chooses_npus(data: bytes) -> bool:
-    """True for a module that chooses for others, NPUs too: `return "npu"` beside `"cuda"`, or `IS_NPU = kind == "npu"`."""
+    """True for a module that chooses NPUs too, for others: `return "npu"` beside "cuda", `IS_NPU = kind == "npu"`."""
     if b"npu" not in data or b"cuda" not in data or has_choice(data):
         return False
     try:

@@ -18,6 +18,8 @@ from transplt.syntax.scan import ancestor, parent, statement
 #: Variables whose names the module has.
 _VARIABLES = {"CUDA_VISIBLE_DEVICES": "VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING": "LAUNCH_BLOCKING"}
 _NAMED = re.compile(r" -> (\w+)$")
+#: Arguments of torch that are given whether the device is CUDA.
+_ASKED_BY_TORCH = ("pin_memory", "non_blocking", "enabled", "persistent_workers")
 
 
 class Texts(Form):
@@ -37,6 +39,9 @@ class Texts(Form):
             case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as asks], comparators=[right]) if (
                 right is node and value == "cuda"
             ):
+                given_to = parent(above)
+                if isinstance(given_to, ast.keyword) and given_to.arg not in _ASKED_BY_TORCH:
+                    raise Stays("its answer is given to a call, which may be for CUDA's kernels alone")
                 word = "in" if isinstance(asks, ast.Eq) else "not in"
                 tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
                 text = self.work.source.slice(*self.work.source.extent(left))

@@ -228,8 +228,8 @@ def _setting(value: Value, spelled: _Spelled) -> str:
     """What the owner of a file does that stays in the portable style."""
     name = "DEVICE_TYPE" if spelled.mark == DEVICE else "DIST_BACKEND"
     return (
-        f"leave it, and put {name} of the module in its place where the program has read it; or let hosts with NPUs give "
-        f"another value ({_dotted_key(value)}={spelled.new} where the program takes that)"
+        f"leave it, and put {name} of the module in its place where the program has read it; or let hosts with NPUs "
+        f"give another value ({_dotted_key(value)}={spelled.new} where the program takes that)"
     )
 
 
