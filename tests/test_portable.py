@@ -384,11 +384,12 @@ def test_device_strings(before: str, after: str) -> None:
 
 @pytest.mark.parametrize("name", ["pin_memory", "non_blocking"])
 def test_whether_it_is_the_device_is_given_to_torch(name: str) -> None:
-    check(f"x.to(d)\nf({name}=d == 'cuda')", f"x.to(d)\nf({name}=d in ('cuda', 'npu'))")
+    head = "import torch\nd = torch.device(n)\n"
+    check(f"f({name}=d.type == 'cuda')", f"f({name}=d.type in ('cuda', 'npu'))", head)
 
 
 def test_whether_it_is_the_device_is_given_to_code_that_may_be_cudas() -> None:
-    check_stays("x.to(d)\nnet = make(conv_fusion=(d == 'cuda'))", "NPU201")
+    check_stays("net = make(conv_fusion=(d.type == 'cuda'))", "NPU201", "import torch\nd = torch.device(n)\n")
 
 
 @pytest.mark.parametrize(
