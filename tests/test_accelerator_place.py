@@ -115,6 +115,11 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
         (SCORE, "score/both.py", "from device import DEVICE_TYPE", "device.py"),
         (SCORE, "score/other.py", "from device import DEVICE_TYPE", "device.py"),
         (SCORE, "main.py", "from device import DEVICE_TYPE", "device.py"),
+        # A package that all scripts import, but for something else.
+        ({"train.py": "from log import say\nx()\n", "log/__init__.py": "", "log/out.py": ""}, "train.py",
+         "from device import DEVICE_TYPE", "device.py"),
+        ({"train.py": "from net import say\nx()\n", "net/__init__.py": "", "net/out.py": ""}, "train.py",
+         "from net.device import DEVICE_TYPE", "net/device.py"),
         # Scripts of two folders that find nothing in common have one each.
         ({"a/main.py": "import one\nx()\n", "a/one.py": "", "b/main.py": "import two\nx()\n", "b/two.py": ""},
          "a/main.py", "from device import DEVICE_TYPE", "a/device.py"),
