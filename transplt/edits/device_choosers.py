@@ -7,7 +7,7 @@ import posixpath
 import re
 import sys
 
-from transplt.edits.helper_file import CHOOSES, defined_in, has_choice
+from transplt.edits.helper_file import CHOOSES, body_of, defined_in, has_choice
 from transplt.edits.helper_source import module_named
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.flow.import_layout import INIT
@@ -31,10 +31,7 @@ def names_of_chooser(path: str, data: bytes) -> tuple[str, ...] | None:
         return None
     if not completed and (len(data) > _MOST or _KNOWS_NPUS.search(data) or speaks_of_ignores(data)):
         return None
-    try:
-        body = ast.parse(data).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    body = body_of(data)
     ours = {name for piece in module_named(CHOOSES).pieces for name in piece.binds}
     own = [node for node in body if ours.isdisjoint(_bound(node))]
     words = posixpath.basename(path)[: -len(".py")].lower().split("_")
@@ -47,10 +44,7 @@ def chooses_npus(data: bytes) -> bool:
     """True for a module that chooses NPUs too, for others: `return "npu"` beside "cuda", `IS_NPU = kind == "npu"`."""
     if b"npu" not in data or b"cuda" not in data or has_choice(data):
         return False
-    try:
-        return any(map(_says_npu, ast.parse(data).body))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    return any(map(_says_npu, body_of(data)))
 
 
 def _says_npu(node: ast.stmt) -> bool:

@@ -47,14 +47,18 @@ def has_choice(data: bytes) -> bool:
     return all(line in data for line in _CHOICE)
 
 
+def body_of(data: bytes) -> list[ast.stmt]:
+    """The statements of a module; none of one that Python does not read."""
+    try:
+        return ast.parse(data).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
 def defined_in(data: bytes) -> tuple[str, ...]:
     """The functions, classes and constants of such a file, sorted; none of one that Python does not read."""
-    try:
-        body = ast.parse(data).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
     found = []
-    for node in body:
+    for node in body_of(data):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 found.append(name)

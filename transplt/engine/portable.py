@@ -16,14 +16,12 @@ from transplt.edits.edit import Edit
 from transplt.edits.helper import complete
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
-from transplt.edits.trees.expressions import between
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_form import Stays
 from transplt.engine.portable_imports import Taken, taken_by, without
-from transplt.engine.portable_moves import Moves
 from transplt.engine.portable_texts import Texts
 from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
@@ -103,7 +101,7 @@ def adapt(work: Work) -> None:
                 work.add(each)
 
 
-class _Forms(Texts, Moves):
+class _Forms(Texts):
     """The portable form of each edit of a file. `planned` are the nodes that have an edit of their own."""
 
     def __init__(self, work: Work, planned: set[int]) -> None:
@@ -125,7 +123,8 @@ class _Forms(Texts, Moves):
             raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too: take it from there")
         if id(node) in self.done:
             return []
-        if edit.api in _OF_REPLICAS and (calls := _guarded_replicas(node)):
+        whole = statement(node) if edit.api in _OF_REPLICAS else None
+        if isinstance(whole, ast.If) and node in ast.walk(whole.test) and (calls := replicas_in(whole.body)):
             if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
                 self.work.add(cuda_alone(self.work, node, calls[0]))
             return []  # that of torch has its finding, at the question
@@ -185,11 +184,8 @@ class _Forms(Texts, Moves):
                 return [self.edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", of_text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self.moved(edit, node)]
-            case "NPU247", ast.BinOp():
-                new = between(f"{self.name(edit, 'device')}(", ")")
-                return [self.edit(edit, node, "NPU261", "the number of a card", "the card", new)]
-            case "NPU247", ast.Constant(value=int(number)):
-                return [self.numbered(edit, node, f"{number}")]
+            case "NPU247", ast.BinOp() | ast.Constant():
+                return [self.numbered(edit, node)]
             case "NPU211", ast.Attribute(attr="is_cuda"):
                 return [self.is_on_it(edit, node)]
             case "NPU220", ast.Constant(value=str(value)):
@@ -359,11 +355,3 @@ def _is_named(taken: Taken) -> bool:
     """True where all uses of a name are calls without arguments by position."""
     calls = [call_of(use) for use, _ in taken.uses]
     return all(call is not None and not call.args for call in calls)
-
-
-def _guarded_replicas(node: ast.expr | ast.stmt | ast.arg) -> list[ast.Call]:
-    """The calls of DataParallel behind an `if` in whose test the node is."""
-    whole = statement(node)
-    if not isinstance(whole, ast.If) or not any(each is node for each in ast.walk(whole.test)):
-        return []
-    return replicas_in(whole.body)

@@ -81,8 +81,7 @@ def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> Help
     for name in project.placing[path].imported:
         for base in bases:
             files = (in_folder(base, f"{name.replace('.', '/')}{end}", "") for end in (".py", f"/{INIT}"))
-            target = next((each for each in files if each in project.placing), None)
-            if target is not None:
+            for target in (each for each in files if each in project.placing):
                 place = module_place(project, target, settings, starts=False)
                 if place is not None and len(place.paths) == 1 and _base(place) == base:
                     return place

@@ -43,11 +43,8 @@ def npu_chooser(project: ProjectFacts, path: str) -> str:
 
 def _npu_choosers(project: ProjectFacts) -> dict[str, str]:
     """The first of these modules, by the folder of its package."""
-    found: dict[str, str] = {}
-    for path in sorted(each for each, facts in project.placing.items() if facts.for_npus):
-        if top := outermost_package(path, project.placing):
-            found.setdefault(top, path)
-    return found
+    paths = sorted((path for path, facts in project.placing.items() if facts.for_npus), reverse=True)
+    return {top: path for path in paths if (top := outermost_package(path, project.placing))}
 
 
 def own_place(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:

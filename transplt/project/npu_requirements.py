@@ -29,29 +29,23 @@ def with_twins(
     the folder `out` unless it is empty. OSError when a list cannot be read, WriteError when one cannot be written.
     """
     found = {entry.path: entry for entry in entries}
-    done: list[FileRecord] = []
-    for record in records:
-        twin = _FORMS.sub(r"-npu\g<0>", record.path)
-        asked = any(each.code == NOT_ADDED and each.open for each in record.findings)
-        if not asked or record.kind != FileKind.REQUIREMENTS.value or twin == record.path:
-            done.append(record)
+    made: list[FileRecord] = []
+    for at, record in enumerate(records):
+        path, kind = record.path, FileKind.REQUIREMENTS
+        twin = _FORMS.sub(r"-npu\g<0>", path)
+        asked = record.kind == kind.value and any(each.code == NOT_ADDED and each.open for each in record.findings)
+        if not asked or twin == path or any(each in found for each in twins(path)):
             continue
-        settings, data = replace(worker.settings, style="npu"), worker.read(found[record.path])
-        kind, project = FileKind.REQUIREMENTS, worker.project
-        result, _ = migrate_other(data, record.path, kind, settings, worker.target, project)
-        pins = [
-            each.edit.after.strip() for each in result.findings if each.code == ADDED and each.applied and each.edit
-        ]
-        if not pins or any(each in found for each in twins(record.path)):
-            done.append(record)
-            continue
-        name = posixpath.basename(record.path)
-        if name.endswith(".txt") and {each.code for each in result.findings if each.applied} == {ADDED}:
-            text = "\n".join((f"-r {name}", *pins, ""))
-        else:
-            text = result.data.decode()
-        done.append(new_file(twin, text, ADDED, Sentence(_SAID, name=name), out, patches=patches))
-        aside, late = record.findings[0].aside, record.findings[0].late
-        left = tuple(replace(each, aside=aside, late=late) for each in result.findings if not each.applied)
-        done.append(replace(record, findings=left, ledger=result.ledger, tokens=result.tokens))
-    return done
+        settings = replace(worker.settings, style="npu")
+        result, _ = migrate_other(worker.read(found[path]), path, kind, settings, worker.target, worker.project)
+        edits = [(each.code, each.edit.after.strip()) for each in result.findings if each.applied and each.edit]
+        pins = [text for code, text in edits if code == ADDED]
+        if pins:
+            name = posixpath.basename(path)
+            on_top = name.endswith(".txt") and len(pins) == len(edits)
+            text = "\n".join((f"-r {name}", *pins, "")) if on_top else result.data.decode()
+            made.append(new_file(twin, text, ADDED, Sentence(_SAID, name=name), out, patches=patches))
+            aside, late = record.findings[0].aside, record.findings[0].late
+            left = tuple(replace(each, aside=aside, late=late) for each in result.findings if not each.applied)
+            records[at] = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
+    return [*records, *made]

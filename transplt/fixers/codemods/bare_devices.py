@@ -58,30 +58,20 @@ def counts_the_cards(work: Work, tree: ast.Module) -> Finds:
             ) if work.names.qualified(func) == _COUNTS:
                 scope = work.scan.scope_of(node)
                 uses = [each for each in work.scan.names.get(name, ()) if work.scan.scope_of(each) is scope]
-                if len(scope.bindings[name]) == 1 and _are_devices(work, uses):
+                kinds = {_use(work, each) for each in uses}
+                if len(scope.bindings[name]) == 1 and "moved" in kinds and "" not in kinds:
                     text = f"device {work.text(value)} -> a device of the accelerator"
                     yield Edit(value, "NPU247", text, between("device(", ")"))
 
 
-def _are_devices(work: Work, uses: list[ast.Name]) -> bool:
-    return any(map(_is_moved_to, uses)) and all(_is_moved_to(each) or _is_set(work, each) for each in uses)
-
-
-def _is_moved_to(use: ast.Name) -> bool:
-    """True for what is a device, and may be a number: `x.to(use)`, `device=use`."""
-    match parent(use):
-        case ast.keyword(arg="device"):
-            return True
-        case ast.Call(func=ast.Attribute(attr="to"), args=[given, *_]):
-            return given is use
-    return False
-
-
-def _is_set(work: Work, use: ast.Name) -> bool:
-    """True for a target, and for `torch.cuda.set_device(use)`, which takes either."""
+def _use(work: Work, use: ast.Name) -> str:
+    """Whether something is moved to a card, or this is set to it; empty where it may have to be a number."""
     above = parent(use)
-    set_here = isinstance(above, ast.Call) and work.names.qualified(above.func) == "torch.cuda.set_device"
-    return set_here or not isinstance(use.ctx, ast.Load)
+    call = parent(above) if isinstance(above, ast.keyword) else above
+    if isinstance(call, ast.Call) and any(each is use for each in _devices(work, call)):
+        return "moved"
+    set_here = isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.cuda.set_device"
+    return "set" if set_here or not isinstance(use.ctx, ast.Load) else ""
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:

@@ -56,7 +56,7 @@ _TORCH_OPS = names_of("torch.ops", "on_npu")
 #: Codes of rules whose names fail on an NPU when they are called; of a package, when it is imported.
 _FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
 _PACKAGES = ("NPU510", "NPU512")
-_CASTS = names_of(MODULE, "casts")
+_CASTS, _FORMATS = names_of(MODULE, "casts"), {"memory_format", "dtype"}
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = names_of("builtins", "asks", "counts", "shows")
 _NAMED = frozenset({ast.Name, ast.Attribute})
@@ -400,8 +400,6 @@ class CudaCode:
 def _only_casts(func: ast.expr) -> bool:
     """True for `net.half` and `net.to` in `net.to(memory_format=...)`: what the module computes with is not called."""
     match func, call_of(func):
-        case ast.Attribute(attr="to"), ast.Call(args=[], keywords=[ast.keyword(arg="memory_format" | "dtype")]):
-            return True
-        case ast.Attribute(attr=name), ast.Call(args=[], keywords=[]):
-            return name in _CASTS
+        case ast.Attribute(attr=name), ast.Call(args=[], keywords=words):
+            return name in _CASTS if not words else name == "to" and {each.arg for each in words} <= _FORMATS
     return False

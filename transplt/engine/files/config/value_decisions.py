@@ -227,10 +227,8 @@ def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "", blo
 def _setting(value: Value, spelled: _Spelled) -> str:
     """What the owner of a file does that stays in the portable style."""
     name = "DEVICE_TYPE" if spelled.mark == DEVICE else "DIST_BACKEND"
-    return (
-        f"leave it, and put {name} of the module in its place where the program has read it; or let hosts with NPUs "
-        f"give another value ({_dotted_key(value)}={spelled.new} where the program takes that)"
-    )
+    other = f"{_dotted_key(value)}={spelled.new}"
+    return f"leave it, and put {name} of the module in its place where it is read, or give {other} on hosts with NPUs"
 
 
 def _dotted_key(value: Value) -> str:
