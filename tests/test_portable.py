@@ -780,6 +780,34 @@ def test_a_comment_that_ignores_the_string_holds() -> None:
     assert ported(source).data.decode() == source
 
 
+_ALONE = "import torch\nfrom pkg.device import DEVICE_TYPE\nx.to(DEVICE_TYPE)\n"
+
+
+def test_a_single_file_of_a_ported_project_goes_on_with_its_module() -> None:
+    """As a hook before a commit sees it; what the module has beside it is not known."""
+    settings = Settings(style="portable")
+    line = "y = torch.zeros(1, device={})\n"
+    result = migrate_source(f"{_ALONE}{line.format(repr('cuda'))}".encode(), "train.py", settings)
+    assert result.data.decode() == f"{_ALONE}{line.format('DEVICE_TYPE')}"
+    result = migrate_source(f"{_ALONE}torch.cuda.synchronize()\n".encode(), "train.py", settings)
+    (finding,) = (each for each in result.findings if each.code == "NPU101" or each.api == "torch.cuda.synchronize")
+    assert not result.changed and "import device_module from there" in finding.help
+
+
+def test_a_single_file_where_the_settings_name_the_module() -> None:
+    settings = Settings(style="portable", helper="device")
+    result = migrate_source(b"import torch\ntorch.cuda.synchronize()\n", "train.py", settings)
+    assert not result.changed and "device_module of the project's module" in result.findings[0].message
+
+
+def test_a_choice_in_a_file_that_has_its_names_for_something_else() -> None:
+    source = "import torch\nDEVICE_TYPE = 3\ntorch.cuda.synchronize()\n"
+    after = migrate_source(source.encode(), "train.py", Settings(style="portable")).data.decode()
+    names: dict[str, object] = {}
+    exec(compile(after.replace("device_module.synchronize()", ""), "train.py", "exec"), names)
+    assert names["DEVICE_TYPE"] == 3 and names["DEVICE_TYPE_"] == "cuda"
+
+
 def test_in_a_single_file_the_choice_stands_in_it() -> None:
     after = migrate('import torch\nx = torch.zeros(2, device="cuda")\n', style="portable").data.decode()
     assert 'DEVICE_TYPE = "npu" if _has_npu else "cuda"' in after and "device=DEVICE_TYPE)" in after

@@ -97,6 +97,16 @@ def taken_as(work: Work, place: HelperPlace) -> dict[str, str]:
     return found
 
 
+def taken_alone(work: Work) -> dict[str, str]:
+    """The same of a file without its project: the module is one with the type of the device, or the namespace."""
+    found: dict[str, dict[str, str]] = {}
+    for local, bindings in work.scan.root.bindings.items():
+        if len(bindings) == 1 and bindings[0].kind == "import":
+            module, _, name = bindings[0].target.rpartition(".")
+            found.setdefault(module, {})[name] = local
+    return next((each for each in found.values() if {"DEVICE_TYPE", "device_module"} & each.keys()), {})
+
+
 def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[ast.AST, str]]) -> list[Placed]:
     """The imports of such modules, below all others at the top of the file and above the first use there. `written`:
     the nodes that edits change or add to, and what stands there then. What is taken from one module is one statement.

@@ -137,13 +137,12 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     """A statement with other names for what is bound at the top of a module."""
     file = File.of("piece.py", text.encode())
     edits: list[tuple[int, int, bytes]] = []
-    for group in file.scan.names.values():
-        for node in group:
-            bound = file.names.lookup(node.id, file.scan.scope_of(node))
-            if node.id in names and (bound is None or bound[0] is file.scan.root):
-                edits.append((*file.source.extent(node), names[node.id].encode()))
     for each in ast.walk(file.scan.tree):
-        if isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each in file.scan.tree.body:
+        if isinstance(each, ast.Name) and each.id in names:
+            bound = file.names.lookup(each.id, file.scan.scope_of(each))
+            if bound is None or bound[0] is file.scan.root:
+                edits.append((*file.source.extent(each), names[each.id].encode()))
+        elif isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each in file.scan.tree.body:
             edits += _words(file, each, [each.name], names)
         elif isinstance(each, ast.Global):
             edits += _words(file, each, each.names, names)

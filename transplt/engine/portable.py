@@ -94,8 +94,8 @@ def adapt(work: Work) -> None:
         try:
             new = forms.of(edit)
         except Stays as why:
-            message = f"not portable: {edit.message}: {why}"
-            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP.get(edit.code, _OTHER)))
+            message, help_ = f"not portable: {edit.message}: {why}", why.help or _HELP.get(edit.code, _OTHER)
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_))
         else:
             for each in new:
                 work.add(each)
@@ -120,7 +120,7 @@ class _Forms(Texts):
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
             raise Stays("a comment, or the settings, say so")
         if self.theirs:
-            raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too: take it from there")
+            raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")
         if id(node) in self.done:
             return []
         whole = statement(node) if edit.api in _OF_REPLICAS else None
@@ -290,7 +290,7 @@ class _Forms(Texts):
                     self.work.add(self.work.keep(node, "local-type"))
                 elif id(node) not in self.planned and rule is not None and rule.renames:
                     message = f"not portable: {full}: {why}"
-                    help_ = _HELP.get(rule.code, _OTHER)
+                    help_ = why.help or _HELP.get(rule.code, _OTHER)
                     self.work.add(self.work.note(node, rule.code, message, api=full, help=help_))
         return new, whole
 

@@ -27,7 +27,11 @@ _LOADS = (
 
 
 class Stays(Exception):
-    """Why an edit has no form for both."""
+    """Why an edit has no form for both, and what a person does then, where that is special."""
+
+    def __init__(self, why: str, help_: str = "") -> None:
+        super().__init__(why)
+        self.help = help_
 
 
 class Form:
@@ -41,6 +45,9 @@ class Form:
         """A name of the module, as this file has it."""
         said = f"{name}: the accelerator, chosen once"
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
+        if not called.text and not self.work.project.known:
+            then = f"import {name} from there, as other files do; a check of the whole project makes the edit"
+            raise Stays(f"{name} of the project's module takes its place, and this file was looked at alone", then)
         if not called.text:
             raise Stays("the project's module lacks it" if called.found else "the file would not find the module")
         bound = self.work.names.lookup(called.text, self.work.scan.scope_of(edit.node))
