@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Level
 from transplt.edits.edit import AtTop, Edit, Found
-from transplt.edits.helper_import import from_line, import_line, imported_as, taken_alone, taken_as
+from transplt.edits.helper_import import from_line, import_line, imported_as, taken_as
 from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
@@ -198,7 +198,7 @@ def _given(work: Work) -> _Given:
         starts = starts_something(work.scan.tree)
         tried = portable and only_tries_itself(work.scan.tree, work.source.utf8)
         place = module_place(work.project, work.scan.path, work.settings, starts=starts, tried=tried)
-    if portable and not work.project.known and ((taken := taken_alone(work)) or work.settings.helper):
+    if portable and not work.project.known and ((taken := taken_as(work, None)) or work.settings.helper):
         return _Given(HelperPlace((), "", None), "", Inline(work), taken)  # what else the module has is not known
     if place is None or portable:
         return _Given(place, "", Inline(work), {} if place is None else taken_as(work, place))

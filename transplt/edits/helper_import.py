@@ -86,25 +86,19 @@ def imported_as(work: Work, place: HelperPlace) -> str:
     return ""
 
 
-def taken_as(work: Work, place: HelperPlace) -> dict[str, str]:
-    """The names by which a file has what it takes from the module already."""
-    found = {}
-    for local, bindings in work.scan.root.bindings.items():
-        if len(bindings) == 1 and bindings[0].kind == "import":
-            module, _, name = bindings[0].target.rpartition(".")
-            if module.rpartition(".")[2] == place.module and work.project.path_of(module) in ("", *place.paths):
-                found[name] = local
-    return found
-
-
-def taken_alone(work: Work) -> dict[str, str]:
-    """The same of a file without its project: the module is one with the type of the device, or the namespace."""
+def taken_as(work: Work, place: HelperPlace | None) -> dict[str, str]:
+    """The names by which a file has what it takes from the module already. Without a place it is a module that has the
+    type of the device, or the namespace.
+    """
     found: dict[str, dict[str, str]] = {}
     for local, bindings in work.scan.root.bindings.items():
         if len(bindings) == 1 and bindings[0].kind == "import":
             module, _, name = bindings[0].target.rpartition(".")
             found.setdefault(module, {})[name] = local
-    return next((each for each in found.values() if {"DEVICE_TYPE", "device_module"} & each.keys()), {})
+    if place is None:
+        return next((each for each in found.values() if {"DEVICE_TYPE", "device_module"} & each.keys()), {})
+    ours = (module for module in found if module.rpartition(".")[2] == place.module)
+    return {k: v for each in ours if work.project.path_of(each) in ("", *place.paths) for k, v in found[each].items()}
 
 
 def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[ast.AST, str]]) -> list[Placed]:

@@ -20,9 +20,8 @@ from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
-from transplt.engine.portable_form import Stays
+from transplt.engine.portable_forms import Form, Stays
 from transplt.engine.portable_imports import Taken, taken_by, without
-from transplt.engine.portable_texts import Texts
 from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
@@ -101,7 +100,7 @@ def adapt(work: Work) -> None:
                 work.add(each)
 
 
-class _Forms(Texts):
+class _Forms(Form):
     """The portable form of each edit of a file. `planned` are the nodes that have an edit of their own."""
 
     def __init__(self, work: Work, planned: set[int]) -> None:

@@ -32,14 +32,12 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
             start, end, new = change
             yield Edit((start, end), ADDED, f"an extra with {pin}", new, api=TORCH_NPU, help=added_help(releases))
             return
-    paste = f"{pin}, for torch {releases.torch}"
-    if document.name.endswith((".txt", ".in")):
-        name = document.path.rpartition("/")[2]
-        stem, dot, ending = name.rpartition(".")
-        paste = f"create {stem}-npu{dot}{ending} with the lines `-r {name}` and `{pin}`"
+    paste, (stem, dot, ending) = f"{pin}, for torch {releases.torch}", document.path.rpartition(".")
+    if ending in ("txt", "yml", "yaml"):
+        paste += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
     yield Note(
         (torch.start, torch.end), NOT_ADDED, Level.MANUAL, "nothing asks for torch-npu where the program runs on NPUs",
-        api=TORCH_NPU, effort=Effort.LOW, help=f"{paste} (torch {releases.torch})" if "create" in paste else paste,
+        api=TORCH_NPU, effort=Effort.LOW, help=paste,
     )  # fmt: skip
 
 
