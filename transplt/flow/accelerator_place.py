@@ -51,6 +51,13 @@ def module_place(
         return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:
         return None if own.there is None and path in own.paths else own  # the choice stands in it
+    return _written(project, path, settings, starts, tried)
+
+
+def _written(
+    project: ProjectFacts, path: str, settings: Settings, starts: bool, tried: bool
+) -> HelperPlace | None:
+    """Where the module is written for a file, or was."""
     place = place_of(project, path, starts=starts, entry=settings.entry)
     layout = project.once(layout_of)
     place = place or (_as_beside(project, layout, path, settings.entry) if settings.helper_file else None)

@@ -66,12 +66,17 @@ def counts_the_cards(work: Work, tree: ast.Module) -> Finds:
 
 def _use(work: Work, use: ast.Name) -> str:
     """Whether something is moved to a card, or this is set to it; empty where it may have to be a number."""
-    above = parent(use)
-    call = parent(above) if isinstance(above, ast.keyword) else above
-    if isinstance(call, ast.Call) and any(each is use for each in _devices(work, call)):
-        return "moved"
-    set_here = isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.cuda.set_device"
-    return "set" if set_here or not isinstance(use.ctx, ast.Load) else ""
+    match parent(use):
+        case ast.keyword() as word:
+            call = parent(word)
+        case call:
+            pass
+    match call:
+        case ast.Call() if any(each is use for each in _devices(work, call)):
+            return "moved"
+        case ast.Call(func=func) if work.names.qualified(func) == "torch.cuda.set_device":
+            return "set"
+    return "" if type(use.ctx) is ast.Load else "set"
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:

@@ -78,12 +78,9 @@ def _decide_text(document: Document, value: Value) -> Finds:
         # In the defaults list of Hydra, `- device: cuda` is the file device/cuda.yaml.
         if any(path[:1] == ("defaults",) and len(path) > 1 and path[1].isdigit() for path in value.paths()):
             yield Kept(value.whole, "own-string")
-        elif edits:
+        else:
             for each in spelled:
                 yield from _spelled_value(document, value, each)
-        else:
-            read = _reading(document, value).marks
-            yield from (_unread(value, each, _BOTH, _setting(value, each)) for each in spelled if each.mark in read)
     elif edits and (schema := schema_of(document, value)) is not None and value.text in schema.values:
         own = has_its_own(document.project, value.text, schema.values[value.text])
         if not document.project.portable and not own:
@@ -138,6 +135,10 @@ def _spell(text: str, start: int) -> _Spelled:
 
 def _spelled_value(document: Document, value: Value, spelled: _Spelled) -> Finds:
     reading = _reading(document, value)
+    if document.settings.style == "portable":
+        if spelled.mark in reading.marks:
+            yield _unread(value, spelled, _BOTH, _setting(value, spelled))
+        return
     schema = None if reading.marks or document.project.portable else schema_of(document, value)
     if spelled.mark in reading.marks or (schema is not None and schema.mark == spelled.mark):
         if value.extent is None:
