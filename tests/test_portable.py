@@ -443,6 +443,7 @@ _NUMBER = "card = rank % torch.cuda.device_count()\n"
         # Where a number is wanted, or may be, it stays one.
         ("x = x.to(card)\nprint(f'on {card}')", False),
         ("x = x.to(card)\nrun(x, card)", False),
+        ("x = x.to(card)\ndef shown():\n    return f'{card}'", False),
         ("x = x.to(card)\nprint(x, names[card])", False),
         ("torch.cuda.set_device(card)", False),
         ("card = 3\nx = x.to(card)", False),

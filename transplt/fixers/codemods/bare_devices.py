@@ -14,6 +14,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.expressions import between
+from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import last_name
@@ -57,26 +58,23 @@ def counts_the_cards(work: Work, tree: ast.Module) -> Finds:
                 value=ast.BinOp(op=ast.Mod(), right=ast.Call(func=func, args=[])) as value,
             ) if work.names.qualified(func) == _COUNTS:
                 scope = work.scan.scope_of(node)
-                uses = [each for each in work.scan.names.get(name, ()) if work.scan.scope_of(each) is scope]
-                kinds = {_use(work, each) for each in uses}
-                if len(scope.bindings[name]) == 1 and "moved" in kinds and "" not in kinds:
+                named = work.scan.names.get(name, ())
+                bound = {each: work.names.lookup(name, work.scan.scope_of(each)) for each in named}
+                kinds = {_use(work, each) for each, found in bound.items() if found is not None and found[0] is scope}
+                given_away = scope is work.scan.root and is_exported(work, name)
+                if len(scope.bindings[name]) == 1 and "moved" in kinds and "" not in kinds and not given_away:
                     text = f"device {work.text(value)} -> a device of the accelerator"
                     yield Edit(value, "NPU247", text, between("device(", ")"))
 
 
 def _use(work: Work, use: ast.Name) -> str:
     """Whether something is moved to a card, or this is set to it; empty where it may have to be a number."""
-    match parent(use):
-        case ast.keyword() as word:
-            call = parent(word)
-        case call:
-            pass
-    match call:
-        case ast.Call() if any(each is use for each in _devices(work, call)):
-            return "moved"
-        case ast.Call(func=func) if work.names.qualified(func) == "torch.cuda.set_device":
-            return "set"
-    return "" if type(use.ctx) is ast.Load else "set"
+    match parent(use), parent(parent(use)):
+        case (ast.keyword(), ast.Call() as call) | (ast.Call() as call, _):
+            if any(each is use for each in _devices(work, call)):
+                return "moved"
+            return "set" if work.names.qualified(call.func) == "torch.cuda.set_device" else ""
+    return ""
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
