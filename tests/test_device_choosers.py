@@ -325,9 +325,7 @@ _KIND = "kind = backend()\nIS_NPU = kind == 'npu'\nIS_NVIDIA = kind == 'cuda'\n"
         ("pkg/ops.py", "import torch\ndef f(x):\n    if not x.is_cuda:\n        raise ValueError\n    return x\n"),
     ],
 )
-def test_a_project_that_chooses_npus_gets_no_second_choice(
-    tmp_path: Path, chooser: str, path: str, text: str
-) -> None:
+def test_a_project_that_chooses_npus_gets_no_second_choice(tmp_path: Path, chooser: str, path: str, text: str) -> None:
     (tmp_path / "proj" / "pkg").mkdir(parents=True)
     files = {"pkg/__init__.py": "", "pkg/kind.py": clean(chooser), path: text}
     for name, content in files.items():

@@ -710,8 +710,8 @@ def load(device, x, fast):
         {body}
     return net
 """
-    made = {"pk/__init__.py": "", "pk/nets.py": "from pk.made import attend\n\nclass Net:\n    def __init__(self, n=1):\n"
-            "        self.f = attend(n)\n"}  # fmt: skip
+    nets = "from pk.made import attend\n\nclass Net:\n    def __init__(self, n=1):\n        self.f = attend(n)\n"
+    made = {"pk/__init__.py": "", "pk/nets.py": nets}
     result = migrate(source, files=made)
     assert (b'torch.device("npu")' in result.data) is moves
     assert ("NPU271" in {each.code for each in result.findings}) is not moves

@@ -54,9 +54,7 @@ def module_place(
     return _written(project, path, settings, starts, tried)
 
 
-def _written(
-    project: ProjectFacts, path: str, settings: Settings, starts: bool, tried: bool
-) -> HelperPlace | None:
+def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool, tried: bool) -> HelperPlace | None:
     """Where the module is written for a file, or was."""
     place = place_of(project, path, starts=starts, entry=settings.entry)
     layout = project.once(layout_of)
