@@ -27,7 +27,7 @@ def body(source: str) -> str:
         'def write(at):\n    torch.save([1], at)\n\nwrite(folder + "/x")',
         'def path():\n    return os.path.join(folder, "x")\n\ntorch.save([1], path())',
         'with tempfile.TemporaryDirectory() as d:\n    torch.save([1], d + "/x")',
-        'with tempfile.NamedTemporaryFile() as d:\n    torch.save([1], d.name)',
+        "with tempfile.NamedTemporaryFile() as d:\n    torch.save([1], d.name)",
         'os.replace("x", folder + "/y")',
     ],
 )
@@ -63,7 +63,7 @@ CLOCK = "import datetime, os, time, uuid\n"
     [
         ('time.strftime("%H%M%S")', 'torch.save([1], os.path.join("runs", name))'),
         ('os.path.join("runs", time.strftime("%H%M%S"))', 'torch.save([1], name + "/x")'),
-        ('datetime.datetime.now().strftime("%H%M%S")', 'os.makedirs(name, exist_ok=True)'),
+        ('datetime.datetime.now().strftime("%H%M%S")', "os.makedirs(name, exist_ok=True)"),
         ("uuid.uuid4().hex", 'where = "runs/" + name\nwith open(where, "w") as f:\n    f.write("1")'),
         ('f"runs/{int(time.time())}"', 'def path():\n    return name + "/x"\n\ntorch.save([1], path())'),
     ],
@@ -131,3 +131,62 @@ def test_what_is_loaded_under_a_name_of_rank_0_is_alike(made: str) -> None:
 def test_a_clock_that_names_nothing_still_parts_the_ranks(made: str) -> None:
     result = distributed(body(RESUMED.format(made, '"config.pt"')))
     assert b"npu_port" not in result.data and "NPU332" in left(result)
+
+
+BEFORE = """
+    import argparse
+    import os
+    import time
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    from project import dataset, net
+
+    {top}
+
+
+    def parse():
+        args = argparse.ArgumentParser().parse_args()
+        {parsed}
+        return args
+
+
+    def main():
+        {first}
+        args = parse()
+        model = net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in DataLoader(dataset, batch_size=8, shuffle=True):
+            model(x).backward()
+            optimizer.step()
+        torch.save([1], os.path.join({name}, "x.pt"))
+
+
+    if __name__ == "__main__":
+        main()
+"""
+START = "npu_port.start()"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "before"),
+    [
+        ({"top": "run = time.strftime('%H')"}, "run", "if __name__ == '__main__':\n    npu_port.start()\n\nrun = "),
+        ({"first": "run = str(time.time())"}, "run", "    npu_port.start()\n    main()"),
+        ({"parsed": "args.run = str(os.getpid())"}, "args.run", "    npu_port.start()\n    main()"),
+    ],
+)
+def test_the_processes_know_each_other_before_one_names_a_folder(given: dict[str, str], name: str, before: str) -> None:
+    parts = {"top": "", "parsed": "", "first": "", **given}
+    result = distributed(body(BEFORE.format(name=name, **parts)))
+    found = result.data.decode()
+    assert not left(result) and found.count("npu_port.of_first(") == 1
+    assert before.replace("'", '"') in found.replace("'", '"')
+
+
+@pytest.mark.parametrize("top", ["begin = time.time()", "run = os.environ['RUN']"])
+def test_what_names_no_folder_moves_no_start(top: str) -> None:
+    parts = {"top": top, "parsed": "", "first": "", "name": "'runs'"}
+    found = distributed(body(BEFORE.format(**parts))).data.decode()
+    assert f"{top}\n" in found and found.index(START) > found.index("def main")

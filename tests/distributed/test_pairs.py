@@ -461,8 +461,92 @@ def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
     found = output(script(tail='model = torch.load("best.pt")\nmodel.eval()'))
     assert (
         "npu_port.wait()  # rank 0 has written it\n"
-        'model.module = torch.load("best.pt", map_location="npu")\nmodel.eval()\n'
+        'model.module = torch.load("best.pt", map_location=npu_port.to_own_card)\nmodel.eval()\n'
     ) in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model = torch.load(net.path)", "torch.load(net.path, map_location=npu_port.to_own_card)"),
+        ("w = torch.load(net.path, weights_only=True)", "weights_only=True, map_location=npu_port.to_own_card)"),
+        ('w = torch.load(net.path, map_location="cuda")', 'torch.load(net.path, map_location="npu")'),
+        ('w = torch.load(net.path, "cpu")', 'torch.load(net.path, "cpu")'),
+        ("w = torch.load(net.path, map_location=None)", "torch.load(net.path, map_location=None)"),
+        ("w = torch.load(net.path, **net.how)", "torch.load(net.path, **net.how)"),
+        ("w = torch.jit.load(net.path)", "torch.jit.load(net.path)"),
+    ],
+)
+def test_what_was_saved_on_a_card_is_loaded_to_that_of_the_rank(before: str, after: str) -> None:
+    found = output(script(model=f"{before}\nmodel = net().cuda()"))
+    assert after in found and found.count("to_own_card") == after.count("to_own_card")
+
+
+CHANGED = """
+for epoch in range(3):
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+    {}
+"""
+READ = 'state = torch.load(path, map_location="npu")\n'
+RENAME = 'torch.save(x, path)\nstate = torch.load(path, map_location="npu")\nprint(1)\nos.rename(path, "last.pt")'
+
+
+@pytest.mark.parametrize(
+    ("effect", "waits"),
+    [
+        (f"{READ}os.remove(path)", True),
+        (f"{READ}print(1)\nos.rename(path, 'old.pt')", True),
+        (f"{READ}shutil.move(path, 'old.pt')", True),
+        (f"{READ}torch.save(state, path)", True),
+        (f"{READ}Path(path).unlink()\nother.unlink()", False),
+        ("state = net.load_state(path)\nos.remove(path)", True),
+        (f"if epoch > 1:\n    {READ}    os.remove(path)", True),
+        (f"{READ}os.remove('other.pt')", False),
+        (f"{READ}for x in loader:\n    model(x).backward()\n    optimizer.step()\nos.remove(path)", False),
+        (f"torch.save(x, path)\n{READ}", False),  # the next round trains first
+        ("os.remove(path)", False),
+        (f"{READ}print(path)", False),
+    ],
+)
+def test_rank_0_changes_a_file_when_all_have_read_it(effect: str, waits: bool) -> None:
+    found = output(
+        script(
+            head="import os, shutil\nfrom pathlib import Path\nfrom project import path, other",
+            loop=CHANGED.format(textwrap.indent(effect, " " * 4).lstrip()),
+        )
+    )
+    assert ("npu_port.wait()  # all ranks have read it\n" in found) is waits
+    if waits:
+        assert "# all ranks have read it\n    if npu_port.is_first():\n" in found.replace("        ", "    ")
+
+
+def test_what_one_rank_changes_while_others_read_is_left() -> None:
+    effect = f"{READ}if x.sum() > 1:\n    os.remove(path)"
+    source = script(
+        head="import os\nfrom project import path", loop=CHANGED.format(textwrap.indent(effect, " " * 4).lstrip())
+    )
+    assert left(distributed(source)) == ["NPU344"]
+
+
+VALIDATED = """
+for epoch in range(3):
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x in DataLoader(net.valid):
+            {}
+            total += loss.item()
+"""
+
+
+@pytest.mark.parametrize(("body", "mean"), [("loss = model(x)", False), ("print(x)", True)])
+def test_a_loss_of_an_evaluation_is_the_same_on_all_ranks(body: str, mean: bool) -> None:
+    found = output(script(head="total = 0", loop=VALIDATED.format(body)))
+    assert ("mean_over_ranks" in found) is mean
 
 
 SHARED_FILE = """

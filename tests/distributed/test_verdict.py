@@ -176,6 +176,145 @@ def test_a_network_that_exists_in_training_only() -> None:
     assert AVERAGED in output(source)
 
 
+@pytest.mark.parametrize(
+    ("model", "wrapped"),
+    [
+        ("model = net().cuda()\nmodel.head = torch.nn.Linear(3, 3).cuda()", True),
+        ("model = net().cuda()\nmodel.classifier[6] = torch.nn.Linear(3, 3).cuda()", True),
+        ("model = net().cuda()\nmodel.body.head = net.head().cuda()", True),
+        ("model = net().cuda()\nmodel.depth = 3", True),
+    ],
+)
+def test_a_layer_that_is_put_in_before_training_is_in_the_wrapper(model: str, wrapped: bool) -> None:
+    source = script(model=model, loop=loop("model(x).backward()\noptimizer.step()"))
+    assert f"{model.splitlines()[-1].replace('.cuda()', '.npu()')}\nmodel = npu_port.wrap(model)\n" in output(source)
+
+
+GROWS = """
+    for stage in range(3):
+        {}
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in loader:
+            model(x).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("grows", "averaged"),
+    [
+        ("model.head = torch.nn.Linear(3, 3).cuda()", True),
+        ("model.module.head = torch.nn.Linear(3, 3).cuda()", True),
+        ("model.layers[stage] = torch.nn.Sequential(torch.nn.Linear(3, 3))", True),
+        ("model.stage = stage", False),
+        ("model.layers[stage] = None", False),
+        ("model.scale = torch.ones(3)", False),
+        ("net.head = torch.nn.Linear(3, 3)", False),
+    ],
+)
+def test_a_layer_that_is_put_in_while_training(grows: str, averaged: bool) -> None:
+    found = output(script(loop=textwrap.dedent(GROWS).strip("\n").format(grows)))
+    assert (AVERAGED in found, WRAPPED in found) == (averaged, not averaged)
+
+
+def test_data_parallel_stays_around_what_is_averaged() -> None:
+    """What asks for `.module` goes on doing so; each rank computes on its own card."""
+    model = "model = torch.nn.DataParallel(net(), device_ids=[0, 1]).cuda()"
+    found = output(script(model=model, loop=loop("model.module.energy(x).backward()\noptimizer.step()")))
+    assert "model = npu_port.OneCardDataParallel(net(), device_ids=[0, 1]).npu()\n" in found
+    assert f"model.module.energy(x).backward()\n        {AVERAGED}\n" in found
+
+
+def test_data_parallel_in_a_trainer_of_another_file() -> None:
+    trainer = """
+        import torch
+
+        class Trainer:
+            def __init__(self, model, loader, device_ids):
+                self.model = model.cuda()
+                if len(device_ids) > 1:
+                    self.model = torch.nn.DataParallel(model, device_ids=device_ids)
+                self.loader = loader
+                self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+            def train(self):
+                for x in self.loader:
+                    self.model(x).backward()
+                    self.optimizer.step()
+    """
+    main = """
+        import torch
+        from torch.utils.data import DataLoader
+
+        from project import dataset, net
+        from trainer import Trainer
+
+        Trainer(net(), DataLoader(dataset, shuffle=True), list(range(torch.cuda.device_count()))).train()
+    """
+    files = {"train.py": textwrap.dedent(main), "trainer.py": textwrap.dedent(trainer)}
+    result = distributed(files["trainer.py"], path="trainer.py", files=files)
+    assert "npu_port.average(self.optimizer)" in result.data.decode()
+    assert "npu_port.OneCardDataParallel(model, device_ids=device_ids)" in result.data.decode()
+
+
+SEVERAL = """\
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(4)])
+        self.last = 3
+
+    def forward(self, x, task=0):
+        {}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "unused"),
+    [
+        ("for layer in self.layers:\n    if random.random() < 0.3:\n        continue\n    x = layer(x)", True),
+        ("for layer in self.layers:\n    if torch.rand(1) > 0.3:\n        x = layer(x)", True),
+        ("for i, layer in enumerate(self.layers):\n    mask = x > i\n    if mask.any():\n        x = layer(x)", True),
+        ("x = random.choice(self.layers)(x)", True),
+        ("x = self.layers[random.randrange(4)](x)", True),
+        ("x = self.layers[task](x)", True),
+        ("x = sum(layer(x) for layer in self.layers if random.random() < 0.5)", True),
+        ("for i in range(4):\n    if random.random() < 0.5:\n        x = self.layers[i](x)", True),
+        ("for layer in self.layers:\n    x = layer(x)", False),
+        ("for i in range(4):\n    x = self.layers[i](x)", False),
+        ("for layer in self.layers:\n    y = layer(x)\n    if random.random() < 0.5:\n        x = y", False),
+        ("for i, layer in enumerate(self.layers):\n    x = layer(x)\n    if i == self.last:\n        break", False),
+        ("for i, layer in enumerate(self.layers):\n    x = layer(x) if i > 0 else x * 2\n    x = layer(x)", False),
+        ("for layer in self.layers:\n    if isinstance(layer, Net):\n        continue\n    x = layer(x)", False),
+        ("x = self.layers[0](self.layers[1](x))", False),
+        ("x = sum(layer(x) for layer in self.layers)", False),
+        ("x = self.layers[self.last](x)", False),
+    ],
+)
+def test_one_of_several_layers_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> None:
+    head = "import random\n\n" + SEVERAL.format(textwrap.indent(body, " " * 8).lstrip())
+    source = script(head=head, model="model = Net().cuda()", loop=loop("model(x).backward()\noptimizer.step()"))
+    found = output(source)
+    assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
+
+
+def test_a_layer_that_a_part_of_the_model_may_leave_out() -> None:
+    parts = "import random\n\n" + SEVERAL.format("x = random.choice(self.layers)(x)").replace("class Net", "class Part")
+    whole = "class Net(torch.nn.Module):\n    def __init__(self):\n        self.part = Part()\n\n    def forward(self, x):\n"
+    build = "        return self.part(x)\n\ndef build():\n    return Net()"
+    source = script(head=parts + whole + build, model="model = build().cuda()", loop=loop("model(x).backward()"))
+    assert "npu_port.wrap(model, find_unused_parameters=True)" in output(source)
+
+
+def test_a_model_that_leaves_layers_out_and_runs_twice_is_averaged() -> None:
+    """The wrapper would take the layers of one pass for those that the other one left out."""
+    head = "import random\n\n" + SEVERAL.format("x = random.choice(self.layers)(x)")
+    body = loop("(model(x) + model(x)).backward()\noptimizer.step()")
+    found = output(script(head=head, model="model = Net().cuda()", loop=body))
+    assert AVERAGED in found and WRAPPED not in found
+
+
 MODEL = """\
 class Net(torch.nn.Module):
     def __init__(self):
@@ -319,6 +458,50 @@ def test_a_program_on_no_card() -> None:
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
     assert "differs between ranks" in refused(script(head="import sys\nimport time", loop=loop(body)))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "refused_for"),
+    [
+        ("optimizers[random.randrange(2)].step()", True),
+        ("k = random.randrange(2)\noptimizers[k].step()", True),
+        ("opt = random.choice(optimizers)\nopt.step()", True),
+        ("optimizers[int(x.sum()) % 2].step()", True),
+        ("optimizers[epoch % 2].step()", False),
+        ("optimizers[0].step()", False),
+        ("for one in optimizers:\n    one.step()", False),
+        ("optimizers[net.turn()].step()", False),
+    ],
+)
+def test_which_optimizer_steps_is_drawn(chosen: str, refused_for: bool) -> None:
+    source = script(head="import random", loop=loop(f"model(x).backward()\n{chosen}"))
+    source = source.replace(OPTIMIZER, f"{OPTIMIZER}\noptimizers = [optimizer, {OPTIMIZER.partition(' = ')[2]}]")
+    if refused_for:
+        assert refused(source).startswith("which optimizer makes the step differs between ranks")
+    else:
+        assert "npu_port.start()" in output(source)
+
+
+@pytest.mark.parametrize(
+    ("made", "passed", "late"),
+    [
+        ("self.a = torch.nn.LazyLinear(3)", "return self.a(x)", True),
+        (
+            "self.a = None",
+            "if self.a is None:\n            self.a = torch.nn.Linear(3, 3)\n        return self.a(x)",
+            True,
+        ),
+        ("self.a = torch.nn.Linear(3, 3)", "self.seen = torch.zeros(3)\n        return self.a(x)", False),
+        ("self.a = torch.nn.Linear(3, 3)", "self.last = self.a(x)\n        return self.last", False),
+    ],
+)
+def test_layers_that_are_made_in_a_forward_pass(made: str, passed: str, late: bool) -> None:
+    cls = f"class Net(torch.nn.Module):\n    def __init__(self):\n        {made}\n\n    def forward(self, x):\n        {passed}"
+    source = script(head=cls, model="model = Net().cuda()", loop=loop("model(x).backward()\noptimizer.step()"))
+    if late:
+        assert refused(source).startswith("this layer gets its weights in the first forward pass")
+    else:
+        assert WRAPPED in output(source)
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,28 @@ def test_drop_last_leaves_out_what_does_not_make_a_batch_on_each_rank(world: int
         assert len(set(chain.from_iterable(batches))) == len(batches) * 2
 
 
+@pytest.mark.parametrize("options", [{"shuffle": True}, {}])
+def test_too_little_for_a_batch_on_each_rank_is_said_with_numbers(options: dict[str, Any]) -> None:
+    assert each_rank(sizes, 2, options) == [[1, 1, SAID]] * 2
+
+
+SAID = (
+    "shard(): 11 samples leave 2 ranks without a batch of 6 each, and drop_last drops smaller ones: take a batch_size "
+    "of at most 5, or fewer ranks"
+)
+
+
+def sizes(options: dict[str, Any]) -> list[Any]:
+    npu_port.start()
+    found: list[Any] = [len(npu_port.shard(loader(batch_size=6, **options)))]
+    found.append(len(npu_port.shard(loader(batch_size=5, drop_last=True, **options))))
+    try:
+        npu_port.shard(loader(batch_size=6, drop_last=True, **options))
+    except ValueError as error:
+        found.append(str(error))
+    return found
+
+
 @pytest.mark.parametrize("world", [2, 3])
 def test_without_batches(world: int) -> None:
     found = each_rank(epochs, world, {"batch_size": None, "shuffle": True}, 1)

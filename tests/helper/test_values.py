@@ -83,3 +83,23 @@ def choices() -> list[Any]:
 @pytest.mark.parametrize(("host", "world"), [("cpu", 1), *PLACES])
 def test_what_rank_0_has_chosen(host: str, world: int) -> None:
     assert each_rank(choices, world, host=host) == [["run-0", [0, {"a": None}], ["torch.int64", "cpu", [0, 7]]]] * world
+
+
+def rows() -> list[Any]:
+    npu_port.start()
+    rank, card = npu_port.rank(), npu_port.card()
+    index = torch.tensor([rank, 4 + rank], device=card)
+    tables = [torch.zeros(9, device=card), torch.zeros(9), torch.zeros(9, 1, dtype=torch.float64).numpy()]
+    for table, at in zip(tables, (index, index.cpu(), index.tolist()), strict=True):
+        table[at] = rank + 1.0
+        npu_port.share_rows(table, at)
+    return [table.reshape(-1).tolist() for table in tables]
+
+
+@pytest.mark.parametrize(("host", "world"), [("cpu", 1), *PLACES])
+def test_rows_that_all_ranks_write(host: str, world: int) -> None:
+    """Of what several have written that of the last one stays."""
+    row = [0.0] * 9
+    for rank in range(world):
+        row[rank] = row[4 + rank] = rank + 1.0
+    assert each_rank(rows, world, host=host) == [[row] * 3] * world

@@ -24,7 +24,8 @@ def shard(loader: Any) -> Any:
     All ranks make the same number of steps: the first samples are repeated to fill up, or the last left out if the
     loader has drop_last. Of a batch sampler, and where the program's own class draws the order, whole batches are.
     Each iteration has a new order, if the loader has one; all ranks have to begin each iteration. With one process it
-    is `loader` itself. TypeError for anything else, and for a loader with an iterator of its own.
+    is `loader` itself. TypeError for anything else, and for a loader with an iterator of its own; ValueError where
+    drop_last would leave no rank a batch.
     """
     if not isinstance(loader, DataLoader):
         raise TypeError(f"shard() takes a torch DataLoader, not a {type(loader).__name__}")
@@ -48,6 +49,13 @@ def shard(loader: Any) -> Any:
         changes["sampler"] = ShareSampler(loader.sampler, loader.dataset, drop_last=bool(loader.drop_last))
         if loader.batch_sampler is not None:
             changes["batch_sampler"] = BatchSampler(changes["sampler"], loader.batch_size, loader.drop_last)
+    if loader.drop_last and isinstance(loader.batch_size, int) and not isinstance(loader.dataset, IterableDataset):
+        found, wanted = len(loader.sampler), loader.batch_size * world_size()
+        if loader.batch_size <= found < wanted:
+            raise ValueError(
+                f"shard(): {found} samples leave {world_size()} ranks without a batch of {loader.batch_size} each, and "
+                f"drop_last drops smaller ones: take a batch_size of at most {found // world_size()}, or fewer ranks"
+            )
     shared = copy.copy(loader)
     for name, value in {**changes, "_iterator": None}.items():
         object.__setattr__(shared, name, value)  # a DataLoader refuses to be changed, but this one has not begun

@@ -11,7 +11,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from transplt.helper.ranks import card, take_first, world_size
 
-__all__ = ["alike", "bare", "buffers_of_first", "wrap"]
+__all__ = ["alike", "bare", "buffers_of_first", "to_own_card", "wrap"]
 
 
 def wrap(model: torch.nn.Module, **options: Any) -> torch.nn.Module:
@@ -33,6 +33,12 @@ def wrap(model: torch.nn.Module, **options: Any) -> torch.nn.Module:
 def bare(model: torch.nn.Module) -> torch.nn.Module:
     """The model inside a DistributedDataParallel or DataParallel; any other model itself."""
     return model.module if isinstance(model, (DistributedDataParallel, DataParallel)) else model
+
+
+def to_own_card(storage: Any, location: str) -> Any:
+    """As `map_location` of torch.load: what was saved on a card goes to that of this rank, all else where it was."""
+    on_card = location.partition(":")[0] in ("cuda", "npu")
+    return torch.serialization.default_restore_location(storage, str(card())) if on_card else None
 
 
 def alike(*holders: torch.nn.Module | torch.optim.Optimizer | torch.Tensor) -> None:

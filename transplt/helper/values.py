@@ -9,7 +9,7 @@ from torch import distributed
 
 from transplt.helper.ranks import add_up, exchange_device, world_size
 
-__all__ = ["mean_over_ranks", "of_first", "sum_over_ranks"]
+__all__ = ["mean_over_ranks", "of_first", "share_rows", "sum_over_ranks"]
 
 
 def mean_over_ranks(value: torch.Tensor | float, count: torch.Tensor | float | None = None) -> Any:
@@ -61,3 +61,22 @@ def of_first(value: Any) -> Any:
     sent = [value]
     distributed.broadcast_object_list(sent, 0, device=exchange_device())
     return sent[0]
+
+
+def share_rows(table: Any, index: Any) -> None:
+    """All ranks take the rows of `table` at `index` that each of them has just written; every rank has to come here.
+
+    A tensor or an array of the same shape on all ranks; `index` holds numbers of samples, which may be others on each
+    rank. What several ranks have written is that of the last one, as of several rows of one batch.
+    """
+    if world_size() == 1:
+        return
+    mine = [value.detach().cpu() if isinstance(value, torch.Tensor) else value for value in (index, table[index])]
+    parts: list[Any] = [None] * world_size()
+    distributed.all_gather_object(parts, mine)
+    for places, rows in parts:
+        if isinstance(table, torch.Tensor):
+            with torch.no_grad():
+                table[places] = torch.as_tensor(rows).to(table.device)
+        else:
+            table[places] = rows

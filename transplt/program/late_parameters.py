@@ -11,7 +11,7 @@ from transplt.program.parameters import gradients_asked, is_part, models_asked, 
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training, find_training
 from transplt.syntax.nodes import begins, by_place, ends, inner_nodes, is_false
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 
 def thawed_late(program: Program) -> Iterator[tuple[File, ast.Attribute | ast.Call]]:
@@ -37,17 +37,21 @@ def made_late(program: Program) -> Iterator[tuple[File, ast.Attribute]]:
     training, models = program.once(find_training), models_asked(program)
     for file in program.files:
         for store in by_place(file.scan.stores):
-            value = getattr(parent(store), "value", None)
-            if value is None or not is_part(store.value, models) or _in_constructor(store):
+            if not is_part(store.value, models) or _in_constructor(store) or not makes_parameters(program, file, store):
                 continue
-            makes = False
-            for call in inner_nodes(value, ast.Call):
-                callee = program.callee(file, call)
-                body = callee.body if isinstance(callee, ast.ClassDef) else []
-                is_model = any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in body)
-                makes = makes or is_model or is_layer(file, call)
-            if makes and _late(program, training, file, store, 3, conditional=False):
+            if _late(program, training, file, store, 3, conditional=False):
                 yield file, store
+
+
+def makes_parameters(program: Program, file: File, store: ast.expr) -> bool:
+    """True where what is assigned holds a new layer, or a new object of a model of the program."""
+    value = getattr(statement(store), "value", None)
+    for call in inner_nodes(value, ast.Call) if value is not None else ():
+        callee = program.callee(file, call)
+        body = callee.body if isinstance(callee, ast.ClassDef) else []
+        if is_layer(file, call) or any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in body):
+            return True
+    return False
 
 
 def _in_constructor(node: ast.AST) -> bool:

@@ -8,8 +8,17 @@ from collections.abc import Iterator
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
+from transplt.rules.torch_callables import names_of
 from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, root_name
 from transplt.syntax.scan import chain, parent
+
+#: What holds several layers.
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
+#: What draws, and what counts what data hold: by their names, of any generator and tensor.
+_DRAWN = names_of("torch", "draws") | frozenset(
+    "random uniform choice choices sample randrange shuffle any numel nonzero binomial".split()
+)
+_OF_KIND = frozenset({"isinstance", "hasattr", "len"})
 
 
 def left_out_at_times(program: Program) -> tuple[File, ast.ClassDef] | None:
@@ -17,21 +26,55 @@ def left_out_at_times(program: Program) -> tuple[File, ast.ClassDef] | None:
     for cls in program.call_sites:
         if not isinstance(cls, ast.ClassDef):
             continue
-        for used in _used_layers(program, cls).values():
-            # A condition other than `self.training` may change while a model trains.
-            if used and all(any(last_name(test) != "training" for test in conditions) for conditions in used):
+        for name, used in _used_layers(program, cls).items():
+            # A condition other than `self.training` may change while a model trains; of one of several layers, what is
+            # drawn or found in the data.
+            change = _is_drawn if name in _lists(program, cls) else _may_change
+            if used and all(any(map(change, conditions)) for conditions in used):
                 return program.owner[cls], cls
     return None
 
 
-def leaves_layers_out(program: Program, cls: ast.ClassDef) -> bool:
-    """True when a layer of a model is used under a condition or without gradients only, or nowhere."""
+def leaves_layers_out(program: Program, made: ast.AST | None) -> bool:
+    """True when a layer of a model is used under a condition or without gradients only, or nowhere: of a class that is
+    made, or of one that it or a function which makes it is made of."""
+    pending, seen = [made], set[ast.AST | None]()
+    while pending:
+        made = pending.pop()
+        if made in seen or not isinstance(made, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        seen.add(made)
+        init = _constructor(made) if isinstance(made, ast.ClassDef) else made
+        if isinstance(made, ast.ClassDef) and init is not None:
+            every = {name for name, _ in _attributes(init)}
+            left_out = any(map(all, _used_layers(program, made).values()))
+            if left_out or _runs_without_gradients(made, init, every):
+                return True
+        calls = inner_nodes(init, ast.Call) if init is not None else ()
+        pending += [program.callee(program.owner[made], call) for call in calls]
+    return False
+
+
+def _may_change(test: ast.expr) -> bool:
+    return last_name(test) != "training"
+
+
+def _is_drawn(test: ast.expr) -> bool:
+    """True for a condition, or an index, that is drawn or counts what the data hold; through variables of its function.
+    """
+    around = [above for above in chain(test) if isinstance(above, ast.FunctionDef)]
+    stored = [each for function in around[:1] for each in inner_nodes(function, ast.Assign)]
+    names = {node.id for node in inner_nodes(test, ast.Name)}
+    parts = [test, *(each.value for each in stored if names & set(map(last_name, each.targets)))]
+    return any(last_name(call.func) in _DRAWN for part in parts for call in inner_nodes(part, ast.Call))
+
+
+def _lists(program: Program, cls: ast.ClassDef) -> set[str]:
+    """The attributes that hold several layers, of which a pass may take some."""
     init = _constructor(cls)
-    if init is None:
-        return False
-    every = {name for name, _ in _attributes(init)}
-    uses = _used_layers(program, cls)
-    return any(all(used) for used in uses.values()) or _runs_without_gradients(cls, init, every)
+    held = _attributes(init) if init is not None else ()
+    names = program.owner[cls].names
+    return {name for name, value in held if isinstance(value, ast.Call) and (names.qualified(value.func) or "") in _LISTS}
 
 
 def _constructor(cls: ast.ClassDef) -> ast.FunctionDef | None:
@@ -55,12 +98,69 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
     for name, value in _attributes(init):
         if isinstance(value, ast.Call) and is_layer(file, value):
             found[name] = []
+    several = _lists(program, cls)
+    found |= {name: [] for name in several}
     for function in _other_methods(cls, init):
         for node in inner_nodes(function, ast.Attribute):
             if node.attr in found and last_name(root_name(node)) == "self":
                 above = [each.test for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
+                above += _left_out_of(node) if node.attr in several else []
                 found[node.attr].append([test for test in above if not _is_same_in_each_step(test, init)])
     return found
+
+
+def _left_out_of(layers: ast.Attribute) -> list[ast.expr]:
+    """The conditions under which a use of several layers leaves one of them out, and what chooses one of them."""
+    match above := parent(layers):
+        case ast.Subscript(slice=index):
+            place = [*inner_nodes(index, ast.Name)]
+            loops = [each for each in chain(layers) if isinstance(each, ast.For)]
+            own = [loop for loop in loops if any(_holds(loop.target, node.id) for node in place)]
+            if own:
+                held = {ast.unparse(above)} | _kept_as(own[0], above)
+                return _skipped_by(own[0].body, held)
+            return [] if isinstance(index, ast.Constant) or not place else [index]
+        case ast.Call() if last_name(above.func) in _DRAWN:
+            return [above]
+    for loop in chain(layers):
+        match loop:
+            case ast.For() if any(each is layers for each in ast.walk(loop.iter)):
+                return _skipped_by(loop.body, {node.id for node in inner_nodes(loop.target, ast.Name)})
+            case ast.ListComp() | ast.GeneratorExp():
+                return [test for each in loop.generators for test in each.ifs]
+            case ast.stmt():
+                break
+    return []
+
+
+def _holds(target: ast.expr, name: str) -> bool:
+    return any(node.id == name for node in inner_nodes(target, ast.Name))
+
+
+def _kept_as(loop: ast.For, value: ast.expr) -> set[str]:
+    """The names that a round of a loop gives a value: `layer = self.layers[i]`."""
+    stored = (node for node in inner_nodes(loop, ast.Assign) if node.value is value)
+    return {last_name(target) for node in stored for target in node.targets}
+
+
+def _skipped_by(block: list[ast.stmt], layers: set[str]) -> list[ast.expr]:
+    """The conditions under which a block does not come to the first use of some layers."""
+    tests: list[ast.expr] = []
+    for node in block:
+        if isinstance(node, ast.If):
+            uses = [_uses(branch, layers) for branch in (node.body, node.orelse)]
+            if any(uses):
+                return tests if all(uses) else [*tests, node.test]
+            tests += [node.test] if isinstance(node.body[-1], (ast.Continue, ast.Break, ast.Return)) else []
+        elif _uses([node], layers):
+            return tests
+    return tests
+
+
+def _uses(block: list[ast.stmt], layers: set[str]) -> bool:
+    """True for statements that call a layer, or hand it on."""
+    calls = (call for node in block for call in inner_nodes(node, ast.Call))
+    return any(not layers.isdisjoint(map(ast.unparse, (call.func, *arguments_of(call)))) for call in calls)
 
 
 def _other_methods(cls: ast.ClassDef, init: ast.FunctionDef) -> list[ast.FunctionDef]:
@@ -127,11 +227,17 @@ def is_layer(file: File, call: ast.Call) -> bool:
 
 
 def _is_same_in_each_step(test: ast.expr, init: ast.FunctionDef) -> bool:
-    """True for a condition on an attribute that the constructor sets."""
+    """True for a condition on an attribute that the constructor sets, or on the place or the kind of a layer."""
     stored = {node.attr for node in inner_nodes(init, ast.Attribute) if isinstance(node.ctx, ast.Store)}
     asked = {node.attr for node in inner_nodes(test, ast.Attribute)}
-    names = any(node.id != "self" for node in inner_nodes(test, ast.Name))
-    return bool(asked) and not names and asked <= stored - {"training"}
+    loops = [above.target for above in chain(test) if isinstance(above, ast.For)]
+    counted = {node.id for target in loops for node in inner_nodes(target, ast.Name)}
+    of_kind = [call for call in inner_nodes(test, ast.Call) if last_name(call.func) in _OF_KIND]
+    kinds = {id(node) for call in of_kind for each in call.args[1:] for node in ast.walk(each)}
+    names = {node.id for node in inner_nodes(test, ast.Name) if id(node) not in kinds}
+    calls = {last_name(call.func) for call in inner_nodes(test, ast.Call)}
+    same = names <= {"self", *counted, *_OF_KIND} and calls <= _OF_KIND and asked <= stored - {"training"}
+    return same and bool(asked | (names & counted))
 
 
 def dropped_output(models: Models, origin: Variable) -> ast.Call | None:

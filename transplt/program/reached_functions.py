@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from transplt.program.program import File, Function, Program, enclosing_function
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -59,8 +60,13 @@ def _may_run(program: Program, file: File, call: ast.Call, by_name: dict[str, li
 
 def functions_run_in(program: Program, file: File, node: ast.AST) -> set[ast.AST]:
     """The functions that a piece of code calls, directly or not, as far as calls can be resolved."""
+    return functions_run_from(program, [(file, node)])
+
+
+def functions_run_from(program: Program, places: Iterable[tuple[File, ast.AST]]) -> set[ast.AST]:
+    """The same of several pieces of code together."""
     found: set[ast.AST] = set()
-    pending = [(file, node)]
+    pending = list(places)
     while pending:
         at, inside = pending.pop()
         for call in ast.walk(inside):

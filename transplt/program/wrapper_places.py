@@ -112,15 +112,22 @@ def _asks_for_cards(test: ast.expr) -> bool:
     return last_name(test).lower() in ("cuda", "use_cuda", "gpu", "use_gpu", "on_gpu", "npu", "use_npu")
 
 
+def part_at(node: ast.expr) -> ast.expr:
+    """The part of a model that is asked for or assigned: `model.body.head[1]` at `model`."""
+    while isinstance(outer := parent(node), (ast.Attribute, ast.Subscript)) and outer.value is node:
+        node = outer
+    return node
+
+
 def _sets_up(file: File, node: ast.expr) -> bool:
-    """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
+    """True for `model.cuda()`, `model.head = Linear(...)` and the like, and where the model goes to apex's
+    amp.initialize."""
     above = parent(node)
-    if isinstance(above, ast.Attribute):
-        part = above
-        while isinstance(outer := parent(part), ast.Attribute):  # a part of it: model.head.apply(init)
-            part = outer
+    if isinstance(above, (ast.Attribute, ast.Subscript)):
+        part = part_at(node)  # or of a part of it: model.head.apply(init)
         known = names_of(MODULE, "alters") if part is above else _PARTS
-        return part.attr in known and call_of(part) is not None
+        attribute = part.attr if isinstance(part, ast.Attribute) else ""
+        return isinstance(getattr(part, "ctx", None), ast.Store) or (attribute in known and call_of(part) is not None)
     call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
     return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
 

@@ -9,17 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import distributed
 from torch.nn import DataParallel, Module
 
 
 class OneCardDataParallel(DataParallel):  # type: ignore[misc]
-    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process."""
+    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process.
+
+    In a process group that is the card of the rank.
+    """
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
     ) -> None:
         if hasattr(torch, "npu") and torch.npu.is_available():
-            device_ids, output_device = [device_ids[0] if device_ids else 0], None
+            of_rank = [torch.npu.current_device()] if distributed.is_initialized() else None
+            device_ids, output_device = of_rank or [device_ids[0] if device_ids else 0], None
         super().__init__(module, device_ids, output_device, dim)
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.trees.calls import with_keyword
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.wrapper_questions import asks_for_wrapper, is_bare_here
 from transplt.program.models import Models, takes_wrapper
@@ -12,7 +11,6 @@ from transplt.program.program import File, Variable, enclosing_function, stores_
 from transplt.program.wrapper_places import Wrap, before_wrap
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import keyword_of
 from transplt.syntax.scan import parent, statement
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
@@ -60,11 +58,6 @@ def write_renewed(bench: Bench, wrap: Wrap) -> None:
                 continue
             text = f"{text_of(file, node)}.module"
             bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", text)
-            if not isinstance(value, ast.Call) or file.names.qualified(value.func) != "torch.load":
-                continue
-            if keyword_of(value, "map_location") is None and len(value.args) == 1:
-                change = with_keyword("map_location", '"npu"')
-                bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True, beside=True)
 
 
 def _bare(bench: Bench, node: ast.expr) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
+from transplt.edits.trees.calls import with_keyword
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.trees.removals import without_first, without_last
 from transplt.edits.trees.transform import refusing
 from transplt.fixers.distributed.current_program import Bench
 from transplt.program.cards import chosen_card, text_with_number
-from transplt.syntax.nodes import attribute_of, block_of, by_place, shape
+from transplt.syntax.nodes import attribute_of, block_of, by_place, keyword_of, shape
 from transplt.syntax.scan import parent, statement
 
 _CODE = "NPU334"
@@ -69,6 +71,18 @@ def write_devices(bench: Bench) -> None:
             case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Store()), ast.Assign() as stored:
                 if name in _VISIBLE:
                     _remove(bench, stored, "the launch script chooses the cards")
+
+
+def write_loads(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
+    """What is loaded without a word of where goes to the card of the rank, if it was saved on one."""
+    done = set()
+    for call in bench.file.scan.calls:
+        if bench.file.names.qualified(call.func) == "torch.load" and len(call.args) == 1 and after_start(call):
+            if keyword_of(call, "map_location") is None and all(keyword.arg for keyword in call.keywords):
+                new = with_keyword("map_location", bench.call("to_own_card"))
+                bench.change(call, _CODE, "loaded to the card of the rank", new, beside=True)
+                done.add(bench.file.source.extent(call.func))
+    bench.work.withdraw_notes(lambda note: note.code == "NPU152" and note.extent in done)
 
 
 def _remove(bench: Bench, node: ast.stmt, why: str) -> None:

@@ -21,6 +21,7 @@ from transplt.fixers.distributed.program.outputs import (
     written_place,
 )
 from transplt.fixers.distributed.program.process_paths import Own, places_of
+from transplt.fixers.distributed.program.read_back import read_just_before
 from transplt.fixers.distributed.program.side_effects import acts
 from transplt.fixers.distributed.waits import write_waits
 from transplt.program.program import enclosing_function
@@ -165,6 +166,8 @@ class Effects:
             )
             return
         self._hoist(run)
+        if (changing := next(filter(self._changes_read, run), None)) is not None:
+            self._wait_for_readers(run[0], changing)
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.first
@@ -180,6 +183,20 @@ class Effects:
             return []
         given = arguments_of(call)
         return [each for each in given if acts(self.bench.models, self.bench.file, each)]
+
+    def _changes_read(self, node: ast.stmt) -> bool:
+        """True for what removes, renames or overwrites a file that all ranks may still be reading."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        return isinstance(call, ast.Call) and read_just_before(self.bench.training, self.bench.file, call)
+
+    def _wait_for_readers(self, first: ast.stmt, changing: ast.stmt) -> None:
+        if self.bench.alike(first):
+            lines = [f"{self.bench.waiting}  # all ranks have read it"]
+            self.bench.before(first, lines, _CODE, "rank 0 changes a file when all ranks have read it")
+            self.averaged.add(id(first))
+        else:
+            why, do = "rank 0 may change this while others read it", "call npu_port.wait() before it, on all ranks"
+            self.bench.left(changing, why, do, code="NPU344")
 
     def _hoist(self, run: list[ast.stmt]) -> None:
         """Give what acts a name in front of the condition."""

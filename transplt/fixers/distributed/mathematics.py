@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
+from transplt.program.program import text_of
 from transplt.program.wrapper_places import buffers_apart
 from transplt.syntax.nodes import by_place, last_name
 
@@ -17,6 +20,11 @@ _MEMORY = (
     "a memory of earlier batches: the wrapper sends rank 0's to all ranks, and what the others have stored is lost",
     "a memory of earlier batches: each rank keeps what its own batches gave",
     "gather the new entries over the ranks before they are stored, so that all ranks store the same",
+)
+_TABLE = (
+    "NPU353",
+    "rows of a table that is kept over batches: each rank writes those of its own batches",
+    "write them where all ranks come by, and share them behind that: npu_port.share_rows(table, index)",
 )
 _TWO_STEPS = (
     "NPU354",
@@ -35,11 +43,25 @@ _CARRIED = (
 )
 
 
+def write_rows(bench: Bench) -> None:
+    """What is kept by the numbers of samples is the same on all ranks: each of them gets other samples in each epoch."""
+    for (file, stmt, table, index), together in bench.verdict.ways.rows:
+        if file is bench.file and together and bench.fits(stmt):
+            while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
+                index = index.func.value
+            lines = [f"{bench.call('share_rows')}({text_of(file, table)}, {text_of(file, index)})"]
+            bench.after(stmt, lines, "NPU358", "all ranks hold the rows that each of them has written")
+        elif file is bench.file:
+            bench.remark(table, *_TABLE)
+
+
 def remark_mathematics(bench: Bench) -> None:
     """One remark for each of these in the file on the bench."""
     file = bench.file
-    if (memory := next(memories(file), None)) is not None:
-        each = bool(bench.verdict.averaging) or all(buffers_apart(bench.models, origin) for origin in bench.wraps)
+    kept = bench.verdict.ways.kept
+    queue = next(kept.queues(file), None) if kept is not None else None
+    if (memory := next(memories(file), queue)) is not None:
+        each = bool(bench.verdict.averaging) or memory is queue or all(buffers_apart(bench.models, origin) for origin in bench.wraps)
         code, lost, own, help_ = _MEMORY
         bench.remark(memory, code, own if each else lost, help_)
     if (compared := next(over_the_batch(file), None)) is not None:

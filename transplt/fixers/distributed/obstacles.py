@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.program.divergence import Divergence
-from transplt.fixers.distributed.program.unwrapped import frozen_later, handed_over, made_anew, state_elsewhere
+from transplt.fixers.distributed.program.unwrapped import frozen_later, grown_later, handed_over, made_anew, state_elsewhere
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output
 from transplt.program.models import Models, is_optimizer, spelled
@@ -61,6 +61,8 @@ def _keeps_from_wrapper(models: Models, origin: Variable, wrap: Wrap | None) -> 
         return f"{name} is made in several places"
     if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
         return f"{name} is created again in line {node.lineno}, and trained again"
+    if (node := grown_later(models, wrap)) is not None:
+        return f"a layer is put into {name} in line {node.lineno}, after it can be wrapped"
     if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
         return f"{name} may be None"
     if early_uses(models, wrap):

@@ -21,11 +21,12 @@ from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
 from transplt.program.layers import leaves_layers_out
+from transplt.program.late_parameters import makes_parameters
 from transplt.program.loaders import Shares, evaluating_calls, readings
-from transplt.program.models import Models
+from transplt.program.models import Models, spelled
 from transplt.program.optimizers import OptimizerStep, find_steps, optimizer_calls
-from transplt.program.passes import Passes, find_passes
-from transplt.program.program import File, Program, Variable, text_of
+from transplt.program.passes import find_passes
+from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap
 from transplt.syntax.nodes import (
@@ -81,13 +82,16 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     _leave_whole(models, ways, found)
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
-    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
-    refusals += [*_on_host(models), *_own_steps(models, steps)]
+    refusals += [*_numbers(models), *_parts(ways, steps), *_foreign(models), *_stepped_by_hand(models, steps)]
+    refusals += [*_on_host(models), *_own_steps(models, steps), *_drawn_late(models)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = obstacle(models, wraps, passes, steps, ways)
-    unused = frozenset[Variable]() if why else _unused(models, passes)
+    unused = frozenset[Variable]() if why else _unused(models)
     why = why or _read_beside(models.program, unused)
+    # A wrapper looks for what a pass leaves out behind each of them, and takes the other pass's layers for that.
+    again = (spelled(origin) for origin in unused if passes.forwards.get(origin, 0) > 1)
+    why = why or next((f"{name} runs twice for a backward pass, and may leave a layer out" for name in again), "")
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -97,7 +101,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         help_ = "leave -t out: the gradients of all optimizers are averaged over the ranks then"
         refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
     if why:
-        refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
+        refusals += _beside_optimizers(models)
     return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused)
 
 
@@ -141,13 +145,20 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
     return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
 
 
-def _parts(ways: Divergence) -> Iterator[Refusal]:
+def _parts(ways: Divergence, steps: list[OptimizerStep]) -> Iterator[Refusal]:
     for file, node in ways.divergences():
         yield Refusal(
             file,
             node,
             "this differs between ranks and controls steps or backward passes: ranks would wait forever",
             "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
+        )
+    for step in ways.chosen(steps):
+        yield Refusal(
+            step.file,
+            step.optimizer,
+            "which optimizer makes the step differs between ranks, so each would train other parameters",
+            "draw it from a generator of its own that has a seed, random.Random(0), and run transplt again",
         )
     for file, value in ways.rates():
         yield Refusal(
@@ -232,6 +243,19 @@ def _own_steps(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
             yield Refusal(each.file, each.call, why, "derive it from torch.optim.Optimizer, and run transplt again")
 
 
+def _drawn_late(models: Models) -> Iterator[Refusal]:
+    """Layers that are made in a forward pass: the ranks draw their weights apart."""
+    why = "this layer gets its weights in the first forward pass, and each rank would draw its own"
+    for file in models.program.files:
+        late: list[ast.expr] = [
+            call for call in file.scan.calls if (file.names.qualified(call.func) or "").startswith("torch.nn.Lazy")
+        ]
+        stores = (each for each in file.scan.stores if getattr(enclosing_function(each), "name", "") == "forward")
+        late += [each for each in stores if makes_parameters(models.program, file, each)]
+        for node in by_place(late):
+            yield Refusal(file, node, why, "give it its sizes in the constructor, and run transplt again")
+
+
 def _beside_optimizers(models: Models) -> Iterator[Refusal]:
     """`p.data.add_(p.grad, alpha=-lr)` beside an optimizer: no step stands in front of which gradients are averaged."""
     for file in models.program.files:
@@ -264,21 +288,6 @@ def _on_host(models: Models) -> Iterator[Refusal]:
                     yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
 
 
-def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
-    for file in models.program.files:
-        for call in by_place(file.scan.calls):
-            if file.names.qualified(call.func) in DATA_PARALLEL:
-                yield Refusal(
-                    file,
-                    call,
-                    f"DataParallel cannot become DistributedDataParallel here: {why}",
-                    "take DataParallel out, and run transplt again",
-                )
-
-
-# --- how gradients are exchanged -------------------------------------------------------------------------------------
-
-
 # --- parameters that a step may leave out ----------------------------------------------------------------------------
 
 
@@ -300,15 +309,12 @@ def _read_beside(program: Program, unused: frozenset[Variable]) -> str:
     return ""
 
 
-def _unused(models: Models, passes: Passes) -> frozenset[Variable]:
-    """Models of the program with a layer that a forward pass may leave out, and that run once for a backward pass."""
-    found = set()
-    for origin in models.origins:
-        if passes.forwards.get(origin, 0) > 1:
-            continue
-        for value in models.program.values.get(origin, ()):
-            for call in inner_nodes(value.node, ast.Call):
-                made = models.program.callee(value.file, call)
-                if isinstance(made, ast.ClassDef) and leaves_layers_out(models.program, made):
-                    found.add(origin)
-    return frozenset(found)
+def _unused(models: Models) -> frozenset[Variable]:
+    """Models of the program with a layer that a forward pass may leave out."""
+    values = [(origin, value) for origin in models.origins for value in models.program.values.get(origin, ())]
+    return frozenset(
+        origin
+        for origin, value in values
+        for call in inner_nodes(value.node, ast.Call)
+        if leaves_layers_out(models.program, models.program.callee(value.file, call))
+    )

@@ -6,8 +6,10 @@ import ast
 
 from transplt.edits.trees.calls import only_argument
 from transplt.edits.trees.expressions import wrapped_anew
+from transplt.edits.trees.names import dotted
 from transplt.fixers.distributed.bare_models import write_bare, write_renewed
 from transplt.fixers.distributed.current_program import Bench
+from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.models import is_optimizer
 from transplt.program.wrapper_places import Wrap, buffers_apart
 from transplt.syntax.nodes import attribute_of, block_of, call_of, called_name, of_kind
@@ -21,7 +23,14 @@ _LR_HELP = (
 
 
 def claim_data_parallel(bench: Bench) -> None:
-    """DataParallel around the models of this file, before other codemods move what it is given."""
+    """DataParallel around the models of this file, before other codemods move what it is given.
+
+    Where gradients are averaged, it stays a wrapper that exchanges nothing: what asks for `.module` goes on doing so.
+    """
+    for call in bench.file.scan.calls if bench.verdict.averaging else ():
+        if bench.file.names.qualified(call.func) in DATA_PARALLEL:
+            message = "DataParallel computes the share of the rank on its card"
+            bench.change(call.func, "NPU336", message, dotted(bench.call("OneCardDataParallel")))
     for wrap in bench.wraps.values():
         if wrap.file is bench.file and wrap.in_place:
             _turn(bench, wrap.parallel[0], _options(bench, wrap))

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.program.divergent_values import CLOCK, KEEPS, ByOneClock, OfFiles, Varying
+from transplt.fixers.distributed.program.kept_tensors import KeptTensors, Rows
 from transplt.fixers.distributed.program.losses import loss_readers
 from transplt.fixers.distributed.program.outputs import writes_file
 from transplt.fixers.distributed.program.process_paths import names_written_to
@@ -21,7 +22,8 @@ from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import File, Function, Variable, enclosing_function
 from transplt.program.ranks import divides
 from transplt.program.training import Training
-from transplt.syntax.nodes import call_of, inner_nodes, last_name, own_nodes, place_in_block
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import call_of, inner_nodes, is_plain, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 ENDS = frozenset({"exit", "_exit", "quit"})
@@ -41,6 +43,8 @@ class Divergence:
         self.steps = {id(step.call) for step in steps}
         self._files: OfFiles | None = None
         self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
+        self.kept: KeptTensors | None = None
+        self.rows: list[tuple[Rows, bool]] = []  # what is written by numbers of samples; True where all ranks can
 
     def is_uniform(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
         """True when all ranks run a node as often, as far as its own function and its call sites show.
@@ -321,6 +325,17 @@ class Divergence:
         calls = (node for item in body for node in own_nodes(item) if isinstance(node, ast.Call))
         return any(id(call) in self.steps or self.training.runs(file, call) for call in calls)
 
+    def chosen(self, steps: list[OptimizerStep]) -> Iterator[OptimizerStep]:
+        """The steps of an optimizer that is chosen by a value which differs between ranks."""
+        for step in steps:
+            held = [(step.file, step.optimizer), *values_of(self.program, step.file, step.optimizer)]
+            for file, node in held:
+                index = node.slice if isinstance(node, ast.Subscript) else None
+                draws = isinstance(node, ast.Call) and last_name(node.func) in ("choice", "sample")
+                if (index is not None and self.varying.varies(file, index)) or (draws and self.varying.varies(file, node)):
+                    yield step
+                    break
+
     def rates(self) -> Iterator[tuple[File, ast.expr]]:
         """Values that set a learning rate and differ between ranks."""
         for file, node in self.varying.nodes:
@@ -354,15 +369,28 @@ def find_divergence(
     every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
     named = {id(node.value) for file, node in every if enclosing_function(node) and first.is_uniform(file, node)}
     same |= named
+    kept = KeptTensors(first.varying)
+    rows = list(kept.rows())
+    shared = [each for each in rows if _can_be_shared(each)]
     clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
-        alike = same | {id(test) for _, test in clocked}
-        known = not clocked and not named and len(same) == len(readers)
+        alike = same | {id(test) for _, test in clocked} | {id(getattr(each.stmt, "value", None)) for each in shared}
+        known = not clocked and not named and not shared and len(same) == len(readers)
         ways = first if known else Divergence(Varying(training, alike, evaluating, models), steps)
         ways.clocked = [(file, test) for file, test in clocked if ways.is_uniform(file, parent(test))]
-        if len(ways.clocked) == len(clocked):
+        written = [each for each in shared if ways.is_uniform(each.file, each.stmt)]
+        if len(ways.clocked) == len(clocked) and len(written) == len(shared):
+            ways.kept, ways.rows = kept, [(each, each in written) for each in rows]
             return ways
-        clocked = ways.clocked
+        clocked, shared = ways.clocked, written
+
+
+def _can_be_shared(rows: Rows) -> bool:
+    """True for an assignment at numbers that can be read again behind it."""
+    index = rows.index
+    while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and not index.args:
+        index = index.func.value
+    return isinstance(rows.stmt, (ast.Assign, ast.AugAssign)) and is_plain(rows.table) and is_plain(index)
 
 
 def _given_before(name: ast.Name, loop: Loop) -> bool:

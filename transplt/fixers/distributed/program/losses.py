@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loops_around
 from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
@@ -28,6 +29,7 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.
                 node
                 for node in inside
                 if id(node) not in done and _is_read(node) and enclosing_function(node) is home
+                if not _is_evaluated(training, loop, node)
             ]
             if loop is not region:
                 readers = [node for node in readers if begins(node) >= ends(region)]
@@ -77,4 +79,15 @@ def _is_read(node: ast.Name) -> bool:
             return call_of(above) is not None
         case ast.Call(func=ast.Name(id="float"), args=given):
             return node in given
+    return False
+
+
+def _is_evaluated(training: Training, loop: Region, node: ast.Name) -> bool:
+    """True for a loss that a loop of its own without gradients works out: all ranks go through all of its data."""
+    for inner in loops_around(node):
+        if inner is loop:
+            break
+        stored = (each for each in inner_nodes(inner, ast.Name) if each.id == node.id)
+        if without_gradients(node) and any(isinstance(each.ctx, ast.Store) for each in stored):
+            return not any(inner is region for _, region in training.regions)
     return False

@@ -11,14 +11,14 @@ from transplt.syntax.nodes import argument_at, keyword_of, last_name
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
     "joblib.dump os.remove os.rename os.replace os.unlink os.link os.symlink shutil.copy shutil.copyfile shutil.copy2 "
-    "shutil.rmtree shutil.move "
+    "os.rmdir os.removedirs shutil.rmtree shutil.move shutil.copytree "
     "imageio.imwrite imageio.imsave imageio.mimwrite imageio.mimsave imageio.v2.imwrite imageio.v2.mimwrite "
     "imageio.v3.imwrite cv2.imwrite scipy.io.wavfile.write scipy.io.savemat scipy.misc.imsave soundfile.write "
     "skimage.io.imsave librosa.output.write_wav torchaudio.save torchvision.io.write_video torch.onnx.export "
     "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
 )
 _LAST = frozenset(
-    "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
+    "unlink to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
     "add_image add_images add_figure add_graph add_histogram add_text add_hparams add_embedding add_video add_audio "
     "set_postfix set_description".split()
 )
@@ -74,7 +74,7 @@ def writes_file(file: File, call: ast.Call) -> bool:
 
 #: Which argument of a writing call is the path (or the file), where it is not the first.
 _PLACE = {
-    **dict.fromkeys("save save_image dump save_file replace rename link symlink move copy copy2 copyfile".split(), 1),
+    **dict.fromkeys("save save_image dump save_file replace rename link symlink move copy copy2 copyfile copytree".split(), 1),
     "export": 2,
     "numpy.save": 0,
 }

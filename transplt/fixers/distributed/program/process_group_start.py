@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from transplt.fixers.distributed.program.outputs import happens_once, opens_to_write
+from transplt.fixers.distributed.program.process_paths import names_written_to
 from transplt.fixers.distributed.program.random_draws import SEEDED_BY, seeded
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached_functions import reached_functions
@@ -41,7 +42,8 @@ def find_start(program: Program) -> Start | None:
     body = [node for node in file.scan.tree.body if not isinstance(node, definitions)]
     main = next((node for node in reversed(body) if is_main_guard(node)), None)
     touching = _Touching(program)
-    first = next((node for node in body if node is not main and touching.any(file, node)), None)
+    named = {id(each) for each in names_written_to(program, file)}
+    first = next((node for node in body if node is not main and (id(node) in named or touching.any(file, node))), None)
     if first is not None:
         first = _before_effects(program, body, first)
         return Start(file, first, guard=main is not None)
@@ -61,15 +63,19 @@ def find_start(program: Program) -> Start | None:
 
 
 def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> ast.stmt:
-    """The first statement that calls a function which prints or writes: it asks for the rank then."""
+    """The first statement that calls a function which prints or writes: it asks for the rank then. So does one that
+    chooses a name to write to, which is rank 0's."""
     file = program.files[0]
+    named = {id(each) for at in program.files for each in names_written_to(program, at)}
     for node in body[: body.index(first)]:
-        if any(_opens_for_writing(file, call) for call in inner_nodes(node, ast.Call)):
+        if id(node) in named or any(_opens_for_writing(file, call) for call in inner_nodes(node, ast.Call)):
             return node
         for function in reached_functions(program, [node]):
             owner = program.owner[function]
             calls = list(inner_nodes(function, ast.Call))
             if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
+                return node
+            if named and any(id(each) in named for each in inner_nodes(function, ast.Assign)):
                 return node
     return first
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 from transplt.fixers.distributed.program.outputs import opens_to_write, written_place
 from transplt.program.program import File, Program, Variable
 from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, is_none, last_name
-from transplt.syntax.scan import FUNCTIONS
+from transplt.syntax.scan import FUNCTIONS, parent
 
 _TEMPORARY = frozenset(f"tempfile.{name}" for name in "mkdtemp mkstemp TemporaryDirectory NamedTemporaryFile".split())
 _NAMED = frozenset(
@@ -69,8 +69,16 @@ def names_written_to(program: Program, file: File) -> Iterator[ast.Assign]:
     written = program.once(_paths_written_to)
     for node in inner_nodes(file.scan.tree, ast.Assign) if written else ():
         calls = inner_nodes(node.value, ast.Call)
-        if program.slot(file, node.targets[0]) in written and any(is_named(file, call) for call in calls):
+        if _variable(program, file, node.targets[0]) in written and any(is_named(file, call) for call in calls):
             yield node
+
+
+def _variable(program: Program, file: File, node: ast.AST) -> Variable | None:
+    """The variable that a node is; `args.run` of an object that no class of the program makes goes by its spelling."""
+    slot = program.slot(file, node)
+    if slot is None and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return "", "", f"{node.value.id}.{node.attr}"
+    return slot
 
 
 def _paths_written_to(program: Program) -> frozenset[Variable]:
@@ -95,6 +103,12 @@ def written_to(program: Program) -> Iterator[Variable]:
             paths = made if folder else [written_place(file, call)]
             paths += call.args[:1] if opens_to_write(file, call) else []
             pending += [(file, path) for path in paths if path is not None]
+    arguments: dict[Variable, list[tuple[File, ast.expr]]] = {}
+    for file in program.files:
+        for store in file.scan.stores:
+            slot, value = _variable(program, file, store), getattr(parent(store), "value", None)
+            if slot is not None and not slot[1] and value is not None:
+                arguments.setdefault(slot, []).append((file, value))
     seen: set[Variable] = set()
     entered: set[ast.AST] = set()
     while pending:
@@ -104,8 +118,9 @@ def written_to(program: Program) -> Iterator[Variable]:
             if isinstance(callee, FUNCTIONS) and callee not in entered:
                 entered.add(callee)
                 pending += [(program.owner[callee], each) for each in program.returns(callee)]
-            slot = program.slot(file, node)
+            slot = _variable(program, file, node)
             if slot is not None and slot not in seen:
                 seen.add(slot)
                 yield slot
                 pending += [(value.file, value.node) for value in program.values.get(slot, ())]
+                pending += arguments.get(slot, ())

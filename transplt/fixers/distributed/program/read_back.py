@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.program.divergent_values import ASKS
-from transplt.fixers.distributed.program.outputs import opens_to_write, writes_file
-from transplt.program.loops import excludes, loops_around
+from transplt.fixers.distributed.program.outputs import opens_to_write, writes_file, written_place
+from transplt.program.loops import excludes, lifted, loops_around
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training
 from transplt.syntax.nodes import arguments_of, begins, by_place, ends, inner_nodes, is_elif, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _FOLDERS = frozenset({"makedirs", "mkdir"})
+_MOVES = frozenset({"rename", "replace", "move"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -60,6 +61,29 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
         folders = {_asked_for(call) for call in made if last_name(call.func) in _FOLDERS}
         if (read or folders & asked) and any(_writes(program, file, item, 0) for item in node.body):
             yield node, read
+
+
+def read_just_before(training: Training, file: File, call: ast.Call) -> bool:
+    """True for a call that changes a file which the program reads above it, where nothing trains between the two.
+
+    A round of a loop comes by behind the last one.
+    """
+    known, last = file.names.qualified(call.func) or "", last_name(call.func)
+    paths = {ast.unparse(each) for each in (written_place(file, call), *call.args[: last in _MOVES]) if each is not None}
+    if isinstance(call.func, ast.Attribute) and not known and last == "unlink":
+        paths = {ast.unparse(call.func.value)}
+    function = enclosing_function(call)
+    for read in (each for each in file.scan.calls if enclosing_function(each) is function and _reads(file, each)):
+        if paths.isdisjoint([_asked_for(read), *map(ast.unparse, arguments_of(read))]):
+            continue
+        place = statement(call)
+        while (at := lifted(read, place_in_block(place)[0])) is None:
+            place = statement(parent(place))
+        block, index = place_in_block(place)
+        between = block[at + 1 : index] if at < index else [*block[at + 1 :], *block[:index]]
+        if (at < index or loops_around(place)) and training.first_in(file, between) == len(between):
+            return True
+    return False
 
 
 def _asked_for(call: ast.Call) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.late_parameters import makes_parameters
 from transplt.program.models import Models
 from transplt.program.program import Variable, enclosing_function, stores_of
-from transplt.program.wrapper_places import Wrap, before_wrap
+from transplt.program.wrapper_places import Wrap, before_wrap, part_at
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.nodes import begins, call_of
 from transplt.syntax.scan import chain, parent, statement
@@ -25,6 +26,19 @@ def made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
         later = [call for call in calls if begins(call) > begins(node) and models.training.runs(file, call)]
         if later or any(begins(loop) > begins(node) or loop in chain(node) for loop in same):
             return node
+    return None
+
+
+def grown_later(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where a layer is put into a model that was wrapped: the wrapper exchanges nothing for it."""
+    program = models.program
+    same = {wrap.origin, *(slot for slot, first in models.wrapped.items() if first == wrap.origin)}
+    for file in program.files:
+        for node in names_and_attributes(file):
+            part = part_at(node)
+            if part is not node and isinstance(getattr(part, "ctx", None), ast.Store) and program.slot(file, node) in same:
+                if not before_wrap(file, node, wrap) and makes_parameters(program, file, part):
+                    return node
     return None
 
 

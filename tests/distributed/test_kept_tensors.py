@@ -1,0 +1,177 @@
+"""Tables and queues that are kept over batches: their rows are shared, or a remark names them."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import distributed, script
+from tests.harness import codes
+
+LOADER = "loader = DataLoader(dataset, batch_size=8, shuffle=True)"
+LOOP = """
+for epoch in range(3):
+    for x, y, index in loader:
+        loss = model(x)
+        {}
+        loss.mean().backward()
+        optimizer.step()
+"""
+ELR = """
+class ELR(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        {made}
+
+    def forward(self, {given}, p):
+        {write}
+        return p
+
+criterion = ELR(99)
+"""
+
+
+def looped(write: str, table: str = "table = torch.zeros(99)") -> str:
+    body = textwrap.indent(write, " " * 8).lstrip()
+    return script(head="import numpy as np", model=f"{table}\nmodel = net().cuda()", loop=LOOP.format(body))
+
+
+def in_a_loss(write: str, given: str = "index", made: str = "self.table = torch.zeros(n)") -> str:
+    head = ELR.format(made=made, given=given, write=write)
+    return script(head=head, loop=LOOP.format("loss = criterion(index, loss)"))
+
+
+def shared(source: str) -> tuple[str, bool]:
+    """The call that shares rows (empty where there is none), and whether a remark names a memory."""
+    result = distributed(source)
+    assert b"npu_port.start()" in result.data
+    lines = [line.strip() for line in result.data.decode().splitlines()]
+    calls = [line.removeprefix("npu_port.share_rows") for line in lines if "share_rows" in line]
+    assert len(calls) < 2
+    return "".join(calls), "NPU353" in codes(result, applied=False)
+
+
+@pytest.mark.parametrize(
+    ("write", "table", "call"),
+    [
+        ("table[index] = loss.detach()", "table = torch.zeros(99)", "(table, index)"),
+        ("table[index] = loss.detach().cpu().numpy()", "table = np.zeros(99)", "(table, index)"),
+        ("table[index.cpu()] = loss.detach()", "table = torch.zeros(99).cuda()", "(table, index)"),
+        ("table[y] = 0.9 * table[y] + 0.1 * loss.detach()", "table = torch.zeros(9)", "(table, y)"),
+        ("table.data[index] = loss.detach()", "table = torch.zeros(99)", "(table.data, index)"),
+        ("table[index] += 1", "table = torch.zeros(99)", "(table, index)"),
+    ],
+)
+def test_rows_by_the_number_of_a_sample(write: str, table: str, call: str) -> None:
+    assert shared(looped(write, table)) == (call, False)
+
+
+def test_rows_that_a_loss_keeps() -> None:
+    write = "self.table[index] = p.detach()"
+    assert shared(in_a_loss(write)) == ("(self.table, index)", False)
+    assert shared(in_a_loss(write, made='self.register_buffer("table", torch.zeros(n))')) == (
+        "(self.table, index)",
+        False,
+    )
+
+
+def test_a_table_of_one_epoch_is_kept_over_its_batches() -> None:
+    found = looped("table[index] = loss.detach()", "").replace(
+        "    for x, y", "    table = torch.zeros(99)\n    for x, y"
+    )
+    assert shared(found) == ("(table, index)", False)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "if loss.max() > 3:\n    table[index] = loss.detach()",  # not on all ranks
+        "table.index_add_(0, index, loss.detach())",
+        "table.scatter_(0, index, loss.detach())",
+    ],
+)
+def test_rows_that_are_left_to_the_reader(write: str) -> None:
+    assert shared(looped(write)) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("write", "table"),
+    [
+        ("table = torch.zeros(8)\ntable[index] = loss.detach()", ""),  # made for each batch
+        ("mask = loss > 1\ntable[mask] = 0", "table = torch.zeros(8)"),  # no number of a sample
+        ("table[epoch] = loss.mean().item()", "table = torch.zeros(3)"),
+        ("table[0] = loss.mean()", "table = torch.zeros(3)"),
+        ("table[:] = 0", "table = torch.zeros(3)"),
+        ("table[index] = loss", "table = {}"),
+        ("table[index] = loss", "table = net.table()"),  # not known to be a tensor
+        ("loss = table[index]", "table = torch.zeros(99)"),
+        ("x[index] = 0", ""),
+    ],
+)
+def test_what_is_no_table_of_samples_stays(write: str, table: str) -> None:
+    assert shared(looped(write, table)) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("write", "given", "made"),
+    [
+        ("self.table[index] = p", "index", "self.table = []"),
+        ("self.table[mask] = p", "mask", "self.table = torch.zeros(n)"),
+        ("table = torch.zeros(9)\n        table[index] = p", "index", "pass"),
+    ],
+)
+def test_what_a_loss_keeps_otherwise_stays(write: str, given: str, made: str) -> None:
+    assert shared(in_a_loss(write, given, made)) == ("", False)
+
+
+def test_a_table_that_an_evaluation_fills_is_the_same_on_all_ranks() -> None:
+    tail = "valid = DataLoader(net.valid)\nwith torch.no_grad():\n    for x, index in valid:\n        table[index] = model(x)"
+    assert shared(looped("pass") + tail) == ("", False)
+
+
+def test_what_a_dataset_keeps_is_that_of_its_worker() -> None:
+    head = """
+        class Points(torch.utils.data.Dataset):
+            def __init__(self):
+                self.seen = torch.zeros(99)
+
+            def __getitem__(self, index):
+                self.seen[index] = 1
+                return index
+    """
+    loader = "loader = DataLoader(Points(), batch_size=8, shuffle=True)"
+    assert shared(script(head=head, loader=loader, loop=LOOP.format("pass"))) == ("", False)
+
+
+def test_what_is_chosen_by_a_shared_table_is_the_same_on_all_ranks() -> None:
+    source = looped("table[index] = loss.detach()").replace(
+        "        optimizer.step()\n", "        optimizer.step()\n    if table.mean() < 0.1:\n        break\n"
+    )
+    assert shared(source) == ("(table, index)", False)
+
+
+@pytest.mark.parametrize(
+    ("write", "remarked"),
+    [
+        ("queue[place:place + 8] = loss.detach()", True),
+        ("queue[:, place:place + 8] = loss.detach()", True),
+        ("queue[:] = 0", False),
+        ("part = torch.zeros(9)\nqueue[0] = part[:3]", False),
+    ],
+)
+def test_a_queue_that_is_a_plain_tensor(write: str, remarked: bool) -> None:
+    assert shared(looped(write, "place = 0\nqueue = torch.zeros(99)")) == ("", remarked)
+
+
+@pytest.mark.parametrize(
+    ("write", "remarked"),
+    [
+        ("self.keys = torch.cat([self.keys, p])[-99:]", True),
+        ("self.keys = torch.cat([p, self.keys[:-8]])", True),
+        ("self.keys = torch.cat([p, p])[-99:]", False),
+        ("self.keys = self.keys[-99:]", False),
+    ],
+)
+def test_a_queue_that_is_joined_anew(write: str, remarked: bool) -> None:
+    assert shared(in_a_loss(write, made="self.keys = torch.zeros(n)")) == ("", remarked)

@@ -1,0 +1,137 @@
+"""Tensors that are kept over batches, and what a batch writes into them: rows by the number of a sample, a queue.
+
+Each rank has its own batches, and in the next epoch other ones: what it has written of its own samples is not what
+another rank finds there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from transplt.fixers.distributed.program.divergent_values import Varying
+from transplt.fixers.distributed.program.outputs import shown
+from transplt.program.loops import counts
+from transplt.program.program import File, Variable, enclosing_function
+from transplt.program.reached_functions import functions_run_from
+from transplt.program.variable_values import values_of
+from transplt.syntax.nodes import by_place, inner_nodes, last_name, string_of
+from transplt.syntax.scan import chain, parent, statement
+
+#: Methods that write rows of a tensor at indices.
+_BY_INDEX = frozenset({"index_copy_", "index_add_", "index_fill_", "scatter_", "scatter_add_"})
+#: What an index goes through on its way.
+_SAME = frozenset("cuda cpu npu to long int numpy detach view reshape squeeze flatten contiguous tolist".split())
+#: Parameters of a forward pass that is given the numbers of samples.
+_NUMBERS = re.compile(r"(?:^|_)(?:ind(?:ex|exes|ices)?|idx|ids?)s?$", re.IGNORECASE)
+
+
+class Rows(NamedTuple):
+    """A statement that writes rows of a kept tensor at the numbers of samples (or classes) of a batch."""
+
+    file: File
+    stmt: ast.stmt
+    table: ast.expr
+    index: ast.expr
+
+
+class KeptTensors:
+    """What the batches of a program write into tensors that were made before them."""
+
+    def __init__(self, varying: Varying) -> None:
+        self.program = varying.program
+        self.loops = [(file, loop) for file, loop, loaders in varying.training.loops if loaders]
+        every = [(file, function) for file in self.program.files for function in file.scan.functions]
+        forwards = [each for each in every if each[1].name == "forward"]
+        self.each_batch = functions_run_from(self.program, [*self.loops, *forwards]).union(each for _, each in forwards)
+        self.read = frozenset(_read_in(varying))
+        self.buffers = {string_of(call.args[0]) for file in self.program.files for call in file.scan.calls
+                        if last_name(call.func) == "register_buffer" and call.args}  # fmt: skip
+
+    def rows(self) -> Iterator[Rows]:
+        """The rows that batches write, by file and place."""
+        for file in self.program.files if self.loops else ():
+            for target in by_place(file.scan.subscripts):
+                stored = isinstance(target.ctx, ast.Store) and not _is_slice(target.slice)
+                if stored and self._is_kept(file, target) and self._is_number(file, target.slice, 4):
+                    yield Rows(file, statement(target), target.value, target.slice)
+            for call in by_place(file.scan.calls):
+                match call:
+                    case ast.Call(func=ast.Attribute(value=table, attr=name) as func, args=[_, index, *_]):
+                        if name in _BY_INDEX and self._is_kept(file, func) and self._is_number(file, index, 4):
+                            yield Rows(file, statement(call), table, index)
+
+    def queues(self, file: File) -> Iterator[ast.expr]:
+        """Where a batch is put into a kept tensor at a running place, or behind what is left of it."""
+        for target in by_place(file.scan.subscripts) if self.loops else ():
+            if isinstance(target.ctx, ast.Store) and _is_slice(target.slice) and self._is_kept(file, target):
+                yield target
+        for store in by_place(file.scan.stores) if self.loops else ():
+            value = getattr(parent(store), "value", None)
+            parts = list(ast.walk(value)) if isinstance(value, (ast.Call, ast.Subscript)) else []
+            joined = any(isinstance(each, ast.Call) and last_name(each.func) in ("cat", "concat") for each in parts)
+            if joined and any(map(_is_slice, parts)) and self._runs_each_batch(file, store):
+                slot = self.program.slot(file, store)
+                if slot is not None and any(self.program.slot(file, each) == slot for each in parts):
+                    yield store
+
+    def _is_kept(self, file: File, written: ast.Subscript | ast.Attribute) -> bool:
+        """True for what each batch writes to, where no batch has made it."""
+        table = written.value
+        if isinstance(table, ast.Attribute) and table.attr == "data":
+            table = table.value
+        if not self._runs_each_batch(file, written) or self.program.slot(file, table) is None:
+            return False
+        if isinstance(table, ast.Attribute) and table.attr in self.buffers:
+            return True
+        made = [(at, value) for at, value in values_of(self.program, file, table) if isinstance(value, ast.Call)]
+        tensors = all(_makes_tensor(at, value) for at, value in made)
+        return bool(made) and tensors and not any(self._runs_each_batch(at, value) for at, value in made)
+
+    def _runs_each_batch(self, file: File, node: ast.AST) -> bool:
+        around = chain(node)
+        return enclosing_function(node) in self.each_batch or any(
+            at is file and any(each is loop for each in around) for at, loop in self.loops
+        )
+
+    def _is_number(self, file: File, index: ast.expr, depth: int) -> bool:
+        """True for what a loader of the training gives, or what a forward pass that nobody is seen to call is given as
+        the numbers of samples."""
+        while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and index.func.attr in _SAME:
+            index = index.func.value
+        if isinstance(index, ast.Subscript):  # batch["index"]
+            index = index.value
+        slot = self.program.slot(file, index)
+        if slot is None or slot in self.read or depth == 0:
+            return slot in self.read
+        given = self.program.values.get(slot, [])
+        function = enclosing_function(index)
+        if not given and function in self.each_batch:
+            return _NUMBERS.search(slot[2]) is not None and any(each.arg == slot[2] for each in function.args.args)
+        return any(self._is_number(each.file, each.node, depth - 1) for each in given)
+
+
+def _read_in(varying: Varying) -> Iterator[Variable]:
+    """The variables that a loop over training data gives what its loader yields."""
+    for file, loop, loaders in varying.training.loops:
+        if not loaders or isinstance(loop, ast.While) or counts(loop):
+            continue
+        target, over = loop.target, shown(file, loop.iter)
+        if isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]
+        for node in inner_nodes(target, ast.Name):
+            if (slot := varying.program.slot(file, node)) is not None:
+                yield slot
+
+
+def _is_slice(index: ast.AST) -> bool:
+    """True for an index with a slice from or to somewhere in it."""
+    return any(isinstance(each, ast.Slice) and (each.lower or each.upper) for each in ast.walk(index))
+
+
+def _makes_tensor(file: File, call: ast.Call) -> bool:
+    """True for a call of torch or NumPy, or of a method of what one gives."""
+    names = [file.names.qualified(each.func) or "" for each in inner_nodes(call, ast.Call)]
+    return any(name.startswith(("torch.", "numpy.")) and not name.startswith("torch.nn.") for name in names)
