@@ -126,7 +126,8 @@ def test_what_a_loss_keeps_otherwise_stays(write: str, given: str, made: str) ->
 
 
 def test_a_table_that_an_evaluation_fills_is_the_same_on_all_ranks() -> None:
-    tail = "valid = DataLoader(net.valid)\nwith torch.no_grad():\n    for x, index in valid:\n        table[index] = model(x)"
+    tail = "valid = DataLoader(net.valid)\nwith torch.no_grad():\n    for x, index in valid:\n"
+    tail += "        table[index] = model(x)"
     assert shared(looped("pass") + tail) == ("", False)
 
 

@@ -301,7 +301,8 @@ def test_one_of_several_layers_that_a_forward_pass_may_leave_out(body: str, unus
 
 def test_a_layer_that_a_part_of_the_model_may_leave_out() -> None:
     parts = "import random\n\n" + SEVERAL.format("x = random.choice(self.layers)(x)").replace("class Net", "class Part")
-    whole = "class Net(torch.nn.Module):\n    def __init__(self):\n        self.part = Part()\n\n    def forward(self, x):\n"
+    whole = "class Net(torch.nn.Module):\n    def __init__(self):\n        self.part = Part()\n\n"
+    whole += "    def forward(self, x):\n"
     build = "        return self.part(x)\n\ndef build():\n    return Net()"
     source = script(head=parts + whole + build, model="model = build().cuda()", loop=loop("model(x).backward()"))
     assert "npu_port.wrap(model, find_unused_parameters=True)" in output(source)
@@ -496,7 +497,8 @@ def test_which_optimizer_steps_is_drawn(chosen: str, refused_for: bool) -> None:
     ],
 )
 def test_layers_that_are_made_in_a_forward_pass(made: str, passed: str, late: bool) -> None:
-    cls = f"class Net(torch.nn.Module):\n    def __init__(self):\n        {made}\n\n    def forward(self, x):\n        {passed}"
+    cls = f"class Net(torch.nn.Module):\n    def __init__(self):\n        {made}\n\n"
+    cls += f"    def forward(self, x):\n        {passed}"
     source = script(head=cls, model="model = Net().cuda()", loop=loop("model(x).backward()\noptimizer.step()"))
     if late:
         assert refused(source).startswith("this layer gets its weights in the first forward pass")

@@ -371,6 +371,40 @@ def test_no_reason_to_stay(more: str) -> None:
     assert b"NpuFusedAdam" in result.data
 
 
+DRAWN = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+
+    def forward(self, x, task=0):
+        for layer in self.layers:
+            {}
+        return x
+
+net = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "stays"),
+    [
+        ("x = layer(x) if random.random() < 0.5 else x", True),
+        ("if random.random() < 0.5:\n                x = layer(x)", True),
+        ("mask = x.sum(1) > 0\n            if mask.any():\n                x = layer(x)", True),
+        ("x = layer(x)", False),
+        ("if task:\n                x = layer(x)", False),  # not known to change from step to step
+    ],
+)
+def test_a_network_of_which_a_step_draws_a_part(body: str, stays: bool) -> None:
+    source = f"import random\nimport torch\nfrom torch import nn\n\n{DRAWN.format(body)}"
+    source += "model = nn.Linear(2, 2).cuda()\noptimizer = torch.optim.Adam(model.parameters())\n"
+    result = migrate(source, tune=((TUNE, ""),))
+    assert (b"NpuFusedAdam" not in result.data) is stays
+    told = [finding.message for finding in result.findings if finding.code == "NPU750" and not finding.applied]
+    assert any("a layer of Net is left out of some steps" in each for each in told) is stays
+
+
 def test_a_model_that_processes_share() -> None:
     result = migrate(
         "import torch\n\n\ndef train(model):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",

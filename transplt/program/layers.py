@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
@@ -60,8 +60,7 @@ def _may_change(test: ast.expr) -> bool:
 
 
 def _is_drawn(test: ast.expr) -> bool:
-    """True for a condition, or an index, that is drawn or counts what the data hold; through variables of its function.
-    """
+    """True for a condition or an index that is drawn, or counts what the data hold: by what its function gives it."""
     around = [above for above in chain(test) if isinstance(above, ast.FunctionDef)]
     stored = [each for function in around[:1] for each in inner_nodes(function, ast.Assign)]
     names = {node.id for node in inner_nodes(test, ast.Name)}
@@ -74,7 +73,9 @@ def _lists(program: Program, cls: ast.ClassDef) -> set[str]:
     init = _constructor(cls)
     held = _attributes(init) if init is not None else ()
     names = program.owner[cls].names
-    return {name for name, value in held if isinstance(value, ast.Call) and (names.qualified(value.func) or "") in _LISTS}
+    return {
+        name for name, value in held if isinstance(value, ast.Call) and (names.qualified(value.func) or "") in _LISTS
+    }
 
 
 def _constructor(cls: ast.ClassDef) -> ast.FunctionDef | None:
@@ -153,12 +154,13 @@ def _skipped_by(block: list[ast.stmt], layers: set[str]) -> list[ast.expr]:
                 return tests if all(uses) else [*tests, node.test]
             tests += [node.test] if isinstance(node.body[-1], (ast.Continue, ast.Break, ast.Return)) else []
         elif _uses([node], layers):
-            return tests
+            either = inner_nodes(node, ast.IfExp)
+            return tests + [at.test for at in either if _uses([at.body], layers) is not _uses([at.orelse], layers)]
     return tests
 
 
-def _uses(block: list[ast.stmt], layers: set[str]) -> bool:
-    """True for statements that call a layer, or hand it on."""
+def _uses(block: Sequence[ast.AST], layers: set[str]) -> bool:
+    """True for code that calls a layer, or hands it on."""
     calls = (call for node in block for call in inner_nodes(node, ast.Call))
     return any(not layers.isdisjoint(map(ast.unparse, (call.func, *arguments_of(call)))) for call in calls)
 

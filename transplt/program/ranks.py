@@ -27,8 +27,8 @@ _FIRST = frozenset(
 )
 #: What of the helper file every process has to call: see transplt/helper.
 _OF_HELPER = frozenset(
-    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks of_first share_rows sum_over_ranks "
-    "check_ranks".split()
+    "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks of_first share_rows "
+    "sum_over_ranks check_ranks".split()
 )
 _BARRIERS = frozenset({"barrier", "monitored_barrier"})
 

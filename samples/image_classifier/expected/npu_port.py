@@ -9,21 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import distributed
 from torch.nn import DataParallel, Module
 
 
 class OneCardDataParallel(DataParallel):  # type: ignore[misc]
-    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process.
-
-    In a process group that is the card of the rank.
-    """
+    """DataParallel; on NPUs on its first card, in a process group on that of the rank: no batch is divided there."""
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
     ) -> None:
         if hasattr(torch, "npu") and torch.npu.is_available():
-            of_rank = [torch.npu.current_device()] if distributed.is_initialized() else None
+            of_rank = [torch.npu.current_device()] if torch.distributed.is_initialized() else None
             device_ids, output_device = of_rank or [device_ids[0] if device_ids else 0], None
         super().__init__(module, device_ids, output_device, dim)
 

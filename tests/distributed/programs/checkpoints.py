@@ -13,6 +13,27 @@ def is_parallel(net):
 WRAPPERS = (nn.DataParallel,)
 
 
+def unwrap(net):
+    if isinstance(net, WRAPPERS):
+        return net.module
+    return net
+
+
+def unwrap_all(net):
+    while hasattr(net, "module"):
+        net = net.module
+    return net
+
+
+class Saver:
+    def __init__(self, net):
+        self.net = net
+
+    def state(self):
+        net = self.net
+        return (net.module if hasattr(net, "module") else net).state_dict()
+
+
 def main():
     torch.manual_seed(0)
     loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=2)
@@ -33,6 +54,8 @@ def main():
         found["type"] = model.module if type(model) is nn.DataParallel else model
         found["name"] = model.module if type(model).__name__ == "DataParallel" else model
         found["function"] = model.module if is_parallel(model) else model
+        found["helper"] = unwrap(model)
+        found["all"] = unwrap_all(model)
         found["cards"] = model.module if torch.cuda.device_count() > 9 else model
         if not isinstance(model, nn.DataParallel):
             found["not"] = model
@@ -46,6 +69,7 @@ def main():
             either = model.module
         states = {name: net.state_dict() for name, net in found.items()}
         states = {"other": other.state_dict(), "either": either.state_dict(), **states}
+        states["saver"] = Saver(model).state()
     if hasattr(model, "module"):
         model = model.module
     states["last"] = model.state_dict()

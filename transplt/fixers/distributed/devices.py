@@ -12,7 +12,7 @@ from transplt.edits.trees.removals import without_first, without_last
 from transplt.edits.trees.transform import refusing
 from transplt.fixers.distributed.current_program import Bench
 from transplt.program.cards import chosen_card, text_with_number
-from transplt.syntax.nodes import attribute_of, block_of, by_place, keyword_of, shape
+from transplt.syntax.nodes import attribute_of, block_of, by_place, shape
 from transplt.syntax.scan import parent, statement
 
 _CODE = "NPU334"
@@ -77,11 +77,12 @@ def write_loads(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     """What is loaded without a word of where goes to the card of the rank, if it was saved on one."""
     done = set()
     for call in bench.file.scan.calls:
-        if bench.file.names.qualified(call.func) == "torch.load" and len(call.args) == 1 and after_start(call):
-            if keyword_of(call, "map_location") is None and all(keyword.arg for keyword in call.keywords):
-                new = with_keyword("map_location", bench.call("to_own_card"))
-                bench.change(call, _CODE, "loaded to the card of the rank", new, beside=True)
-                done.add(bench.file.source.extent(call.func))
+        if bench.file.names.qualified(call.func) != "torch.load" or len(call.args) != 1 or not after_start(call):
+            continue
+        if {"map_location", None}.isdisjoint(keyword.arg for keyword in call.keywords):
+            new = with_keyword("map_location", bench.call("to_own_card"))
+            bench.change(call, _CODE, "loaded to the card of the rank", new, beside=True)
+            done.add(bench.file.source.extent(call.func))
     bench.work.withdraw_notes(lambda note: note.code == "NPU152" and note.extent in done)
 
 

@@ -44,7 +44,7 @@ _CARRIED = (
 
 
 def write_rows(bench: Bench) -> None:
-    """What is kept by the numbers of samples is the same on all ranks: each of them gets other samples in each epoch."""
+    """What is kept by the numbers of samples is the same on all ranks: each gets other samples in each epoch."""
     for (file, stmt, table, index), together in bench.verdict.ways.rows:
         if file is bench.file and together and bench.fits(stmt):
             while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
@@ -61,7 +61,8 @@ def remark_mathematics(bench: Bench) -> None:
     kept = bench.verdict.ways.kept
     queue = next(kept.queues(file), None) if kept is not None else None
     if (memory := next(memories(file), queue)) is not None:
-        each = bool(bench.verdict.averaging) or memory is queue or all(buffers_apart(bench.models, origin) for origin in bench.wraps)
+        apart = all(buffers_apart(bench.models, origin) for origin in bench.wraps)
+        each = bool(bench.verdict.averaging) or memory is queue or apart
         code, lost, own, help_ = _MEMORY
         bench.remark(memory, code, own if each else lost, help_)
     if (compared := next(over_the_batch(file), None)) is not None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.program.divergence import Divergence
-from transplt.fixers.distributed.program.unwrapped import frozen_later, grown_later, handed_over, made_anew, state_elsewhere
+from transplt.fixers.distributed.program.unwrapped import (
+    frozen_later,
+    grown_later,
+    handed_over,
+    made_anew,
+    state_elsewhere,
+)
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output
 from transplt.program.models import Models, is_optimizer, spelled

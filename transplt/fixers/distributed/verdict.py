@@ -20,8 +20,8 @@ from transplt.fixers.distributed.program.divergence import Divergence, find_dive
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
-from transplt.program.layers import leaves_layers_out
 from transplt.program.late_parameters import makes_parameters
+from transplt.program.layers import leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
 from transplt.program.models import Models, spelled
 from transplt.program.optimizers import OptimizerStep, find_steps, optimizer_calls
@@ -82,7 +82,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     _leave_whole(models, ways, found)
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
-    refusals += [*_numbers(models), *_parts(ways, steps), *_foreign(models), *_stepped_by_hand(models, steps)]
+    refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
     refusals += [*_on_host(models), *_own_steps(models, steps), *_drawn_late(models)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
@@ -145,7 +145,7 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
     return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
 
 
-def _parts(ways: Divergence, steps: list[OptimizerStep]) -> Iterator[Refusal]:
+def _parts(ways: Divergence) -> Iterator[Refusal]:
     for file, node in ways.divergences():
         yield Refusal(
             file,
@@ -153,7 +153,7 @@ def _parts(ways: Divergence, steps: list[OptimizerStep]) -> Iterator[Refusal]:
             "this differs between ranks and controls steps or backward passes: ranks would wait forever",
             "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
         )
-    for step in ways.chosen(steps):
+    for step in ways.chosen():
         yield Refusal(
             step.file,
             step.optimizer,

@@ -284,17 +284,22 @@ def shard(loader: Any) -> Any:
         changes["sampler"] = ShareSampler(loader.sampler, loader.dataset, drop_last=bool(loader.drop_last))
         if loader.batch_sampler is not None:
             changes["batch_sampler"] = BatchSampler(changes["sampler"], loader.batch_size, loader.drop_last)
-    if loader.drop_last and isinstance(loader.batch_size, int) and not isinstance(loader.dataset, IterableDataset):
-        found, wanted = len(loader.sampler), loader.batch_size * world_size()
-        if loader.batch_size <= found < wanted:
-            raise ValueError(
-                f"shard(): {found} samples leave {world_size()} ranks without a batch of {loader.batch_size} each, and "
-                f"drop_last drops smaller ones: take a batch_size of at most {found // world_size()}, or fewer ranks"
-            )
+    _check_size(loader)
     shared = copy.copy(loader)
     for name, value in {**changes, "_iterator": None}.items():
         object.__setattr__(shared, name, value)  # a DataLoader refuses to be changed, but this one has not begun
     return shared
+
+
+def _check_size(loader: Any) -> None:
+    """ValueError where one process gets a batch, and not every rank."""
+    if loader.drop_last and loader.batch_size and not isinstance(loader.dataset, IterableDataset):
+        found, ranks = len(loader.sampler), world_size()
+        if loader.batch_size <= found < loader.batch_size * ranks:
+            raise ValueError(
+                f"shard(): {found} samples leave {ranks} ranks without a batch of {loader.batch_size} each, and "
+                f"drop_last drops smaller ones: take a batch_size of at most {found // ranks}, or fewer ranks"
+            )
 
 
 def _is_own(sampler: Any) -> bool:

@@ -23,7 +23,7 @@ from transplt.program.program import File, Function, Variable, enclosing_functio
 from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import call_of, inner_nodes, is_plain, last_name, own_nodes, place_in_block
+from transplt.syntax.nodes import call_of, callee_of, inner_nodes, is_plain, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 ENDS = frozenset({"exit", "_exit", "quit"})
@@ -40,7 +40,7 @@ class Divergence:
 
     def __init__(self, varying: Varying, steps: list[OptimizerStep]) -> None:
         self.varying, self.training, self.program = varying, varying.training, varying.program
-        self.steps = {id(step.call) for step in steps}
+        self.every_step, self.steps = steps, {id(step.call) for step in steps}
         self._files: OfFiles | None = None
         self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
         self.kept: KeptTensors | None = None
@@ -325,16 +325,14 @@ class Divergence:
         calls = (node for item in body for node in own_nodes(item) if isinstance(node, ast.Call))
         return any(id(call) in self.steps or self.training.runs(file, call) for call in calls)
 
-    def chosen(self, steps: list[OptimizerStep]) -> Iterator[OptimizerStep]:
+    def chosen(self) -> Iterator[OptimizerStep]:
         """The steps of an optimizer that is chosen by a value which differs between ranks."""
-        for step in steps:
+        for step in self.every_step:
             held = [(step.file, step.optimizer), *values_of(self.program, step.file, step.optimizer)]
-            for file, node in held:
-                index = node.slice if isinstance(node, ast.Subscript) else None
-                draws = isinstance(node, ast.Call) and last_name(node.func) in ("choice", "sample")
-                if (index is not None and self.varying.varies(file, index)) or (draws and self.varying.varies(file, node)):
-                    yield step
-                    break
+            choices = [(file, node.slice) for file, node in held if isinstance(node, ast.Subscript)]
+            choices += [(file, node) for file, node in held if last_name(callee_of(node)) in ("choice", "sample")]
+            if any(self.varying.varies(*choice) for choice in choices):
+                yield step
 
     def rates(self) -> Iterator[tuple[File, ast.expr]]:
         """Values that set a learning rate and differ between ranks."""
@@ -369,14 +367,22 @@ def find_divergence(
     every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
     named = {id(node.value) for file, node in every if enclosing_function(node) and first.is_uniform(file, node)}
     same |= named
-    kept = KeptTensors(first.varying)
+    return _settled(first, same, evaluating, models, anew=bool(named) or len(same) < len(readers))
+
+
+def _settled(
+    first: Divergence, same: set[int], evaluating: frozenset[int], models: frozenset[Variable], *, anew: bool
+) -> Divergence:
+    """The divergence where rank 0's clock decides, and all ranks write rows of tables, wherever all of them run: what
+    they decide and write makes others run alike, so that each is tried first. `anew`: `first` knew less."""
+    training, kept = first.training, KeptTensors(first.varying)
     rows = list(kept.rows())
     shared = [each for each in rows if _can_be_shared(each)]
     clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
         alike = same | {id(test) for _, test in clocked} | {id(getattr(each.stmt, "value", None)) for each in shared}
-        known = not clocked and not named and not shared and len(same) == len(readers)
-        ways = first if known else Divergence(Varying(training, alike, evaluating, models), steps)
+        known = not (clocked or shared or anew)
+        ways = first if known else Divergence(Varying(training, alike, evaluating, models), first.every_step)
         ways.clocked = [(file, test) for file, test in clocked if ways.is_uniform(file, parent(test))]
         written = [each for each in shared if ways.is_uniform(each.file, each.stmt)]
         if len(ways.clocked) == len(clocked) and len(written) == len(shared):
@@ -387,7 +393,7 @@ def find_divergence(
 
 def _can_be_shared(rows: Rows) -> bool:
     """True for an assignment at numbers that can be read again behind it."""
-    index = rows.index
+    index = rows.numbers
     while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and not index.args:
         index = index.func.value
     return isinstance(rows.stmt, (ast.Assign, ast.AugAssign)) and is_plain(rows.table) and is_plain(index)

@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     file: File
     stmt: ast.stmt
     table: ast.expr
-    index: ast.expr
+    numbers: ast.expr
 
 
 class KeptTensors:

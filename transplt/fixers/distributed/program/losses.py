@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loops_around
@@ -28,8 +29,7 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.
             readers = [
                 node
                 for node in inside
-                if id(node) not in done and _is_read(node) and enclosing_function(node) is home
-                if not _is_evaluated(training, loop, node)
+                if id(node) not in done and _is_read(training, loop, node) and enclosing_function(node) is home
             ]
             if loop is not region:
                 readers = [node for node in readers if begins(node) >= ends(region)]
@@ -72,8 +72,10 @@ def _related(loop: Region, names: set[str]) -> set[str]:
     return names
 
 
-def _is_read(node: ast.Name) -> bool:
-    """`loss.item()`, `float(loss)`: the number is taken out."""
+def _is_read(training: Training, region: Region, node: ast.Name) -> bool:
+    """`loss.item()`, `float(loss)`: the number is taken out, of a loss of this rank."""
+    if without_gradients(node) and _is_evaluated(training, region, node):
+        return False
     match above := parent(node):
         case ast.Attribute(attr="item"):
             return call_of(above) is not None
@@ -82,12 +84,9 @@ def _is_read(node: ast.Name) -> bool:
     return False
 
 
-def _is_evaluated(training: Training, loop: Region, node: ast.Name) -> bool:
-    """True for a loss that a loop of its own without gradients works out: all ranks go through all of its data."""
-    for inner in loops_around(node):
-        if inner is loop:
-            break
-        stored = (each for each in inner_nodes(inner, ast.Name) if each.id == node.id)
-        if without_gradients(node) and any(isinstance(each.ctx, ast.Store) for each in stored):
-            return not any(inner is region for _, region in training.regions)
+def _is_evaluated(training: Training, region: Region, node: ast.Name) -> bool:
+    """True for a loss that a loop of its own works out: without gradients all ranks go through all of its data."""
+    for loop in itertools.takewhile(lambda each: each is not region, loops_around(node)):
+        if any(each.id == node.id and isinstance(each.ctx, ast.Store) for each in inner_nodes(loop, ast.Name)):
+            return not any(loop is each for _, each in training.regions)
     return False

@@ -18,9 +18,9 @@ _FULL = frozenset(
     "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
 )
 _LAST = frozenset(
-    "unlink to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
+    "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
     "add_image add_images add_figure add_graph add_histogram add_text add_hparams add_embedding add_video add_audio "
-    "set_postfix set_description".split()
+    "set_postfix set_description unlink".split()
 )
 _WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
@@ -74,7 +74,9 @@ def writes_file(file: File, call: ast.Call) -> bool:
 
 #: Which argument of a writing call is the path (or the file), where it is not the first.
 _PLACE = {
-    **dict.fromkeys("save save_image dump save_file replace rename link symlink move copy copy2 copyfile copytree".split(), 1),
+    **dict.fromkeys(
+        "save save_image dump save_file replace rename link symlink move copy copy2 copyfile copytree".split(), 1
+    ),
     "export": 2,
     "numpy.save": 0,
 }

@@ -81,6 +81,16 @@ def _variable(program: Program, file: File, node: ast.AST) -> Variable | None:
     return slot
 
 
+def _arguments(program: Program) -> dict[Variable, list[tuple[File, ast.expr]]]:
+    """What `args.run` and the like are given."""
+    found: dict[Variable, list[tuple[File, ast.expr]]] = {}
+    for file, store in ((at, each) for at in program.files for each in at.scan.stores):
+        slot, value = _variable(program, file, store), getattr(parent(store), "value", None)
+        if slot is not None and value is not None:
+            found.setdefault(slot, []).append((file, value))
+    return {slot: given for slot, given in found.items() if slot[0] == ""}
+
+
 def _paths_written_to(program: Program) -> frozenset[Variable]:
     """The variables of paths that a program writes to, nothing where it chooses no such name."""
     named = any(is_named(file, call) for file in program.files for call in file.scan.calls)
@@ -103,12 +113,7 @@ def written_to(program: Program) -> Iterator[Variable]:
             paths = made if folder else [written_place(file, call)]
             paths += call.args[:1] if opens_to_write(file, call) else []
             pending += [(file, path) for path in paths if path is not None]
-    arguments: dict[Variable, list[tuple[File, ast.expr]]] = {}
-    for file in program.files:
-        for store in file.scan.stores:
-            slot, value = _variable(program, file, store), getattr(parent(store), "value", None)
-            if slot is not None and not slot[1] and value is not None:
-                arguments.setdefault(slot, []).append((file, value))
+    arguments = _arguments(program)
     seen: set[Variable] = set()
     entered: set[ast.AST] = set()
     while pending:

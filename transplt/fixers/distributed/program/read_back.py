@@ -69,7 +69,8 @@ def read_just_before(training: Training, file: File, call: ast.Call) -> bool:
     A round of a loop comes by behind the last one.
     """
     known, last = file.names.qualified(call.func) or "", last_name(call.func)
-    paths = {ast.unparse(each) for each in (written_place(file, call), *call.args[: last in _MOVES]) if each is not None}
+    changed = [written_place(file, call), *call.args[: last in _MOVES]]
+    paths = {ast.unparse(each) for each in changed if each is not None}
     if isinstance(call.func, ast.Attribute) and not known and last == "unlink":
         paths = {ast.unparse(call.func.value)}
     function = enclosing_function(call)

@@ -36,9 +36,10 @@ def grown_later(models: Models, wrap: Wrap) -> ast.expr | None:
     for file in program.files:
         for node in names_and_attributes(file):
             part = part_at(node)
-            if part is not node and isinstance(getattr(part, "ctx", None), ast.Store) and program.slot(file, node) in same:
-                if not before_wrap(file, node, wrap) and makes_parameters(program, file, part):
-                    return node
+            if part is node or not isinstance(getattr(part, "ctx", None), ast.Store) or before_wrap(file, node, wrap):
+                continue
+            if program.slot(file, node) in same and makes_parameters(program, file, part):
+                return node
     return None
 
 
