@@ -62,6 +62,16 @@ class Project:
         """Whether a file of it names where its processes meet: two runs at the same time would meet there, too."""
         return self._names(b"MASTER_PORT", b"tcp://")
 
+    @cached_property
+    def evaluates(self) -> bool:
+        """Whether a file turns a network to evaluation."""
+        return self._names(b".eval()")
+
+    @cached_property
+    def saves(self) -> bool:
+        """Whether a file saves tensors."""
+        return self._names(b"torch.save(")
+
     def _names(self, *words: bytes) -> bool:
         texts = map(_read, self.root.rglob("*.py"))
         return any(word in text for text in texts for word in words)

@@ -10,7 +10,7 @@ from typing import Any
 
 from transplt.base.render.cell import figure, many
 from transplt.base.render.verdict import Verdict, Word
-from transplt.proof.prove import evaluation, loaders, noise, ranks
+from transplt.proof.prove import evaluation, loaders, noise, races, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
@@ -58,6 +58,7 @@ def judge(
         Judged("results of all ranks", results),
         Judged("same schedules", schedules),
         Judged(FILES, _files(trainings)),
+        Judged("order of effects", races.unordered(trainings)),
     ]
     return [each for each in found if each.found], [*remarks, *more, *_never_sent(trainings, buffers)]
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
-from transplt.proof.prove import averages, ends, loaders, precision, properties, ranks, shares, steps
+from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
 from transplt.proof.prove.branches import matched
 from transplt.proof.prove.found import Difference, Findings, Lines, Part
 from transplt.proof.prove.numbers import of_number
@@ -38,8 +38,11 @@ class Several:
         if late:
             run = replace(run, trainings=[*steps.in_common(*run.trainings)])
         elif (ended := not_run or stopped) is not None:
-            if run.faults:
-                ended = Verdict(Word.STOPS, f"{run.faults[0].text}; {ended.sentence}")
+            race = races.unordered(run.trainings)
+            found.differences += [race] if isinstance(race, Difference) else []
+            if found.differences:
+                why = str(race) if isinstance(race, Difference) else run.faults[0].text
+                ended = Verdict(Word.STOPS, f"{why}; {ended.sentence}")
             return [Part(title, ended, found)]
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program starts no process group"), found)]
@@ -175,6 +178,10 @@ class Several:
             first = averages.other_average(single.outcome, several.outcome, rank, world, root)
         if first is None:
             return _agreeing(title, found, held, "one process's")
+        sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
+        if (why or lacks) and sized is not None:
+            found.differences.append(self._set(sized, one, rank))
+            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
         if why or lacks:
             found.reasons.append(why or lacks)
             found.rounding, found.widths, found.steps = None, [], 0

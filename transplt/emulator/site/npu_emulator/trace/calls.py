@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import pathlib
+import shutil
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +38,10 @@ def install() -> None:
         if "step" in vars(kind):
             _record(kind, "step", "scheduler", _scheduled)
     _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
-    _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
+    _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
+    for owner, name in ((os, "remove"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "move")):
+        _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
+    _record_some(pathlib.Path, "unlink", "remove", _changed)
     _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     for name in ("half", "bfloat16", "float", "double", "to"):
         _record_some(module, name, "cast", _dtype)
@@ -146,6 +151,11 @@ def _class_of(module: Any) -> str:
 def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
     value: Any = bound if bound is not None else named.get("max_norm", named.get("clip_value"))
     return {"bound": float(value)}
+
+
+def _changed(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
+    """The file that is removed or renamed."""
+    return {"path": _path(args[0])} if args else None
 
 
 def _file(path: Any) -> str:

@@ -1,0 +1,84 @@
+"""One process and several where their batches cannot be the same (transplt.proof.prove.sizes)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.prove.trainings import Told
+from transplt.proof.prove.ranks import with_mean_losses
+from transplt.proof.prove.sizes import other_sizes
+from transplt.proof.prove.tolerance import REORDERED
+from transplt.proof.prove.training import Training
+
+
+def told(*steps: tuple[float, float], lr: float = 0.1, metric: bool = False, cut: bool = False) -> Training:
+    """A training with (loss, gradient) of each step."""
+    training = Told().made(lr=lr)
+    for loss, gradient in steps:
+        training.step(loss=loss, grad=gradient)
+        if metric:
+            training.tell("scheduler", kind="ReduceLROnPlateau", metric=loss)
+    if cut:
+        training.tell("limit")
+    return training.training()
+
+
+def said(one: Training, *ranks: Training, same_data: bool = True) -> str:
+    return str(other_sizes(one, ranks, with_mean_losses(ranks), REORDERED, same_data=same_data) or "")
+
+
+ONE = ((1.0, 0.5), (0.9, 0.4), (0.8, 0.4))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ONE,
+        ((1.05, 0.52), (0.9, 0.6), (1.2, 0.3)),  # what batch norms and draws make of it
+        ((2.0, 0.5), (0.9, 0.4), (0.8, 0.4)),  # once
+        ((0.5, 0.25), (0.45, 0.2), (0.4, 0.2)),  # a loss that is a sum over the share of each rank
+        ((1.0, 0.5), (5.0, 9.0), (7.0, 9.0)),  # behind the first step all may be others
+    ],
+)
+@pytest.mark.parametrize("same_data", [True, False])
+def test_what_the_batches_of_ranks_make_of_it(steps: tuple[tuple[float, float], ...], same_data: bool) -> None:
+    assert said(told(*ONE), told(*steps), told(*steps), same_data=same_data) == ""
+
+
+@pytest.mark.parametrize(
+    ("factors", "sentence"),
+    [
+        ((2.0, 2.0), "the loss of step 1 is 2, that of one process 1; multiplied by the 2 ranks"),
+        ((2.1, 1.9), "the loss of step 1 is 2.1, that of one process 1; multiplied by the 2 ranks"),
+        ((1.0, 2.0), "have the norm 1, in one process 0.5; 2 times as large: summed over the ranks and not divided"),
+        ((1.1, 0.5), "have the norm 0.25, in one process 0.5; 0.5 times as large: divided by the ranks twice"),
+    ],
+)
+def test_losses_and_gradients_times_the_ranks(factors: tuple[float, float], sentence: str) -> None:
+    steps = [(loss * factors[0], gradient * factors[1]) for loss, gradient in ONE]
+    assert sentence in said(told(*ONE), told(*steps), told(*steps))
+
+
+@pytest.mark.parametrize(("same_data", "metric"), [(True, False), (False, False), (True, True)])
+def test_a_learning_rate_times_the_ranks(same_data: bool, metric: bool) -> None:
+    """That of the first step hangs on no data."""
+    one, rank = told(*ONE, metric=metric), told(*ONE, lr=0.2, metric=metric)
+    assert "the learning rate is 0.2 at step 1, in the original 0.1" in said(one, rank, rank, same_data=same_data)
+
+
+@pytest.mark.parametrize(
+    ("same_data", "metric", "told_of"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_a_learning_rate_of_a_later_step(same_data: bool, metric: bool, told_of: bool) -> None:
+    """Not where data or what was found in them decides it."""
+    sides = []
+    for rate in (None, 0.2):
+        side = Told().made().step().step(lr=rate)
+        sides.append((side.tell("scheduler", kind="ReduceLROnPlateau", metric=1.0) if metric else side).training())
+    assert bool(said(sides[0], sides[1], sides[1], same_data=same_data)) is told_of
+
+
+@pytest.mark.parametrize(("steps", "cut", "told_of"), [(8, False, True), (4, False, False), (5, False, False), (8, True, False)])
+def test_each_rank_takes_all_the_steps(steps: int, cut: bool, told_of: bool) -> None:
+    one, rank = told(*[(1.0, 0.5)] * 4, cut=cut), told(*[(1.0, 0.5)] * steps, cut=cut)
+    assert bool(said(one, rank, rank)) is told_of

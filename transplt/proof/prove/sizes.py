@@ -1,0 +1,87 @@
+"""What one process and W have in common even where they cannot have the same batches: numbers of the optimizers, how
+many steps they take, and about how large losses and gradients are.
+
+Batch norms, draws and batches that do not divide evenly change a loss by some percent; a sum in place of a mean, or a
+learning rate times W, changes it by the factor W.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from transplt.base.render.cell import figure
+from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.ranks import exchanged
+from transplt.proof.prove.steps import SETTING, gaps, pairs
+from transplt.proof.prove.training import Training, TrainingStep
+
+#: How far the first ratios may be from a factor; behind the first step the parameters are others.
+_NEAR = (0.1, 0.3, 0.3)
+
+
+def other_sizes(
+    one: Training, ranks: Sequence[Training], mean: Training, rounding: Rounding, *, same_data: bool
+) -> Difference | None:
+    """What differs between one process and `ranks` by more than their batches make it; `mean` is rank 0 with the mean
+    losses of all. Without the `same_data` only the first step has numbers that both set alike."""
+    decided = any("metric" in event.fields for each in (one, *ranks) for event in each.of("scheduler"))
+    settings = (gap.difference for gap in gaps(one, ranks[0], rounding) if gap.figure[:1] == (SETTING,))
+    for found in settings:
+        if found.step == 1 or (same_data and not decided):
+            return found
+    return _times(one, ranks[0], mean, len(ranks)) or _counted(one, ranks[0], len(ranks))
+
+
+def _times(one: Training, rank: Training, mean: Training, world: int) -> Difference | None:
+    """Losses or gradients of the first steps that are W times those of one process, or a W-th of them."""
+    first = [*islice(pairs(one, mean), len(_NEAR))]
+    losses = [_ratio(_loss(left), _loss(right)) for left, right in first]
+    gradients = [_ratio(_norm(left), _norm(right)) for left, right in first]
+    if not first or _are(losses, 1 / world):  # a loss that is a sum over the share
+        return None
+    left, right = first[0]
+    if _are(losses, world):
+        what = f"the loss of step 1 is {figure(_loss(right))}, that of one process {figure(_loss(left))}"
+        place = right.losses[0].place
+        return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks", event=True)
+    for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
+        if _are(gradients, factor):
+            what = f"the gradients of step 1 have the norm {figure(_norm(right))}, in one process {figure(_norm(left))}"
+            place = exchanged(rank, right) or right.place
+            return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
+    return None
+
+
+def _counted(one: Training, rank: Training, world: int) -> Difference | None:
+    """An optimizer that takes W times as many steps, or a W-th of them; of runs that came to their end."""
+    if one.cut or rank.cut:
+        return None
+    counts = [Counter(step.optimizer for step in each.steps) for each in (one, rank)]
+    for which, number in counts[0].items():
+        taken = counts[1][which]
+        if number >= 2 * world and taken and (taken == number * world or taken * world == number):
+            last = [step.place for step in rank.steps if step.optimizer == which][-1]
+            return Difference(f"each rank takes {taken} steps, one process with the same samples {number}", last)
+    return None
+
+
+def _ratio(one: float, other: float) -> float:
+    return other / one if one > 0 and math.isfinite(one) and math.isfinite(other) else math.nan
+
+
+def _are(ratios: Sequence[float], factor: float) -> bool:
+    near = (math.isclose(ratio, factor, rel_tol=off) for ratio, off in zip(ratios, _NEAR, strict=False))
+    return all(near) and bool(ratios)
+
+
+def _loss(step: TrainingStep) -> float:
+    """The sum of the losses of a step, nan where one is no number."""
+    values = [loss.value for loss in step.losses]
+    return math.fsum(values) if values and all(isinstance(each, (int, float)) for each in values) else math.nan
+
+
+def _norm(step: TrainingStep) -> float:
+    return math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))
