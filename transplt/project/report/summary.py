@@ -237,6 +237,8 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         yield gettext("more in {files}; -v prints it", files=gettext(", ").join(files))
     if result.written == "all" and result.source.is_dir():
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
+        if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have
+            after += f" --main {shlex.quote(shown(result.settings.entry))} --nproc 1,2"
         yield gettext(
             "does it run, and compute the same: transplt run --setup {before}, then transplt prove {before} {after}",
             before=before, after=after,

@@ -21,7 +21,8 @@ _labels: dict[int, str] = {}
 #: Those that computed, by id, and the hook that watches.
 _called: set[int] = set()
 _hook: list[Any] = []
-_WRAPPER = "torch.nn.parallel.distributed"
+#: Modules that wrap: that of DistributedDataParallel, and the helper file.
+_WRAPPERS = ("torch.nn.parallel.distributed", "npu_port")
 
 
 def install() -> None:
@@ -35,8 +36,11 @@ def _noting(original: Any) -> Any:
     @functools.wraps(original)
     def asked(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A wrapper asks where an original without one does not: the order would be another one.
-        by = sys._getframe(1).f_globals.get("__name__")
-        if not is_quiet() and by != _WRAPPER and not any(known() is self for known in _roots):
+        by = str(sys._getframe(1).f_globals.get("__name__"))
+        if by.endswith(_WRAPPERS):
+            with quiet():  # `parameters` goes on to `named_parameters`
+                return iter(list(original(self, *args, **kwargs)))
+        if not is_quiet() and not any(known() is self for known in _roots):
             _roots.append(weakref.ref(self))
             _names.clear()
         return original(self, *args, **kwargs)
