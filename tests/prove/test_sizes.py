@@ -11,15 +11,13 @@ from transplt.proof.prove.tolerance import REORDERED
 from transplt.proof.prove.training import Training
 
 
-def told(*steps: tuple[float, float], lr: float = 0.1, metric: bool = False, cut: bool = False) -> Training:
+def told(*steps: tuple[float, float], lr: float = 0.1, metric: bool = False) -> Training:
     """A training with (loss, gradient) of each step."""
     training = Told().made(lr=lr)
     for loss, gradient in steps:
         training.step(loss=loss, grad=gradient)
         if metric:
             training.tell("scheduler", kind="ReduceLROnPlateau", metric=loss)
-    if cut:
-        training.tell("limit")
     return training.training()
 
 
@@ -76,11 +74,3 @@ def test_a_learning_rate_of_a_later_step(same_data: bool, metric: bool, told_of:
         side = Told().made().step().step(lr=rate)
         sides.append((side.tell("scheduler", kind="ReduceLROnPlateau", metric=1.0) if metric else side).training())
     assert bool(said(sides[0], sides[1], sides[1], same_data=same_data)) is told_of
-
-
-@pytest.mark.parametrize(
-    ("steps", "cut", "told_of"), [(8, False, True), (4, False, False), (5, False, False), (8, True, False)]
-)
-def test_each_rank_takes_all_the_steps(steps: int, cut: bool, told_of: bool) -> None:
-    one, rank = told(*[(1.0, 0.5)] * 4, cut=cut), told(*[(1.0, 0.5)] * steps, cut=cut)
-    assert bool(said(one, rank, rank)) is told_of

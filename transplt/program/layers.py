@@ -9,7 +9,7 @@ from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, root_name
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind, root_name
 from transplt.syntax.scan import chain, parent
 
 #: What holds several layers.
@@ -112,36 +112,22 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
 
 def _left_out_of(layers: ast.Attribute) -> list[ast.expr]:
     """The conditions under which a use of several layers leaves one of them out, and what chooses one of them."""
-    match above := parent(layers):
+    above, around = parent(layers), chain(layers)
+    loops = [(each, {node.id for node in inner_nodes(each.target, ast.Name)}) for each in of_kind(ast.For, around)]
+    match above:
         case ast.Subscript(slice=index):
-            place = [*inner_nodes(index, ast.Name)]
-            loops = [each for each in chain(layers) if isinstance(each, ast.For)]
-            own = [loop for loop in loops if any(_holds(loop.target, node.id) for node in place)]
-            if own:
-                held = {ast.unparse(above)} | _kept_as(own[0], above)
-                return _skipped_by(own[0].body, held)
-            return [] if isinstance(index, ast.Constant) or not place else [index]
+            names = {node.id for node in inner_nodes(index, ast.Name)}
+            for loop in (loop for loop, counted in loops if counted & names):
+                stored = (node for node in inner_nodes(loop, ast.Assign) if node.value is above)
+                held = {last_name(target) for node in stored for target in node.targets}
+                return _skipped_by(loop.body, {ast.unparse(above), *held})
+            return [index] if names else []
         case ast.Call() if last_name(above.func) in _DRAWN:
             return [above]
-    for loop in chain(layers):
-        match loop:
-            case ast.For() if any(each is layers for each in ast.walk(loop.iter)):
-                return _skipped_by(loop.body, {node.id for node in inner_nodes(loop.target, ast.Name)})
-            case ast.ListComp() | ast.GeneratorExp():
-                return [test for each in loop.generators for test in each.ifs]
-            case ast.stmt():
-                break
-    return []
-
-
-def _holds(target: ast.expr, name: str) -> bool:
-    return any(node.id == name for node in inner_nodes(target, ast.Name))
-
-
-def _kept_as(loop: ast.For, value: ast.expr) -> set[str]:
-    """The names that a round of a loop gives a value: `layer = self.layers[i]`."""
-    stored = (node for node in inner_nodes(loop, ast.Assign) if node.value is value)
-    return {last_name(target) for node in stored for target in node.targets}
+    for loop, counted in loops:
+        if any(each is layers for each in ast.walk(loop.iter)):
+            return _skipped_by(loop.body, counted)
+    return [test for each in of_kind(ast.comprehension, around) for test in each.ifs]
 
 
 def _skipped_by(block: list[ast.stmt], layers: set[str]) -> list[ast.expr]:

@@ -1,5 +1,5 @@
-"""What one process and W have in common even where they cannot have the same batches: numbers of the optimizers, how
-many steps they take, and about how large losses and gradients are.
+"""What one process and W have in common even where they cannot have the same batches: numbers of the optimizers, and
+about how large losses and gradients are.
 
 Batch norms, draws and batches that do not divide evenly change a loss by some percent; a sum in place of a mean, or a
 learning rate times W, changes it by the factor W.
@@ -8,7 +8,6 @@ learning rate times W, changes it by the factor W.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
@@ -32,7 +31,7 @@ def other_sizes(
     for found in settings:
         if found.step == 1 or (same_data and not decided):
             return found
-    return _times(one, ranks[0], mean, len(ranks)) or _counted(one, ranks[0], len(ranks))
+    return _times(one, ranks[0], mean, len(ranks))
 
 
 def _times(one: Training, rank: Training, mean: Training, world: int) -> Difference | None:
@@ -52,19 +51,6 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
             what = f"the gradients of step 1 have the norm {figure(_norm(right))}, in one process {figure(_norm(left))}"
             place = exchanged(rank, right) or right.place
             return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
-    return None
-
-
-def _counted(one: Training, rank: Training, world: int) -> Difference | None:
-    """An optimizer that takes W times as many steps, or a W-th of them; of runs that came to their end."""
-    if one.cut or rank.cut:
-        return None
-    counts = [Counter(step.optimizer for step in each.steps) for each in (one, rank)]
-    for which, number in counts[0].items():
-        taken = counts[1][which]
-        if number >= 2 * world and taken and (taken == number * world or taken * world == number):
-            last = [step.place for step in rank.steps if step.optimizer == which][-1]
-            return Difference(f"each rank takes {taken} steps, one process with the same samples {number}", last)
     return None
 
 

@@ -91,10 +91,9 @@ class KeptTensors:
         return bool(made) and tensors and not any(self._runs_each_batch(at, value) for at, value in made)
 
     def _runs_each_batch(self, file: File, node: ast.AST) -> bool:
-        around = chain(node)
-        return enclosing_function(node) in self.each_batch or any(
-            at is file and any(each is loop for each in around) for at, loop in self.loops
-        )
+        around = set(map(id, chain(node)))
+        loops = (id(loop) for at, loop in self.loops if at is file)
+        return enclosing_function(node) in self.each_batch or not around.isdisjoint(loops)
 
     def _is_number(self, file: File, index: ast.expr, depth: int) -> bool:
         """True for what a loader of the training gives, or what a forward pass that nobody is seen to call is given as

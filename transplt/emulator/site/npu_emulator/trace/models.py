@@ -21,8 +21,8 @@ _labels: dict[int, str] = {}
 #: Those that computed, by id, and the hook that watches.
 _called: set[int] = set()
 _hook: list[Any] = []
-#: Modules that wrap: that of DistributedDataParallel, and the helper file.
-_WRAPPERS = ("torch.nn.parallel.distributed", "npu_port")
+#: Modules that ask as a model is wrapped: those of DistributedDataParallel, the helper file, and ours.
+_WRAPPERS = ("torch.nn.parallel.distributed", "torch.distributed.utils", "npu_port", ".trace.calls")
 
 
 def install() -> None:
