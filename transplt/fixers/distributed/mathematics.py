@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
 from transplt.program.program import text_of
@@ -45,11 +43,9 @@ _CARRIED = (
 
 def write_rows(bench: Bench) -> None:
     """What is kept by the numbers of samples is the same on all ranks: each gets other samples in each epoch."""
-    for (file, stmt, table, index), together in bench.verdict.ways.rows:
+    for (file, stmt, table, numbers), together in bench.verdict.ways.rows:
         if file is bench.file and together and bench.fits(stmt):
-            while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
-                index = index.func.value
-            lines = [f"{bench.call('share_rows')}({text_of(file, table)}, {text_of(file, index)})"]
+            lines = [f"{bench.call('share_rows')}({text_of(file, table)}, {text_of(file, numbers)})"]
             bench.after(stmt, lines, "NPU358", "all ranks hold the rows that each of them has written")
         elif file is bench.file:
             bench.remark(table, *_TABLE)

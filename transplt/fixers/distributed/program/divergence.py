@@ -377,7 +377,9 @@ def _settled(
     they decide and write makes others run alike, so that each is tried first. `anew`: `first` knew less."""
     training, kept = first.training, KeptTensors(first.varying)
     rows = list(kept.rows())
-    shared = [each for each in rows if _can_be_shared(each)]
+    # An assignment, at numbers that can be read again behind it.
+    assigned = [each for each in rows if type(each.stmt) in (ast.Assign, ast.AugAssign)]
+    shared = [each for each in assigned if is_plain(each.table) and is_plain(each.numbers)]
     clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
         alike = same | {id(test) for _, test in clocked} | {id(getattr(each.stmt, "value", None)) for each in shared}
@@ -389,14 +391,6 @@ def _settled(
             ways.kept, ways.rows = kept, [(each, each in written) for each in rows]
             return ways
         clocked, shared = ways.clocked, written
-
-
-def _can_be_shared(rows: Rows) -> bool:
-    """True for an assignment at numbers that can be read again behind it."""
-    index = rows.numbers
-    while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and not index.args:
-        index = index.func.value
-    return isinstance(rows.stmt, (ast.Assign, ast.AugAssign)) and is_plain(rows.table) and is_plain(index)
 
 
 def _given_before(name: ast.Name, loop: Loop) -> bool:

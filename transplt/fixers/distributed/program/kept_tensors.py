@@ -17,7 +17,7 @@ from transplt.program.loops import counts
 from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import by_place, inner_nodes, last_name, string_of
+from transplt.syntax.nodes import attribute_of, by_place, called_name, inner_nodes, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 
 #: Methods that write rows of a tensor at indices.
@@ -53,40 +53,43 @@ class KeptTensors:
     def rows(self) -> Iterator[Rows]:
         """The rows that batches write, by file and place."""
         for file in self.program.files if self.loops else ():
-            for target in by_place(file.scan.subscripts):
-                stored = isinstance(target.ctx, ast.Store) and not _is_slice(target.slice)
-                if stored and self._is_kept(file, target) and self._is_number(file, target.slice, 4):
-                    yield Rows(file, statement(target), target.value, target.slice)
-            for call in by_place(file.scan.calls):
-                match call:
-                    case ast.Call(func=ast.Attribute(value=table, attr=name) as func, args=[_, index, *_]):
-                        if name in _BY_INDEX and self._is_kept(file, func) and self._is_number(file, index, 4):
-                            yield Rows(file, statement(call), table, index)
+            for node in by_place([*file.scan.subscripts, *file.scan.calls]):
+                match node:
+                    case ast.Subscript(ctx=ast.Store(), value=table, slice=index) if not _is_slice(index):
+                        pass
+                    case ast.Call(func=ast.Attribute(value=table, attr=name), args=[_, index, *_]) if name in _BY_INDEX:
+                        pass
+                    case _:
+                        continue
+                numbers = _without_moves(index)
+                if self._is_kept(file, table) and self._is_number(file, numbers, 4):
+                    yield Rows(file, statement(node), table, numbers)
 
     def queues(self, file: File) -> Iterator[ast.expr]:
         """Where a batch is put into a kept tensor at a running place, or behind what is left of it."""
         for target in by_place(file.scan.subscripts) if self.loops else ():
-            if isinstance(target.ctx, ast.Store) and _is_slice(target.slice) and self._is_kept(file, target):
-                yield target
+            match target:
+                case ast.Subscript(ctx=ast.Store(), value=table, slice=index) if _is_slice(index):
+                    if self._is_kept(file, table):
+                        yield target
         for store in by_place(file.scan.stores) if self.loops else ():
-            value = getattr(parent(store), "value", None)
-            parts = list(ast.walk(value)) if isinstance(value, (ast.Call, ast.Subscript)) else []
-            joined = any(isinstance(each, ast.Call) and last_name(each.func) in ("cat", "concat") for each in parts)
+            parts = list(ast.walk(getattr(parent(store), "value", store)))
+            joined = any(called_name(each) in ("cat", "concat") for each in parts)
             if joined and any(map(_is_slice, parts)) and self._runs_each_batch(file, store):
                 slot = self.program.slot(file, store)
                 if slot is not None and any(self.program.slot(file, each) == slot for each in parts):
                     yield store
 
-    def _is_kept(self, file: File, written: ast.Subscript | ast.Attribute) -> bool:
+    def _is_kept(self, file: File, table: ast.expr) -> bool:
         """True for what each batch writes to, where no batch has made it."""
-        table = written.value
-        if isinstance(table, ast.Attribute) and table.attr == "data":
-            table = table.value
-        if not self._runs_each_batch(file, written) or self.program.slot(file, table) is None:
+        match table:
+            case ast.Attribute(value=inside, attr="data"):
+                table = inside
+        if not self._runs_each_batch(file, table) or self.program.slot(file, table) is None:
             return False
-        if isinstance(table, ast.Attribute) and table.attr in self.buffers:
+        if attribute_of(table) in self.buffers:
             return True
-        made = [(at, value) for at, value in values_of(self.program, file, table) if isinstance(value, ast.Call)]
+        made = [(at, value) for at, value in values_of(self.program, file, table) if called_name(value)]
         tensors = all(_makes_tensor(at, value) for at, value in made)
         return bool(made) and tensors and not any(self._runs_each_batch(at, value) for at, value in made)
 
@@ -98,10 +101,9 @@ class KeptTensors:
     def _is_number(self, file: File, index: ast.expr, depth: int) -> bool:
         """True for what a loader of the training gives, or what a forward pass that nobody is seen to call is given as
         the numbers of samples."""
-        while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and index.func.attr in _SAME:
-            index = index.func.value
-        if isinstance(index, ast.Subscript):  # batch["index"]
-            index = index.value
+        match index:
+            case ast.Subscript(value=inside):  # batch["index"]
+                index = inside
         slot = self.program.slot(file, index)
         if slot is None or slot in self.read or depth == 0:
             return slot in self.read
@@ -109,28 +111,37 @@ class KeptTensors:
         function = enclosing_function(index)
         if not given and function in self.each_batch:
             return _NUMBERS.search(slot[2]) is not None and any(each.arg == slot[2] for each in function.args.args)
-        return any(self._is_number(each.file, each.node, depth - 1) for each in given)
+        return any(self._is_number(each.file, _without_moves(each.node), depth - 1) for each in given)
 
 
 def _read_in(varying: Varying) -> Iterator[Variable]:
     """The variables that a loop over training data gives what its loader yields."""
     for file, loop, loaders in varying.training.loops:
-        if not loaders or isinstance(loop, ast.While) or counts(loop):
-            continue
-        target, over = loop.target, shown(file, loop.iter)
-        if isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and isinstance(target, ast.Tuple):
-            target = target.elts[-1]
-        for node in inner_nodes(target, ast.Name):
-            if (slot := varying.program.slot(file, node)) is not None:
-                yield slot
+        match loop:
+            case ast.For(target=target) | ast.AsyncFor(target=target) if loaders and not counts(loop):
+                match target, shown(file, loop.iter):
+                    case ast.Tuple(elts=[*_, batch]), ast.Call(func=ast.Name("enumerate")):
+                        target = batch
+                slots = (varying.program.slot(file, node) for node in inner_nodes(target, ast.Name))
+                yield from (slot for slot in slots if slot is not None)
+
+
+def _without_moves(index: ast.expr) -> ast.expr:
+    """`index` of `index.cpu().numpy()`."""
+    while True:
+        match index:
+            case ast.Call(func=ast.Attribute(value=inside, attr=name)) if name in _SAME:
+                index = inside
+            case _:
+                return index
 
 
 def _is_slice(index: ast.AST) -> bool:
     """True for an index with a slice from or to somewhere in it."""
-    return any(isinstance(each, ast.Slice) and (each.lower or each.upper) for each in ast.walk(index))
+    return any(each.lower or each.upper for each in inner_nodes(index, ast.Slice))
 
 
-def _makes_tensor(file: File, call: ast.Call) -> bool:
+def _makes_tensor(file: File, made: ast.expr) -> bool:
     """True for a call of torch or NumPy, or of a method of what one gives."""
-    names = [file.names.qualified(each.func) or "" for each in inner_nodes(call, ast.Call)]
+    names = [file.names.qualified(each.func) or "" for each in inner_nodes(made, ast.Call)]
     return any(name.startswith(("torch.", "numpy.")) and not name.startswith("torch.nn.") for name in names)
