@@ -8,11 +8,12 @@ from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 CLASS = '''\
 class OneCardDataParallel({base}):
-    """DataParallel; on its first card on NPUs, since torch_npu does not divide a batch among the cards of a process."""
+    """DataParallel; on NPUs on its first card, in a process group on that of the rank: no batch is divided there."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         if hasattr(torch, "npu") and torch.npu.is_available():
-            device_ids, output_device = [device_ids[0] if device_ids else 0], None
+            of_rank = [torch.npu.current_device()] if torch.distributed.is_initialized() else None
+            device_ids, output_device = of_rank or [device_ids[0] if device_ids else 0], None
         super().__init__(module, device_ids, output_device, dim)
 
     def scatter(self, inputs, kwargs, device_ids):

@@ -48,6 +48,36 @@ def test_steps_with_a_closure(given: str, tmp_path: Path) -> None:
     assert sorted(made.others) == ["Linear.bias", "Linear.weight"]  # the teacher's; the idle one has computed nothing
 
 
+_TEACHER = """
+import copy
+import torch
+
+student = torch.nn.Linear(4, 1)
+{wrapped}
+teacher = copy.deepcopy(getattr(student, "module", student))
+for each in teacher.parameters():
+    each.requires_grad = False
+optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+student(torch.ones(2, 4)).sum().backward()
+optimizer.step()
+"""
+_WRAPPED = """
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+student = torch.nn.parallel.DistributedDataParallel(student)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("wrapped", ["", _WRAPPED])
+def test_a_wrapper_asks_nobody_for_parameters_first(wrapped: str, tmp_path: Path) -> None:
+    """The teacher is asked first, in a port with a wrapper as in an original without one."""
+    (tmp_path / "main.py").write_text(_TEACHER.format(wrapped=wrapped), encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
+    assert training is not None
+    assert training.optimizers[0].names == ["Linear#2.weight", "Linear#2.bias"]
+
+
 _DRAWS = """
 import torch
 
