@@ -8,6 +8,8 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
 from transplt.rules.pages import BLOCKS
 
+#: What lets a training stop, or compute something else; the rest makes it slow or untidy.
+BLOCKING = frozenset({"import", "first step", "numbers", "later"})
 #: The words for each of `BLOCKS`.
 BLOCKS_TEXT = dict(
     zip(

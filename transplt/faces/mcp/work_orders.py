@@ -8,12 +8,10 @@ from hashlib import blake2b
 from typing import Any
 
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import ASIDE_TEXT, BLOCKS_TEXT
+from transplt.engine.actions.action import ASIDE_TEXT, BLOCKING, BLOCKS_TEXT
 from transplt.faces.mcp.answers import cut
 from transplt.project.report.action_lines import EFFORT_TEXT
 
-#: What lets a training stop, or compute something else; the rest makes it slow or untidy.
-BLOCKING = frozenset({"import", "first step", "numbers", "later"})
 _MOST_PLACES = 6
 _MOST_CODES = 6
 _PROVES = "transplt prove ORIGINAL MIGRATED"

@@ -159,13 +159,13 @@ def _port(
         scratch = Path(name)
         before, after, out = scratch / "before", scratch / "after", scratch / "out"
         progress("reading what is committed")
-        held, lacking = _export(top, tip or head, (before, after))
+        held, lacking = export(top, tip or head, (before, after))
         if not (before / prefix).is_dir():
             raise UsageError(f"{shown(project)} is not committed; commit it, and port again")
         reference = before / prefix
         if run is not None and tip and head:
             # A port that goes on is held against the program before its first commit.
-            _export(top, common_commit(top, tip, head), (scratch / "reference",))
+            export(top, common_commit(top, tip, head), (scratch / "reference",))
             reference = scratch / "reference" / prefix
         given = replace(options, source=before / prefix, out=out, page=False, analysis=True, force=False)
         progress("migrating")
@@ -235,7 +235,7 @@ def _begin(top: Path, branch: str) -> tuple[str, str]:
     return tip, head
 
 
-def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> tuple[list[Held], list[str]]:
+def export(top: Path, commit: str, folders: tuple[Path, ...]) -> tuple[list[Held], list[str]]:
     """Writes the files of a commit into folders: links as links, no submodules, nothing that is large.
 
     The files that were written, and the paths of those that a partial clone lacks.

@@ -91,7 +91,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     from transplt.proof.prove.witness import CUDA, WITNESSES
     from transplt.proof.run_section import add_proof
 
-    worlds, witness = _worlds(given.nproc), WITNESSES[given.against]
+    worlds, witness = worlds_of(given.nproc), WITNESSES[given.against]
     if given.style == "portable" and witness is not CUDA:
         raise UsageError("--style portable holds MIGRATED against the original on CUDA: leave out --against.")
     _check_folders(given.json_report, given.html_report)
@@ -175,7 +175,7 @@ def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunO
     return replace(options, torch_npu=torch_npu), chosen.versions
 
 
-def _worlds(text: str) -> tuple[int, ...]:
+def worlds_of(text: str) -> tuple[int, ...]:
     """(1, 2, 4) for "1,2,4". UsageError for anything but whole numbers from 1 to 64."""
     numbers = [part.strip() for part in text.split(",")]
     if not all(number.isdecimal() and 1 <= int(number) <= 64 for number in numbers):

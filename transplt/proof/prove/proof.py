@@ -17,6 +17,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
+from transplt.proof.prove.ends import caught
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
@@ -32,13 +33,17 @@ from transplt.rules.silent_errors import CODE as SILENT
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
     is what the migrated program held of its card, in words, `advice` what helps where a program stops; `idle`: the
-    original stopped before its first step, so that no migrated program can be held against it."""
+    original stopped before its first step, so that no migrated program can be held against it; `operators`: how many
+    ran on the card of each program, by itself; `caught`: the error that the migrated program printed and went on
+    from, as a clause."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
     memory: str = ""
     advice: list[str] = field(default_factory=list, kw_only=True)
     idle: bool = field(default=False, kw_only=True)
+    operators: tuple[int, int] = field(default=(0, 0), kw_only=True)
+    caught: str = field(default="", kw_only=True)
 
     @property
     def verdict(self) -> Verdict:
@@ -69,6 +74,7 @@ class Prover:
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone, compiled = self._judged_by_compiler(self.migrated.run(replay=order))
         proof.memory = in_words(uses(alone.outcome.processes))
+        proof.operators, proof.caught = (reference.operators, alone.operators), caught(alone)
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))

@@ -1,0 +1,246 @@
+"""`transplt judge`: a port that somebody made, held against its original; what is said of it, and why."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+
+from transplt.base.disk.git_index import find_repository
+from transplt.base.finding import Finding
+from transplt.base.render.cell import many
+from transplt.base.render.verdict import Word
+from transplt.engine.actions.action import BLOCKING, BLOCKS_TEXT
+from transplt.engine.actions.actions import actions_of
+from transplt.project.checking.check_run import check_paths, fingerprint
+from transplt.project.checking.compiled import with_compiled
+from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
+from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
+from transplt.project.options import Options
+from transplt.project.proving import run_of
+from transplt.project.report.check_results import CheckedFinding, CheckResult
+from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.launch.options import RunOptions, UsageError as CannotRun
+from transplt.proof.launch.warm import Warm
+from transplt.proof.prove.command import for_output
+from transplt.proof.prove.projects import find_project
+from transplt.proof.prove.proof import Proof, between
+from transplt.rules.card_limits import card_named
+
+#: Below this share of the original's operators on its card, a port computes much of them elsewhere.
+_SHARE = 0.5
+_REDIRECTS = b"transfer_to_npu"
+#: What an Ascend host needs besides: no line of a port can bring it.
+_INSTALLED = ("NPU511", "NPU512")
+_NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
+
+
+class Mark(str, Enum):
+    """What one part of a judgement says of the port."""
+
+    GOOD = "good"
+    AGAINST = "against"
+    OPEN = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One question about a port: what the answer is, in a sentence, and what it rests on."""
+
+    title: str
+    mark: Mark
+    sentence: str
+    findings: tuple[CheckedFinding, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What is said of a port: `parts` by question, what is `also` changed without speaking against it, and what is
+    `unknown`."""
+
+    original: str
+    port: str
+    parts: list[Part] = field(default_factory=list)
+    also: tuple[CheckedFinding, ...] = ()
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing speaks against the port."""
+        return all(part.mark is not Mark.AGAINST for part in self.parts)
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to."""
+        against = [part for part in self.parts if part.mark is Mark.AGAINST]
+        if against:
+            return f"not accepted: {'; '.join(f'{part.title}: {part.sentence}' for part in against)}"
+        ran = any(part.title == TRAINS and part.mark is Mark.GOOD for part in self.parts)
+        return "accepted" if ran else "accepted as read: nothing speaks against it; nothing was run"
+
+    @property
+    def result(self) -> CheckResult:
+        """All of its findings, as a check has them."""
+        found = [each for part in self.parts for each in part.findings]
+        info = tuple(each for each in (*found, *self.also) if not each.finding.open)
+        return CheckResult(tuple(each for each in found if each.finding.open), info)
+
+
+LEFT, CHANGED, ROUND = "what is left of CUDA", "what changed beyond the device", "what gets round a judge"
+KERNELS, TRAINS = "whether its kernels compile", "whether it runs and trains the same"
+
+
+def judge(
+    original: str, port: str, command: str, progress: Callable[[str], None], *, stubs: tuple[str, ...] = (),
+    data: tuple[str, ...] = (), python: str = "", torch_version: str | None = None, worlds: tuple[int, ...] = (1,),
+) -> Judgement:
+    """Judge `port`, a folder or a commit of the repository of `original`. With a `command` (`train.py --epochs 1`) both
+    are run; without one nothing of them is.
+
+    UsageError where one of them is not there, or nothing can be run.
+    """
+    with tempfile.TemporaryDirectory(prefix="transplt-judge-") as name:
+        scratch = Path(name)
+        first = folder_of(original, scratch / "original", ".")
+        second = folder_of(port, scratch / "port", original if find_repository(first) is not None else ".")
+        progress("reading both programs")
+        sides = read_side(first), read_side(second)
+        done = Judgement(original, port)
+        found = differences(*sides)
+        lines = {path: data.splitlines() for path, data in sides[1].files.items()}
+        against = _checked(found.against, lines)
+        done.also = _checked(found.also, lines)
+        progress("looking for what is left of CUDA")
+        copy = scratch / "checked"
+        copy_to_check(sides[1], copy)
+        done.parts += _left(sides, copy, Options(isolated=True, torch_version=torch_version), progress)
+        done.parts.insert(1, _of(CHANGED, TRAINS_OTHERWISE, against, "nothing that decides how it trains"))
+        done.parts.insert(2, _of(ROUND, GETS_ROUND, against, "nothing was seen that hides an error or writes a result"))
+        ran = None
+        if command:
+            run = run_of(command, stubs, python, first, progress)
+            ran = _run(first, second, found.successors, run, worlds, progress, data)
+        done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
+        done.unknown += _unknown(found.unread, sides, ran)
+    return done
+
+
+def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tuple[CheckedFinding, ...]:
+    """Findings with the lines that they are about; the same text twice in a file counts apart."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    for each in findings:
+        number = each.span.line
+        text = b"".join(lines.get(each.path, [])[number - 1 : number]).decode("utf-8", "replace")
+        seen[key := (each.path, each.code, text)] += 1
+        known = fingerprint(each, text, seen[key])
+        found.append(CheckedFinding(each, known, ((number, text),) if text else ()))
+    return tuple(found)
+
+
+def _of(title: str, code: str, against: Sequence[CheckedFinding], well: str) -> Part:
+    mine = tuple(each for each in against if each.finding.code == code)
+    themes = Counter(each.finding.api for each in mine)
+    told = ", ".join(f"{theme} ({count})" if count > 1 else theme for theme, count in themes.most_common())
+    return Part(title, Mark.AGAINST if mine else Mark.GOOD, told or well, mine)
+
+
+def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Callable[[str], None]) -> list[Part]:
+    """What a check finds in the port that stops it or computes something else, and what the compiler says of kernels.
+
+    Settings, comments and baselines of the port say nothing here."""
+    result = check_paths([copy], options)
+    kernels = Part(KERNELS, Mark.GOOD, "it has no Triton kernels")
+    if any(b"triton.jit" in data for data in sides[1].files.values()):
+        try:
+            python = [str(copy / path) for path in sides[1].python]
+            result, lines = with_compiled(result, python, Compiler.of(card_named("910B")), progress)
+            kernels = Part(KERNELS, Mark.GOOD, lines[0] if lines else "no launch has sizes in the text", lines=(*lines,))
+        except CannotRun as error:
+            kernels = Part(KERNELS, Mark.OPEN, str(error))
+    items = [_in_port(each, copy) for each in result.items]
+    redirected: list[CheckedFinding] = []
+    if any(_REDIRECTS in sides[1].files[path] for path in sides[1].python):
+        redirected = [each for each in items if each.fix == "safe" and each.finding.code[3] in "123"]
+    kept = [each for each in items if each not in redirected]
+    installed = [each for each in kept if each.finding.code in _INSTALLED]
+    asked_for = [each for each in kept if each.finding.option]
+    kept = [each for each in kept if each not in installed and each not in asked_for]
+    actions = actions_of([each.finding for each in (*kept, *map(lambda each: _in_port(each, copy), result.info))])
+    stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
+    stopping = {id(finding) for action in stops for finding in action.findings}
+    against = tuple(each for each in kept if id(each.finding) in stopping)
+    counted = Counter(BLOCKS_TEXT[each.blocks] for each in stops)
+    sentence = "; ".join(f"{many(count, 'thing')}: {what}" for what, count in counted.items())
+    if not against and not any(_NAMES_CARD.search(sides[1].files[path]) for path in sides[1].files):
+        return [Part(LEFT, Mark.AGAINST, "no file of the port names an NPU"), kernels]
+    lines = [f"{each.title} ({BLOCKS_TEXT[each.blocks]}, {each.first})" for each in stops]
+    rest = len(kept) - len(against)
+    lines += [f"{many(rest, 'more place')} that stop no training"] if rest else []
+    lines += [f"{each.finding.path}:{each.finding.span.line}: {each.finding.text}" for each in (*installed, *asked_for)]
+    lines += [f"transfer_to_npu redirects {many(len(redirected), 'place')}"] if redirected else []
+    if any(each.finding.code == "NPU580" for each in against):
+        kernels = replace(kernels, mark=Mark.AGAINST)
+    mark = Mark.AGAINST if against else Mark.GOOD
+    return [Part(LEFT, mark, sentence or "nothing that stops it or computes something else", against, (*lines,)), kernels]
+
+
+def _in_port(each: CheckedFinding, copy: Path) -> CheckedFinding:
+    """A finding of the copy, with its path in the port."""
+    path = each.finding.path.partition(f"{copy.parent.name}/{copy.name}/")[2] or each.finding.path
+    return replace(each, finding=replace(each.finding, path=path))
+
+
+def _run(
+    original: Path, port: Path, successors: dict[str, str], run: RunOptions, worlds: tuple[int, ...],
+    progress: Callable[[str], None], data: tuple[str, ...],
+) -> Part:  # fmt: skip
+    try:
+        options, _ = for_output(run, port, original)
+        before = find_project(original, run.script, data)
+        after = replace(find_project(port, successors.get(run.script, run.script), data), elsewhere=original)
+        with Warm() as warm:
+            proof = between(before, after, options, progress, warm).prove(worlds)
+    except CannotRun as error:
+        return Part(TRAINS, Mark.AGAINST, str(error))
+    return _proved(proof)
+
+
+def _proved(proof: Proof) -> Part:
+    theirs, mine = proof.operators
+    share = mine / theirs if theirs else 1.0
+    steps = sum(part.findings.steps for part in proof.parts)
+    lines = [
+        f"{many(steps, 'step')} compared",
+        f"operators on the card: {mine} of the port, {theirs} of the original ({share:.0%})",
+        *(f"{part.title}: {part.verdict}" for part in proof.parts),
+        *proof.advice,
+    ]
+    if proof.caught:
+        lines.append(proof.caught.removeprefix("; "))
+    sentence = str(proof.verdict)
+    good = proof.verdict.word is Word.EQUAL
+    if good and share < _SHARE:
+        good, sentence = False, f"{share:.0%} of the original's operators ran on the card; {sentence}"
+    if good and proof.caught:
+        good, sentence = False, f"{proof.caught.removeprefix('; ')}; {sentence}"
+    idle = proof.idle or (proof.verdict.word is Word.RUNS and not proof.caught)
+    return Part(TRAINS, Mark.GOOD if good else Mark.OPEN if idle else Mark.AGAINST, sentence, lines=(*lines,))
+
+
+def _unknown(unread: dict[str, str], sides: tuple[Side, Side], ran: Part | None) -> list[str]:
+    """What this judgement cannot know."""
+    some = [f"{path}: not read: {why}" for path, why in sorted(unread.items())]
+    notebooks = sum(path.endswith(".ipynb") for path in sides[1].files)
+    others = sum(path.endswith((".cpp", ".cc", ".cu", ".h", ".cuh")) for path in sides[1].files)
+    some += [f"{many(notebooks, 'notebook')}: checked, not held against the original"] if notebooks else []
+    some += [f"{many(others, 'source')} in C++: checked, not held against the original"] if others else []
+    some.append("values that only a run decides: what data hold, what an option is given on the command line")
+    if ran is None:
+        return [*some, "whether it runs, and whether it trains the same"]
+    return [*some, "the numbers and the speed of a card; lines that did not run; steps that were not compared"]

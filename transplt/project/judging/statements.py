@@ -1,0 +1,238 @@
+"""The statements of a program in the form that a pure port does not change: without devices, docstrings and types."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from transplt.syntax.nodes import last_name
+
+_CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
+_LIBRARY = re.compile(r"nccl|hccl", re.IGNORECASE)
+_DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b")
+_FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
+#: Methods that a port adds and takes away: where a tensor is, and as which whole number.
+_MOVES = frozenset("npu cpu contiguous int long item".split())
+#: Keywords that say where and how fast, never what.
+_ASIDE = frozenset(
+    "device non_blocking pin_memory pin_memory_device num_workers persistent_workers prefetch_factor map_location "
+    "device_ids output_device backend find_unused_parameters multiprocessing_context device_type device_id "
+    "timeout fused foreach capturable".split()
+)
+#: What stands at the first places of calls that ports write in both ways.
+_PLACES = {
+    "DataLoader": "dataset batch_size shuffle sampler", "SGD": "params lr momentum", "Adam": "params lr betas eps",
+    "AdamW": "params lr betas eps", "RMSprop": "params lr", "StepLR": "optimizer step_size gamma",
+    "MultiStepLR": "optimizer milestones gamma", "CosineAnnealingLR": "optimizer T_max eta_min",
+    "clip_grad_norm_fused_": "max_norm", "clip_grad_norm_": "parameters max_norm", "clip_grad_value_": "parameters clip_value",
+}  # fmt: skip
+_INSIDE = frozenset("body orelse finalbody handlers cases".split())
+_SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
+#: The condition of what runs where an import fails.
+IMPORTING = "an import fails"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A statement, or the head of a compound one: its `text` without devices, its `raw` text with them in one
+    spelling. `scope` is the function around it, `guards` are the conditions that it is under, `loop`: in a loop."""
+
+    text: str
+    raw: str
+    node: ast.AST
+    parts: tuple[ast.AST, ...]
+    path: str
+    scope: str
+    guards: tuple[str, ...] = ()
+    loop: bool = False
+
+    @property
+    def line(self) -> int:
+        return getattr(self.node, "lineno", 1)
+
+    @property
+    def said(self) -> bool:
+        """Whether it only tells people something."""
+        value = self.node.value if isinstance(self.node, ast.Expr) else None
+        return isinstance(value, ast.Call) and last_name(value.func) in _SAID
+
+
+def neutral(text: str) -> str:
+    """A text with one spelling for all devices and their libraries."""
+    return _LIBRARY.sub("hccl", _CARD.sub("npu", text)).replace("torch_npu", "torch")
+
+
+class _Neutral(ast.NodeTransformer):
+    """Takes out of expressions what a pure port changes; `constants` stand for names of the module."""
+
+    def __init__(self, constants: dict[str, ast.Constant]) -> None:
+        self.constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self.constants:
+            return self.constants[node.id]
+        node.id = neutral(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        node.attr = neutral(node.attr)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        if isinstance(node.value, str):
+            node.value = neutral(node.value)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg, node.annotation = neutral(node.arg), None
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = last_name(node.func)
+        places = _PLACES.get(name, "").split()
+        if isinstance(node.func, ast.Attribute):
+            if name in _MOVES:
+                return node.func.value
+            if name == "to":
+                node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
+            node.func.attr = name = _FUSED.sub("", name)
+        elif isinstance(node.func, ast.Name):
+            node.func.id = name = _FUSED.sub("", name)
+        node.keywords = [each for each in node.keywords if neutral(each.arg or "") not in _ASIDE]
+        if name == "to" and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
+            return node.func.value
+        if name == "autocast":
+            node.args = [each for each in node.args if not isinstance(each, ast.Constant)]
+        if not any(isinstance(each, ast.Starred) for each in node.args):
+            node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]
+            node.args = node.args[len(places) :]
+        node.keywords.sort(key=lambda each: each.arg or "~")
+        return node
+
+
+def statements_of(tree: ast.Module, path: str) -> list[Statement]:
+    """All statements of a file, in their order. RecursionError for one that is nested too deeply."""
+    transformer = _Neutral(_constants(tree))
+    pending: list[tuple[ast.AST, str, tuple[str, ...], bool]] = [(node, "", (), False) for node in reversed(tree.body)]
+    found = []
+    while pending:
+        node, scope, guards, loop = pending.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        statement = _statement(node, transformer, path, (scope, guards, loop))
+        found.append(statement)
+        pending += reversed([*_below(node, statement)])
+    return found
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.Constant]:
+    """The numbers that stand under names in capitals."""
+    found: dict[str, ast.Constant] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float()) as value):
+                if name.isupper():
+                    found[name] = value
+    return found
+
+
+def _statement(
+    node: ast.AST, transformer: _Neutral, path: str, where: tuple[str, tuple[str, ...], bool]
+) -> Statement:
+    head = copy.copy(node)
+    if isinstance(head, ast.AnnAssign) and head.value is not None:
+        head = ast.Assign([head.target], head.value, lineno=head.lineno)
+    parts, raw = [], []
+    for name, value in ast.iter_fields(head):
+        if name in _INSIDE or name in ("returns", "annotation", "type_comment", "type_params"):
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, ast.AST):
+                each = copy.deepcopy(each)
+                raw.append(neutral(ast.unparse(each)))
+                parts.append(transformer.visit(each))
+            elif each is not None:
+                raw.append(neutral(str(each)))
+    kind = type(head).__name__
+    names = [neutral(str(value)) for value in ast.iter_fields(head) if isinstance(value[1], str)]
+    silent = isinstance(node, ast.ExceptHandler) and all(map(does_nothing, node.body))
+    text = " ".join((kind, *names, *map(ast.unparse, parts), *(["silent"] * silent)))
+    return Statement(text, f"{kind} {' '.join(raw)}", node, tuple(parts), path, *where)
+
+
+def does_nothing(node: ast.AST) -> bool:
+    """Whether a statement is `pass` or one of its kind, or only tells people something."""
+    match node:
+        case ast.Pass() | ast.Continue() | ast.Break() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Return(value=None | ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=function)):
+            return last_name(function) in _SAID
+    return False
+
+
+def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, str, tuple[str, ...], bool]]:
+    """The statements in a compound one."""
+    scope, guards, loop = head.scope, head.guards, head.loop
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), False
+    test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
+    for name, value in ast.iter_fields(node):
+        if name not in _INSIDE or not isinstance(value, list):
+            continue
+        under = guards
+        if isinstance(node, ast.If):
+            under = (*guards, f"not ({test})" if name == "orelse" else test)
+        elif name == "handlers" and all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body):
+            under = (*guards, IMPORTING)
+        for each in value:
+            yield each, scope, under, loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What two programs do not have in common, and the statements of both that match."""
+
+    gone: list[Statement]
+    new: list[Statement]
+    alike: list[tuple[Statement, Statement]]
+
+
+#: What has to be the same, the closest first: what moved is the same as well.
+_KEYS: tuple[Callable[[Statement], Hashable], ...] = (
+    lambda each: (each.path, each.scope, each.guards, each.raw),
+    lambda each: (each.path, each.scope, each.guards, each.text),
+    lambda each: (each.path, each.scope, each.text),
+    lambda each: (each.path, each.text),
+    lambda each: each.text,
+)
+#: From which key on a statement is looked for elsewhere, and up to which length it says too little for that.
+_ELSEWHERE, _SHORT = 3, 15
+
+
+def compared(before: Iterable[Statement], after: Iterable[Statement]) -> Apart:
+    """Which statements of two programs match, and which do not. Files that belong together have one path."""
+    gone, new = [*before], [*after]
+    alike: list[tuple[Statement, Statement]] = []
+    for number, key in enumerate(_KEYS):
+        there: dict[Hashable, list[Statement]] = defaultdict(list)
+        for each in reversed(new):
+            there[key(each)].append(each)
+        left, matched = [], set()
+        for each in gone:
+            same = there[key(each)]
+            if same and (number < _ELSEWHERE or len(each.text) > _SHORT):
+                other = same.pop()
+                matched.add(id(other))
+                alike.append((each, other))
+            else:
+                left.append(each)
+        gone, new = left, [each for each in new if id(each) not in matched]
+    return Apart(gone, new, alike)
