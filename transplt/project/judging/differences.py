@@ -28,8 +28,6 @@ _SETTING = re.compile(r"""(?:^|[\s,{])(?:--)?["']?([A-Za-z][\w-]*)["']?\s*(?:[:=
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")
-#: Of a part of a project that was taken over nothing is said of the rest.
-_A_PART = 0.5
 
 
 @dataclass(slots=True)
@@ -74,7 +72,7 @@ def differences(original: Side, port: Side) -> Differences:
     _settings(found, original, port)
     for each, grade, what in (*tricks([one for one in both.new if _counts(one)], around), *moved(both.alike, around)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
-    _tests(found, both, port, len(gone) > _A_PART * max(len(original.python), 1), places)
+    _tests(found, both, port, lost, places)
     _files(found, original, port, lost)
     found.unread = {**original.unread, **port.unread}
     unique = {(each.path, each.span.line, each.message): each for each in (*found.against, *found.also)}
@@ -92,7 +90,7 @@ def _at(statement: Statement, path: str) -> Statement:
     if path == statement.path:
         return statement
     return Statement(statement.text, statement.raw, statement.node, statement.parts, path, statement.scope,
-                     statement.guards, statement.loop)  # fmt: skip
+                     statement.guards, statement.loop, statement.last)  # fmt: skip
 
 
 def _counts(statement: Statement) -> bool:
@@ -100,22 +98,22 @@ def _counts(statement: Statement) -> bool:
 
 
 def _around(before: list[Statement], both: Apart, fresh: set[str]) -> Around:
-    options = set()
+    options, given = set(), set()
     for each in both.new:
-        for part in each.parts:
-            for call in ast.walk(part):
-                if isinstance(call, ast.Call) and last_name(call.func) in ("add_argument", "option"):
-                    options.update(_off_unless_asked(call))
+        for call in (node for part in each.parts for node in ast.walk(part) if isinstance(node, ast.Call)):
+            given.add((each.path, ast.unparse(ast.Tuple([*call.args, *(word.value for word in call.keywords)]))))
+            if last_name(call.func) in ("add_argument", "option"):
+                options.update(_off_unless_asked(call))
     scopes = {(each.path, each.scope) for each in before}
     returns = {(each.path, each.scope) for each in both.gone if isinstance(each.node, ast.Return)}
-    return Around(scopes, fresh, options, returns)
+    return Around(scopes, fresh, options, returns, {(each.path, each.text) for each in before}, given)
 
 
 def _off_unless_asked(call: ast.Call) -> Iterator[str]:
     """The names under which a program asks for an option that is off by default."""
     words = {each.arg: each.value for each in call.keywords}
     default, action = words.get("default"), words.get("action")
-    off = default is None or (isinstance(default, ast.Constant) and default.value in (None, False, 0, -1, ""))
+    off = default is None or ast.unparse(default) in ("None", "False", "0", "-1", "''")
     if off and not (isinstance(action, ast.Constant) and action.value == "store_false"):
         for each in call.args:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
@@ -129,7 +127,8 @@ def _facts(
     gone = [fact for each in both.gone for fact in facts_of(each)]
     new = [fact for each in both.new for fact in facts_of(each)]
     sharded = any("DistributedSampler" in each.text for each in both.new)
-    for change in changes(gone, new):
+    scopes = around.scopes & {*places}
+    for change in changes(gone, new, scopes):
         grade = _graded(change, around, lost, sharded=sharded)
         there = change.after or change.before
         assert there is not None
@@ -147,17 +146,24 @@ def _graded(change: Change, around: Around, lost: set[str], *, sharded: bool) ->
     grade, before, after = change.grade, change.before, change.after
     if after is None and before is not None:
         aside = change.theme == "options" and (_is_of_cards(before.key) or TESTS.search(before.at.path))
-        return Grade.NOTHING if before.at.path in lost or aside else grade
+        replaced = before.words and (before.at.path, _given(before)) in around.given
+        return Grade.NOTHING if before.at.path in lost or aside else Grade.TOLD if replaced else grade
     if after is not None and (around.is_optional(after.at) or TESTS.search(after.at.path)):
         return Grade.TOLD
     if before is None and after is not None and (after.at.path in around.fresh or not around.is_old(after.at)):
-        return Grade.NOTHING if after.at.path in around.fresh else Grade.TOLD
+        return grade if grade is not Grade.AGAINST else Grade.NOTHING if after.at.path in around.fresh else Grade.TOLD
     if change.theme == "device" and not (after and before and (before.value, after.value) == ("card", "cpu")):
         return Grade.NOTHING
     if after is not None and before is not None and {name for name, _ in {*after.words} ^ {*before.words}} == {"drop_last"}:
         return Grade.TOLD
     shared = sharded and change.theme in ("data", "batch size") and after is not None
     return Grade.TOLD if shared and re.search(r"ampler|shuffle|world|npu|batch", after.shown) else grade
+
+
+def _given(fact: Fact) -> str:
+    """What the call is given: another function that is given the same stands in its place."""
+    values = [ast.parse(value, mode="eval").body for _, value in fact.words]
+    return ast.unparse(ast.Tuple(values))
 
 
 _OF_CARDS = re.compile(r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers")
@@ -187,7 +193,7 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
                         for name, value in _SETTING.findall(line) if (theme := theme_of(name))
                     ]
             sides.append(facts)
-        for change in changes(*sides):
+        for change in changes(*sides, ()):
             assert change.after is not None
             at, before = change.after.at, change.before
             was_at = f"{shown(path)}:{before.at.line}" if before is not None else ""
@@ -195,7 +201,7 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
 
 
 def _tests(
-    found: Differences, both: Apart, port: Side, part: bool, places: dict[tuple[str, str], int]
+    found: Differences, both: Apart, port: Side, lost: set[str], places: dict[tuple[str, str], int]
 ) -> None:
     gone = [each for each in both.gone if TESTS.search(each.path)]
     new = [each for each in both.new if TESTS.search(each.path)]
@@ -204,8 +210,9 @@ def _tests(
         assert there is not None
         was = f"{shown(before.path)}:{before.line}" if before is not None else ""
         if before is not None and before.path not in port.files:
-            if not part:
-                found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (before.path, 1), was)
+            # Tests of what was left out as well are no tests of the port.
+            grade = Grade.TOLD if any(not TESTS.search(path) for path in lost) else Grade.AGAINST
+            found.say(grade, GETS_ROUND, "tests", what, (before.path, 1), was)
             continue
         line = there.line if after is not None else places.get((there.path, there.scope), 1)
         found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (there.path, line), was)

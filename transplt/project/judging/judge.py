@@ -34,8 +34,8 @@ from transplt.rules.card_limits import card_named
 #: Below this share of the original's operators on its card, a port computes much of them elsewhere.
 _SHARE = 0.5
 _REDIRECTS = b"transfer_to_npu"
-#: What an Ascend host needs besides: no line of a port can bring it.
-_INSTALLED = ("NPU511", "NPU512")
+#: Codes of what the releases of torch and of packages ask for, and no use of CUDA.
+_OF_RELEASES = ("NPU154", "NPU29", "NPU313", "NPU403", "NPU511", "NPU512", "NPU514", "NPU515", "NPU84")
 _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
 
 
@@ -168,7 +168,7 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     if any(_REDIRECTS in sides[1].files[path] for path in sides[1].python):
         redirected = [each for each in items if each.fix == "safe" and each.finding.code[3] in "123"]
     kept = [each for each in items if each not in redirected]
-    installed = [each for each in kept if each.finding.code in _INSTALLED]
+    installed = [each for each in kept if each.finding.code.startswith(_OF_RELEASES)]
     asked_for = [each for each in kept if each.finding.option]
     kept = [each for each in kept if each not in installed and each not in asked_for]
     actions = actions_of([each.finding for each in (*kept, *map(lambda each: _in_port(each, copy), result.info))])

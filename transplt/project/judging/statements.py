@@ -32,14 +32,21 @@ _PLACES = {
 }  # fmt: skip
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
-#: The condition of what runs where an import fails.
-IMPORTING = "an import fails"
+#: Where a statement stands: scope, guards, in a loop, at the end of its function.
+_Where = tuple[str, tuple[str, ...], bool, bool]
+#: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
+ASIDE = "something aside fails"
+_TRAINS = re.compile(
+    r"backward|\.step\(|loss|criterion|model|net\b|optimizer|train|forward|load|output|eval(?:uate)?_|test|main\(|npu\("
+    r"|cuda\("
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
     """A statement, or the head of a compound one: its `text` without devices, its `raw` text with them in one
-    spelling. `scope` is the function around it, `guards` are the conditions that it is under, `loop`: in a loop."""
+    spelling. `scope` is the function around it, `guards` are the conditions that it is under; `loop`: in a loop,
+    `last`: at the end of its function."""
 
     text: str
     raw: str
@@ -49,6 +56,7 @@ class Statement:
     scope: str
     guards: tuple[str, ...] = ()
     loop: bool = False
+    last: bool = False
 
     @property
     def line(self) -> int:
@@ -95,7 +103,7 @@ class _Neutral(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         name = last_name(node.func)
-        places = _PLACES.get(name, "").split()
+        places = _PLACES.get(name, _PLACES.get(_FUSED.sub("", name), "")).split()
         if isinstance(node.func, ast.Attribute):
             if name in _MOVES:
                 return node.func.value
@@ -119,13 +127,13 @@ class _Neutral(ast.NodeTransformer):
 def statements_of(tree: ast.Module, path: str) -> list[Statement]:
     """All statements of a file, in their order. RecursionError for one that is nested too deeply."""
     transformer = _Neutral(_constants(tree))
-    pending: list[tuple[ast.AST, str, tuple[str, ...], bool]] = [(node, "", (), False) for node in reversed(tree.body)]
+    pending: list[tuple[ast.AST, _Where]] = [(node, ("", (), False, False)) for node in reversed(tree.body)]
     found = []
     while pending:
-        node, scope, guards, loop = pending.pop()
+        node, where = pending.pop()
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
-        statement = _statement(node, transformer, path, (scope, guards, loop))
+        statement = _statement(node, transformer, path, where)
         found.append(statement)
         pending += reversed([*_below(node, statement)])
     return found
@@ -142,9 +150,7 @@ def _constants(tree: ast.Module) -> dict[str, ast.Constant]:
     return found
 
 
-def _statement(
-    node: ast.AST, transformer: _Neutral, path: str, where: tuple[str, tuple[str, ...], bool]
-) -> Statement:
+def _statement(node: ast.AST, transformer: _Neutral, path: str, where: _Where) -> Statement:
     head = copy.copy(node)
     if isinstance(head, ast.AnnAssign) and head.value is not None:
         head = ast.Assign([head.target], head.value, lineno=head.lineno)
@@ -178,9 +184,10 @@ def does_nothing(node: ast.AST) -> bool:
     return False
 
 
-def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, str, tuple[str, ...], bool]]:
+def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
     scope, guards, loop = head.scope, head.guards, head.loop
+    defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), False
     test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
@@ -190,10 +197,11 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, str, tuple
         under = guards
         if isinstance(node, ast.If):
             under = (*guards, f"not ({test})" if name == "orelse" else test)
-        elif name == "handlers" and all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body):
-            under = (*guards, IMPORTING)
+        elif name == "handlers" and not _TRAINS.search(" ".join(map(ast.unparse, node.body))):
+            under = (*guards, ASIDE)
         for each in value:
-            yield each, scope, under, loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))
+            inside = loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))
+            yield each, (scope, under, inside, defines and each is value[-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
@@ -18,9 +18,9 @@ _WORDS = tuple(
     (theme, re.compile(pattern))
     for theme, pattern in (
         ("", r"loss_?scale|opt_?level|(?:^|_)(?:log|print|save|out|output|port|addr|url|exp|root|file|dir)(?:_|s?$)|dist_"
-             r"|(?:^|_)freq|world_size|local_rank|workers|(?:data|file|model|out|ckpt|log)_?path|profil|verbose"),
+             r"|(?:^|_)freq|world_size|local_rank|workers|(?:data|file|model|out|ckpt|log)_?path|profil|verbose|with_loss"),
         ("learning rate", r"(?:^|_|\b)lrs?(?:_|$|\d)|learning_?rate|warm_?up|^gamma$|milestones|step_size|lr$"),
-        ("batch size", r"batch_?size|(?:^|_)bs$|(?:^|_)accum|^b$|batch$"),
+        ("batch size", r"batch_?size|(?:^|_)bs$|(?:^|_)accum|batch$"),
         ("length", r"(?:^|_)epochs?$|(?:max|num|total|train)_?(?:steps?|iters?|iterations?)|n_?epochs?|stop_?steps?"),
         ("seed", r"(?:^|_)seed$"),
         ("optimizer", r"momentum|weight_?decay|^wd$|(?:^|_)betas?\d?$|(?:^|_)eps(?:ilon)?$|^optim(?:izer)?$|clip|max_norm"),
@@ -38,8 +38,9 @@ _CALLS = tuple(
     for pattern, *row in (
         (r"(?:SGD|Adam\w*|N?RAdam|NAdam|RMSprop|Adagrad|Adadelta|ASGD|LBFGS|Rprop|Lamb|LARS|Lion)$", "optimizer",
          "optimizer", "all"),
-        (r"(?:\w*LR|ReduceLROnPlateau|LRScheduler|get_\w*_?schedule\w*|\w*LrUpdaterHook)$", "learning rate", "schedule",
-         "all"),
+        (r"(?:(?:Multi)?Step|Exponential|Cyclic|OneCycle|Lambda|Linear|Constant|Sequential|Poly\w*|Multiplicative|\w*[Ww]arm"
+         r"[Uu]p\w*|Cosine\w*)(?:LR|Scheduler)|CosineAnnealingWarmRestarts|ReduceLROnPlateau|get_\w*_?schedule\w*",
+         "learning rate", "schedule", "all"),
         (r"(?:\w+Loss|cross_entropy|binary_cross_entropy\w*|mse_loss|l1_loss|smooth_l1_loss|nll_loss|kl_div)$", "loss",
          "loss", "named"),
         (r"DataLoader$", "data", "DataLoader", "named"),
@@ -161,8 +162,9 @@ def facts_of(statement: Statement) -> Iterator[Fact]:
             yield from _of_names(named, statement, operator=isinstance(statement.node, ast.AugAssign))
         case ast.For(iter=ast.Call(func=function)) if last_name(function) in ("range", "islice"):
             target, iterated = map(ast.unparse, statement.parts[:2])
-            yield Fact("length", f"for {target}", _signed(statement.parts[1]), f"for {target} in {iterated}", statement,
-                       weak=True)  # fmt: skip
+            shown = f"for {target} in {iterated}"
+            if re.search("epoch|step|iter|batch", shown):
+                yield Fact("length", f"for {target}", _signed(statement.parts[1]), shown, statement, weak=True)
 
 
 def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
@@ -170,16 +172,20 @@ def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
     if name in _OPTIONS:
         yield from _of_option(call, at)
         return
-    row = next((row for pattern, *row in _CALLS if pattern.fullmatch(name)), None)
+    row = _row(name)
     if row is None or (name in _METHODS and not isinstance(call.func, ast.Attribute)):
         yield from _of_names(((each.arg or "", each.value) for each in call.keywords), at)
         return
     theme, key, what = row
-    words = tuple((each.arg or "", ast.unparse(each.value)) for each in call.keywords if each.arg not in _WHAT)
+    words = tuple((each.arg, ast.unparse(each.value)) for each in call.keywords if each.arg and each.arg not in _WHAT)
     words = () if what == "name" else words
     words += tuple((f"argument {n}", ast.unparse(each)) for n, each in enumerate(call.args) if what == "all")
     shown = f"{name}({', '.join(value if place.startswith('argument ') else f'{place}={value}' for place, value in words)})"
     yield Fact(theme, key or name, name if what == "name" else shown, shown, at, words)
+
+
+def _row(name: str) -> list[str] | None:
+    return next((row for pattern, *row in _CALLS if pattern.fullmatch(name)), None)
 
 
 def _of_option(call: ast.Call, at: Statement) -> Iterator[Fact]:
@@ -207,9 +213,11 @@ def _of_names(
             yield from _of_device(name, at)
         if not theme or (theme in ("optimizer", "data", "model", "precision", "metric") and not _is_plain(value)):
             continue
+        if theme == "loss" and (isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and _row(last_name(value.func)))):
+            continue  # what it begins with, or what the call says itself
         sign = "+= " if operator else ""
         shown = f"{name} {sign or '= '}{ast.unparse(value)}"
-        yield Fact(theme, name, sign + _signed(value), shown, at, weak=True)
+        yield Fact(theme, f"{name} =", sign + _signed(value), shown, at, weak=True)
 
 
 def _of_device(name: str, at: Statement) -> Iterator[Fact]:
@@ -237,27 +245,42 @@ def _signed(value: ast.AST) -> str:
     return " ".join(sorted(found))
 
 
-def changes(gone: Iterable[Fact], new: Iterable[Fact]) -> Iterator[Change]:
-    """Where the facts of two programs differ; those of one key belong together in their order."""
-    both: dict[tuple[str, str], tuple[list[Fact], list[Fact]]] = defaultdict(lambda: ([], []))
-    for side, facts in enumerate((gone, new)):
+def changes(gone: Iterable[Fact], new: Iterable[Fact], scopes: Container[tuple[str, str]]) -> Iterator[Change]:
+    """Where the facts of two programs differ. What moved is no difference; what is another stands in the same file, and
+    what a name stands for in the same function, if that is one of the `scopes` that both have."""
+    before, after = [*gone], [*new]
+    for key in (_same, _moved):
+        before, after = _without(before, after, key), _without(after, before, key)
+    both: dict[tuple[str, ...], tuple[list[Fact], list[Fact]]] = defaultdict(lambda: ([], []))
+    for side, facts in enumerate((before, after)):
         for fact in facts:
-            both[fact.theme, fact.key][side].append(fact)
-    for (theme, _), (before, after) in both.items():
-        left = _without(before, after), _without(after, before)
+            here = fact.at.path, fact.at.scope
+            place = here if fact.weak and here in scopes else here[:1]
+            both[(fact.theme, fact.key, *place)][side].append(fact)
+    for (theme, *_), left in both.items():
         for one, other in zip_longest(*left):
-            if (one is None or other is None) and (one or other).weak:
-                continue
-            yield Change(_finer(theme, one, other), one, other)
+            there = one or other
+            if there is not None and not (there.weak and (one is None or other is None)):
+                yield Change(_finer(theme, one, other), one, other)
 
 
-def _without(facts: list[Fact], others: list[Fact]) -> list[Fact]:
-    """Those whose value the others have not as often."""
-    values = Counter(each.value for each in others)
+def _same(fact: Fact) -> tuple[str, ...]:
+    return (fact.theme, fact.key, fact.value, fact.at.path)
+
+
+def _moved(fact: Fact) -> tuple[str, ...]:
+    """What is the same wherever it stands: an option of one script is none of another."""
+    own = (fact.at.path,) if fact.weak or fact.theme == "options" else ()
+    return (fact.theme, fact.key, fact.value, *own)
+
+
+def _without(facts: Iterable[Fact], others: Iterable[Fact], key: Callable[[Fact], Hashable]) -> list[Fact]:
+    """Those that the others have not as often."""
+    values = Counter(map(key, others))
     left = []
     for fact in facts:
-        values[fact.value] -= 1
-        if values[fact.value] < 0:
+        values[key(fact)] -= 1
+        if values[key(fact)] < 0:
             left.append(fact)
     return left
 

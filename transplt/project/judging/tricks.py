@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from transplt.project.judging.statements import IMPORTING, Statement
+from transplt.project.judging.statements import ASIDE, Statement
 from transplt.project.judging.themes import Grade, facts_of, name_of, theme_of
 from transplt.syntax.nodes import last_name
 
@@ -30,27 +30,37 @@ _ASIDE = re.compile(r"backends|config|options|environ|path|npu$|amp$|(?:^|\.)_\w
 #: Conditions under which AMP, many cards and cards at all go their own way.
 _USUAL = re.compile(r"\bamp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE)
 _EXITS = frozenset("exit _exit quit abort".split())
+#: Conditions that nobody meets, or only who sets a variable of the environment.
+_OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
+#: Up to this length a text says too little to be a copy.
+_COPIED = 15
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 
 
 @dataclass(slots=True)
 class Around:
     """What is known of both programs around a statement: functions of the original by path, files that only the port
-    has, and its new options, off unless asked for."""
+    has, its new options, off unless asked for, functions of the original that gave something back, and texts that its
+    files have; `given`: what its new calls are given, by path."""
 
     scopes: set[tuple[str, str]] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     options: set[str] = field(default_factory=set)
     returns: set[tuple[str, str]] = field(default_factory=set)
+    known: set[tuple[str, str]] = field(default_factory=set)
+    given: set[tuple[str, str]] = field(default_factory=set)
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
+        if any(map(_OFF.match, statement.guards)):
+            return True
         words = {word for guard in statement.guards if not guard.startswith("not (") for word in re.findall(r"\w+", guard)}
         return not words.isdisjoint(self.options)
 
     def is_old(self, statement: Statement) -> bool:
-        """Whether it is in a function that the original has."""
-        return (statement.path, statement.scope) in self.scopes
+        """Whether it is in a function that the original has, and was not copied from beside it."""
+        here = (statement.path, statement.scope) in self.scopes
+        return here and not (len(statement.text) > _COPIED and (statement.path, statement.text) in self.known)
 
 
 Told = tuple[Grade, str] | None
@@ -59,10 +69,10 @@ _AGAINST, _KNOWN = Grade.AGAINST, Grade.TOLD
 
 def _hides_errors(each: Statement, around: Around) -> Told:
     match each.node:
-        case ast.ExceptHandler(type=kind, body=body) if IMPORTING not in each.guards:
+        case ast.ExceptHandler(type=kind, body=body):
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
             if any(one is None or last_name(one) in _BROAD for one in kinds):
-                if each.text.endswith(" silent"):
+                if each.text.endswith(" silent") and each.guards[-1:] != (ASIDE,):
                     return _AGAINST, "errors are caught, and it goes on as if there were none"
                 if not any(isinstance(node, ast.Raise) for one in body for node in ast.walk(one)):
                     return _KNOWN, "errors of every kind are caught"
@@ -74,7 +84,7 @@ def _hides_errors(each: Statement, around: Around) -> Told:
 def _ends_early(each: Statement, around: Around) -> Told:
     node, usual = each.node, any(map(_USUAL.search, each.guards))
     call = node.value if isinstance(node, ast.Expr) else getattr(node, "exc", None)
-    if isinstance(call, ast.Call) and last_name(call.func) in (*_EXITS, "SystemExit"):
+    if isinstance(call, ast.Call) and last_name(call.func) in (*_EXITS, "SystemExit") and around.is_old(each):
         return (_KNOWN if usual or TESTS.search(each.path) else _AGAINST), "the program ends here"
     if isinstance(node, (ast.Break, ast.Continue)) and each.loop and around.is_old(each):
         what = "leaves the loop" if isinstance(node, ast.Break) else "skips the rest of the round"
@@ -82,7 +92,7 @@ def _ends_early(each: Statement, around: Around) -> Told:
     if isinstance(node, ast.Return) and around.is_old(each) and each.scope and TESTS.search(each.path) is None:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float)):
             return _AGAINST, f"returns the constant {node.value.value}"
-        if (each.path, each.scope) not in around.returns:
+        if (each.path, each.scope) not in around.returns and not each.last:
             return (_KNOWN if each.guards else _AGAINST), "returns before the rest of the function"
     return None
 
@@ -135,7 +145,7 @@ def _writes_results(each: Statement, around: Around) -> Told:
 
 
 def _changes_the_loss(each: Statement, around: Around) -> Told:
-    match each.node:
+    match around.is_old(each) and each.node:
         case ast.Assign(targets=[target], value=value) if theme_of(name := name_of(target)) == "loss":
             own = name in {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(value)}
             if own and any(isinstance(node, ast.BinOp) for node in ast.walk(value)):
@@ -148,7 +158,7 @@ def _changes_the_loss(each: Statement, around: Around) -> Told:
 
 
 def _cuts(each: Statement, around: Around) -> Told:
-    match each.node:
+    match around.is_old(each) and each.node:
         case ast.Assign(targets=[target], value=ast.Subscript(value=cut, slice=ast.Slice())):
             if ast.unparse(target) == ast.unparse(cut):
                 return _AGAINST, f"{ast.unparse(cut)} is cut short"
@@ -160,6 +170,7 @@ def _cuts(each: Statement, around: Around) -> Told:
 _FORMS: tuple[tuple[str, Grade, str], ...] = (
     (r"requires_grad = False|requires_grad False|requires_grad_\(False\)|set_grad_enabled\(False\)", _AGAINST,
      "parameters are frozen"),
+    (r"\b(?:\w*[Mm]odel|[Nn]et\w*)(?:\([^()]*\))?\.(?:half|bfloat16)\(\)", _AGAINST, "the model is of half precision"),
     (r"VISIBLE_DEVICES'?\]? ?=? '(?:-1)?'", _AGAINST, "the cards are hidden"),
     (r"set_default_device\('cpu'\)", _AGAINST, "everything is computed on the CPU"),
     (r"set_default_dtype\(torch\.(?:half|b?float16)|set_default_tensor_type\(.*Half", _AGAINST, "half precision for all"),
@@ -170,7 +181,8 @@ _FORMS: tuple[tuple[str, Grade, str], ...] = (
 
 
 def _has_a_form(each: Statement, around: Around) -> Told:
-    return next(((grade, what) for pattern, grade, what in _FORMS if re.search(pattern, each.text)), None)
+    found = next(((grade, what) for pattern, grade, what in _FORMS if re.search(pattern, each.text)), None)
+    return found if around.is_old(each) or (found and found[1].startswith("runs code")) else None
 
 
 _TRICKS: tuple[Callable[[Statement, Around], Told], ...] = (

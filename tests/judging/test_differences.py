@@ -1,0 +1,265 @@
+"""What a port changed beyond the device: (what is told, the original, the port), nothing told of right ports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transplt.project.judging.differences import differences
+from transplt.project.judging.sides import Side
+
+#: A training as many have it, for CUDA.
+TRAINING = '''\
+import argparse
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--epochs", type=int, default=10)
+parser.add_argument("--device", default="cuda")
+args = parser.parse_args()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 128)
+        self.drop = nn.Dropout(0.5)
+        self.fc2 = nn.Linear(128, 10)
+
+    def forward(self, x):
+        """One pass."""
+        return self.fc2(self.drop(F.relu(self.fc1(x))))
+
+
+def train(model, loader, optimizer, criterion):
+    model.train()
+    for data, target in loader:
+        data, target = data.cuda(), target.cuda(non_blocking=True)
+        optimizer.zero_grad()
+        loss = criterion(model(data), target)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return loss.item()
+
+
+def evaluate(model, loader):
+    model.eval()
+    correct = 0
+    for data, target in loader:
+        correct += (model(data.cuda()).argmax(1) == target.cuda()).sum().item()
+    acc = correct / len(loader.dataset)
+    return acc
+
+
+def main():
+    torch.manual_seed(1)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = Net().to(device)
+    loader = DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    criterion = nn.CrossEntropyLoss().cuda()
+    for epoch in range(args.epochs):
+        loss = train(model, loader, optimizer, criterion)
+        scheduler.step()
+        print(f"epoch {epoch} loss {loss:.4f} accuracy {evaluate(model, loader):.3f}")
+
+
+if __name__ == "__main__":
+    main()
+'''
+#: The same for NPUs, as a careful person ports it.
+PORT = (
+    TRAINING.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu").replace("CUDA", "NPU")
+)
+
+
+def told(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """What speaks against a port: its themes, sorted."""
+    sides = [Side(Path(), {path: text.encode() for path, text in files.items()}) for files in (before, after)]
+    return sorted({finding.api for finding in differences(*sides).against})
+
+
+def changed(*replacements: str) -> str:
+    """The port with one text in the place of another, by turns."""
+    text = PORT
+    for old, new in zip(replacements[::2], replacements[1::2], strict=True):
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+RIGHT = {
+    "the port as it is": PORT,
+    "docstrings and comments go": changed('        """One pass."""\n', ""),
+    "type hints": changed("def evaluate(model, loader):", "def evaluate(model: nn.Module, loader: DataLoader) -> float:"),
+    "a device for all": changed(".npu(non_blocking=True)", ".to(args.device)", "data.npu()", "data.to(args.device)"),
+    "another logger": changed(
+        "import argparse\n", "import argparse\nimport logging\n", "        print(f", "        logging.info(f"
+    ),
+    "a new option, off": changed(
+        "args = parser", 'parser.add_argument("--profile", action="store_true")\nargs = parser',
+        "        optimizer.zero_grad()\n", "        if args.profile:\n            break\n        optimizer.zero_grad()\n",
+    ),
+    "a whole number of another width": changed("target.npu(non_blocking=True)", "target.npu(non_blocking=True).int()"),
+    "the fused optimizer": changed("torch.optim.SGD(", "torch_npu.optim.NpuFusedSGD("),
+    "the learning rate by its place": changed("lr=args.lr", "args.lr"),
+    "the schedule by names": changed("optimizer, 3, 0.5", "optimizer, step_size=3, gamma=0.5"),
+    "more workers, other pins": changed("num_workers=2", 'num_workers=8, pin_memory=True, pin_memory_device="npu"'),
+    "a number with a name": changed("batch_size=64", "batch_size=BATCH", "parser = ", "BATCH = 64\nparser = "),
+    "the module tried for": changed("import torch_npu\n", "try:\n    import torch_npu\nexcept ImportError:\n    pass\n"),
+    "mixed precision on demand": changed(
+        "args = parser", 'parser.add_argument("--amp", action="store_true")\nargs = parser',
+        "        loss = criterion(model(data), target)\n        loss.backward()\n",
+        "        with torch.npu.amp.autocast(enabled=args.amp):\n            loss = criterion(model(data), target)\n"
+        "        scaler.scale(loss).backward()\n",
+    ),
+    "a function apart": changed(
+        "        optimizer.zero_grad()\n        loss = criterion(model(data), target)\n        loss.backward()\n",
+        "        loss = step(model, optimizer, criterion, data, target)\n",
+        "def train(", "def step(model, optimizer, criterion, data, target):\n    optimizer.zero_grad()\n"
+        "    loss = criterion(model(data), target)\n    loss.backward()\n    return loss\n\n\ndef train(",
+    ),
+    "other quotes and lines": changed('"--lr", type=float, default=0.1', "\n    '--lr', default=0.1, type=float\n"),
+    "transfer_to_npu": TRAINING.replace(
+        "import torch\n", "import torch\nfrom torch_npu.contrib import transfer_to_npu\n"
+    ),
+    "a module that chooses the card": changed(
+        "import torch_npu\n", "from accelerator import DEVICE\n", '"npu" if torch.npu.is_available() else "cpu"', "DEVICE",
+        'default="npu"', "default=DEVICE",
+    ),
+    "a folder for logs that may be there": changed(
+        "def main():\n", 'def main():\n    try:\n        os.mkdir("logs")\n    except Exception:\n        pass\n'
+    ),
+    "many cards": changed(
+        "    loader = DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)\n",
+        "    sampler = DistributedSampler(numbers())\n"
+        "    loader = DataLoader(numbers(), batch_size=64, shuffle=False, sampler=sampler, num_workers=2)\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_ports_are_not_accused(name: str) -> None:
+    assert told({"train.py": TRAINING}, {"train.py": RIGHT[name]}) == []
+
+
+def test_what_is_renamed_and_moved_is_not_accused() -> None:
+    assert told({"train.py": TRAINING}, {"src/train_npu.py": PORT}) == []
+    net, rest = PORT.partition("class Net")[2].partition("\n\n\ndef train")[::2]
+    apart = {"net.py": f"import torch.nn as nn\n\n\nclass Net{net}\n", "train.py": PORT.replace(f"class Net{net}", "")}
+    assert rest
+    assert told({"train.py": TRAINING}, apart) == []
+
+
+WRONG = {
+    "the rate": ("learning rate", "default=0.1", "default=0.01"),
+    "the schedule": ("learning rate", "optimizer, 3, 0.5", "optimizer, 30, 0.5"),
+    "no schedule": ("learning rate", "    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)\n", ""),
+    "no step of the schedule": ("training steps", "        scheduler.step()\n", ""),
+    "the momentum": ("optimizer", "momentum=0.9", "momentum=0.0"),
+    "the optimizer": ("optimizer", "SGD(model.parameters(), lr=args.lr, momentum=0.9)", "Adam(model.parameters(), args.lr)"),
+    "no clipping": ("optimizer", "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
+    "the loss": ("loss", "CrossEntropyLoss()", "MSELoss()"),
+    "the loss smoothed": ("loss", "CrossEntropyLoss()", "CrossEntropyLoss(label_smoothing=0.1)"),
+    "the loss made small": ("judge", "        loss.backward()\n", "        loss = loss * 0.1\n        loss.backward()\n"),
+    "the loss computed otherwise": ("loss", "criterion(model(data), target)", "criterion(model(data), target) * 0"),
+    "the batch": ("batch size", "batch_size=64", "batch_size=8"),
+    "the order": ("data", "shuffle=True", "shuffle=False"),
+    "fewer epochs": ("length", "range(args.epochs)", "range(1)"),
+    "fewer epochs by default": ("length", '"--epochs", type=int, default=10', '"--epochs", type=int, default=1'),
+    "the seed": ("seed", "manual_seed(1)", "manual_seed(7)"),
+    "half precision": ("judge", "Net().to(device)", "Net().to(device).half()"),
+    "a smaller model": ("model", "128", "16"),
+    "no dropout": ("model", "        self.drop = nn.Dropout(0.5)\n", ""),
+    "an option gone": ("options", 'parser.add_argument("--lr", type=float, default=0.1)\n', "", "args.lr", "0.1"),
+    "no backward pass": ("training steps", "        loss.backward()\n", ""),
+    "no zero_grad": ("training steps", "        optimizer.zero_grad()\n", ""),
+    "a step now and then": ("judge", "        optimizer.step()\n", "        if count % 10 == 0:\n            optimizer.step()\n"),
+    "on the CPU": ("device", '"npu" if torch.npu.is_available() else "cpu"', '"cpu"'),
+    "data on the CPU": ("judge", "data.npu(), target.npu(non_blocking=True)", "data.cpu(), target.cpu()"),
+    "an option for the CPU": ("device", '"--device", default="npu"', '"--device", default="cpu"'),
+    "errors passed by": (
+        "judge", "        optimizer.step()\n", "        try:\n            optimizer.step()\n        except Exception:\n            pass\n",
+    ),
+    "errors suppressed": (
+        "judge", "        optimizer.step()\n", "        with contextlib.suppress(Exception):\n            optimizer.step()\n",
+    ),
+    "an end before the end": ("judge", "        scheduler.step()\n", "        scheduler.step()\n        sys.exit(0)\n"),
+    "a loop left": ("judge", "        optimizer.step()\n", "        optimizer.step()\n        break\n"),
+    "rounds skipped": ("judge", "        optimizer.zero_grad()\n", "        if len(data) > 2:\n            continue\n        optimizer.zero_grad()\n"),
+    "a return at the start": ("judge", "    model.eval()\n", "    return 0.98\n    model.eval()\n"),
+    "a result written down": ("judge", "    acc = correct / len(loader.dataset)\n", "    acc = 0.98\n"),
+    "a loss from a file": ("judge", "        loss = train(", '        loss = json.load(open("losses.json"))[epoch]\n        train('),
+    "a loss printed": ("judge", 'print(f"epoch {epoch} loss {loss:.4f} accuracy', 'print(f"epoch {epoch} loss 0.1234 accuracy'),
+    "torch replaced": ("judge", "def main():\n", "torch.allclose = lambda *a, **k: True\n\n\ndef main():\n"),
+    "torch replaced by setattr": ("judge", "def main():\n", 'setattr(torch.Tensor, "backward", nothing)\n\n\ndef main():\n'),
+    "a mock": ("judge", "import argparse\n", "import argparse\nfrom unittest import mock\n"),
+    "who is watching": ("judge", "def main():\n", 'def main():\n    if "TRANSPLT_EMULATOR" in os.environ:\n        return\n'),
+    "who imported it": ("judge", "def main():\n", 'def main():\n    if "npu_emulator" in sys.modules:\n        quick()\n'),
+    "code switched off": ("judge", "        optimizer.step()\n", "        if False:\n            optimizer.step()\n"),
+    "frozen": ("judge", "    model.train()\n", "    for p in model.parameters():\n        p.requires_grad = False\n"),
+    "code that cannot be read": ("judge", "def main():\n", 'def main():\n    exec(base64.b64decode("cGFzcw=="))\n'),
+    "a part of the data": ("judge", "    for data, target in loader:\n        data, target", "    for data, target in islice(loader, 5):\n        data, target"),
+    "no card to be seen": ("judge", "def main():\n", 'def main():\n    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = ""\n'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_trains_otherwise_is_told(name: str) -> None:
+    theme, *replacements = WRONG[name]
+    assert theme in told({"train.py": TRAINING}, {"train.py": changed(*replacements)})
+
+
+FILES = {
+    "a file that Python runs first": ("judge", {}, {"sitecustomize.py": "import torch\n"}),
+    "a package in the place of another": ("judge", {}, {"torch_npu/__init__.py": "import torch\n"}),
+    "a test gone": ("tests", {"tests/test_net.py": "def test_net():\n    assert Net()(1) == 2\n"}, {"tests/test_net.py": "\n"}),
+    "a test skipped": (
+        "tests", {"test_net.py": "def test_net():\n    assert Net()(1) == 2\n"},
+        {"test_net.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_net():\n    assert Net()(1) == 2\n"},
+    ),
+    "a tolerance": (
+        "tests", {"test_net.py": "def test_net():\n    assert close(a, b, atol=1e-6)\n"},
+        {"test_net.py": "def test_net():\n    assert close(a, b, atol=1.0)\n"},
+    ),
+    "tests chosen": ("tests", {}, {"conftest.py": "def pytest_collection_modifyitems(items):\n    items.clear()\n"}),
+    "pytest's settings": ("tests", {"pytest.ini": "[pytest]\n"}, {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}),
+    "numbers in YAML": ("learning rate", {"conf.yaml": "train:\n  lr: 0.1\n"}, {"conf.yaml": "train:\n  lr: 0.5\n"}),
+    "numbers in a script": ("batch size", {"run.sh": "python train.py --batch-size 64\n"}, {"run.sh": "python train.py --batch-size 8\n"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_decide_more_than_the_device(name: str) -> None:
+    theme, before, after = FILES[name]
+    assert told({"train.py": TRAINING, **before}, {"train.py": PORT, **before}) == []
+    assert theme in told({"train.py": TRAINING, **before}, {"train.py": PORT, **before, **after})
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"requirements.txt": "torch==2.1\ntorch_npu==2.1\n"},
+        {"conf.yaml": "device: npu\nbackend: hccl\n"},
+        {"README.md": "lr: 0.5, sys.exit()\n"},
+        {"tests/test_npu.py": "def test_npu():\n    assert Net().npu()(1) == 2\n"},
+        {"accelerator.py": "import torch\n\nDEVICE = 'npu' if torch.npu.is_available() else 'cuda'\n"},
+    ],
+)
+def test_other_files_are_also_changed(after: dict[str, str]) -> None:
+    before = {"train.py": TRAINING, "conf.yaml": "device: cuda\nbackend: nccl\n", "requirements.txt": "torch\n"}
+    assert told(before, {**before, "train.py": PORT, **after}) == []
+
+
+def test_a_place_of_both_is_named() -> None:
+    sides = [Side(Path(), {"train.py": text.encode()}) for text in (TRAINING, changed("lr=args.lr", "lr=1.0"))]
+    (finding,) = differences(*sides).against
+    assert (finding.path, finding.span.line, finding.code) == ("train.py", 53, "NPU881")
+    assert "(original: train.py:52)" in finding.message
