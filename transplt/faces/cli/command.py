@@ -132,7 +132,7 @@ LAZY_COMMANDS = {
         "transplt.proof.prove.command:prove_command",
         "Run the original and the migrated program and compare them.",
     ),
-    "judge": ("transplt.faces.cli.judge:judge_command", "Judge a port that somebody else made, against its original."),
+    "judge": ("transplt.faces.cli.judge:judge_command", "Judge a port, whoever made it, against its original."),
     "instrument": (
         "transplt.faces.cli.instrument:instrument_command",
         "Copy a project and make the copy record what it computes.",

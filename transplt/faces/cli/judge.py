@@ -20,7 +20,10 @@ _FORMATS = ("text", "json", "sarif", "html")
 @click.argument("original", type=FILE)
 @click.argument("port", type=FILE)
 @click.option(
-    "--prove", "command", default="", metavar="COMMAND",
+    "--prove",
+    "command",
+    default="",
+    metavar="COMMAND",
     help="Also run COMMAND ('train.py --epochs 1') in both and compare. Runs code of both with your rights.",
 )
 @click.option("--nproc", default="1", show_default=True, metavar="N,...", help="With --prove: numbers of processes.")

@@ -6,15 +6,15 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.sides import Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
-from transplt.project.judging.themes import Change, Fact, Grade, changes, facts_of, theme_of
-from transplt.project.judging.tricks import TESTS, Around, moved, of_tests, tricks
+from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, theme_of
+from transplt.project.judging.tricks import TESTS, Around, dropped, moved, of_tests, tricks
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
@@ -28,218 +28,212 @@ _SETTING = re.compile(r"""(?:^|[\s,{])(?:--)?["']?([A-Za-z][\w-]*)["']?\s*(?:[:=
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")
+_OF_CARDS = re.compile(
+    r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
+)
+_NAMED = 5
 
 
 @dataclass(slots=True)
 class Differences:
-    """What is different in a port: `against` it, and what is `also` changed; `unread`: files nobody can read."""
+    """What is different in a port: `against` it, and what is `also` changed; `unread`: files nobody can read;
+    `successors`: files of the original that have another name, and which."""
 
     against: list[Finding] = field(default_factory=list)
     also: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
+    _said: set[tuple[str, int, str]] = field(default_factory=set)
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
-        if grade is Grade.NOTHING:
-            return
-        against = grade is Grade.AGAINST
-        code = code if against else ALSO
         message = f"{theme}: {what[:300]}" + (f" (original: {before})" if before else "")
-        finding = Finding(
-            at[0], Span(at[1], 1, at[1], 1, 0, 0), code, Level.MANUAL if against else Level.INFO, message, theme,
-            Effort.LOW if against else None, _HELP[code],
-        )  # fmt: skip
-        (self.against if against else self.also).append(finding)
+        if grade is Grade.NOTHING or (*at, message) in self._said:
+            return
+        self._said.add((*at, message))
+        against = grade is Grade.AGAINST
+        code, level = (code, Level.MANUAL) if against else (ALSO, Level.INFO)
+        effort = Effort.LOW if against else None
+        span = Span(at[1], 1, at[1], 1, 0, 0)
+        found = Finding(at[0], span, code, level, message, theme, effort, _HELP[code])
+        (self.against if against else self.also).append(found)
+
+
+@dataclass(slots=True)
+class _Both:
+    """Both programs as they are compared: `theirs` and `mine` are the statements of files that differ, those of the
+    original under the paths that these have in the port; `lost` are files that it has not, `places` the lines of its
+    functions, `origin` the former names of its files."""
+
+    theirs: list[Statement]
+    mine: list[Statement]
+    lost: set[str]
+    origin: dict[str, str]
+    apart: Apart = field(init=False)
+    places: dict[tuple[str, str], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.apart = compared(self.theirs, self.mine)
+        self.places = {(each.path, each.scope): each.line for each in reversed(self.mine)}
+
+    def before(self, statement: Statement | None) -> str:
+        """Where a statement of the original stands there."""
+        if statement is None:
+            return ""
+        return f"{shown(self.origin.get(statement.path, statement.path))}:{statement.line}"
+
+    def place(self, statement: Statement) -> tuple[str, int]:
+        """Where in the port a statement of the original would stand: at the beginning of its function."""
+        path, top = statement.path, self.places.get((statement.path, ""), 1)
+        return path, self.places.get((path, statement.scope), top)
 
 
 def differences(original: Side, port: Side) -> Differences:
     """Hold the files of a port against those of its original; nothing of them is run."""
     found = Differences()
     changed = [path for path in port.python if original.files.get(path) != port.files[path]]
-    gone = [path for path in original.python if path not in port.files]
-    before = {path: original.statements(path) for path in [*gone, *(each for each in changed if each in original.files)]}
+    before = {path: original.statements(path) for path in original.python if path in changed or path not in port.files}
     after = {path: port.statements(path) for path in changed}
-    found.successors = pairs(original, port, {**{path: before[path] for path in gone}, **after})
+    found.successors = pairs(original, port, before, after)
     renamed = {path: found.successors.get(path, path) for path in before}
-    theirs = [_at(each, renamed[path]) for path, told in before.items() for each in told]
-    both = compared(theirs, (each for told in after.values() for each in told))
-    around = _around(theirs, both, {path for path in changed if path not in {*renamed.values()}})
-    lost = {path for path in gone if path not in found.successors}
-    places = {(each.path, each.scope): each.line for told in after.values() for each in reversed(told)}
+    theirs = [replace(each, path=renamed[path]) for path, told in before.items() for each in told]
+    lost = {path for path in before if path not in port.files and path not in found.successors}
     origin = {new: old for old, new in found.successors.items()}
-    _facts(found, both, around, lost, places, origin)
-    _settings(found, original, port)
-    for each, grade, what in (*tricks([one for one in both.new if _counts(one)], around), *moved(both.alike, around)):
+    both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
+    around = _around(both, {*changed} - {*renamed.values()})
+    _facts(found, both, around)
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
-    _tests(found, both, port, lost, places)
-    _files(found, original, port, lost)
-    found.unread = {**original.unread, **port.unread}
-    unique = {(each.path, each.span.line, each.message): each for each in (*found.against, *found.also)}
-    found.against = sorted((each for each in unique.values() if each.open), key=_order)
-    found.also = sorted((each for each in unique.values() if not each.open), key=_order)
+    for each, what in dropped(both.apart, both.mine):
+        if (each.path, each.scope) in both.places:
+            found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
+    _settings(found, original, port)
+    _tests(found, both, port)
+    _files(found, original, port, both)
+    found.unread = original.unread | port.unread
+    for findings in (found.against, found.also):
+        findings.sort(key=lambda each: (each.path, each.span.line))
     return found
 
 
-def _order(finding: Finding) -> tuple[str, int]:
-    return finding.path, finding.span.line
-
-
-def _at(statement: Statement, path: str) -> Statement:
-    """A statement of the original under the path that its file has in the port."""
-    if path == statement.path:
-        return statement
-    return Statement(statement.text, statement.raw, statement.node, statement.parts, path, statement.scope,
-                     statement.guards, statement.loop, statement.last)  # fmt: skip
-
-
-def _counts(statement: Statement) -> bool:
-    return not isinstance(statement.node, (ast.Pass, ast.Global))
-
-
-def _around(before: list[Statement], both: Apart, fresh: set[str]) -> Around:
-    options, given = set(), set()
-    for each in both.new:
-        for call in (node for part in each.parts for node in ast.walk(part) if isinstance(node, ast.Call)):
+def _around(both: _Both, fresh: set[str]) -> Around:
+    options: set[str] = set()
+    given: set[tuple[str, str]] = set()
+    for each in both.apart.new:
+        for call in (node for node in each.inside() if isinstance(node, ast.Call)):
             given.add((each.path, ast.unparse(ast.Tuple([*call.args, *(word.value for word in call.keywords)]))))
-            if last_name(call.func) in ("add_argument", "option"):
+            if last_name(call.func) in OPTIONS:
                 options.update(_off_unless_asked(call))
-    scopes = {(each.path, each.scope) for each in before}
-    returns = {(each.path, each.scope) for each in both.gone if isinstance(each.node, ast.Return)}
-    return Around(scopes, fresh, options, returns, {(each.path, each.text) for each in before}, given)
+    scopes = {(each.path, each.scope) for each in both.theirs}
+    returns = {(each.path, each.scope) for each in both.apart.gone if isinstance(each.node, ast.Return)}
+    return Around(scopes, {(each.path, each.text) for each in both.theirs}, returns, options, given, fresh)
 
 
 def _off_unless_asked(call: ast.Call) -> Iterator[str]:
     """The names under which a program asks for an option that is off by default."""
-    words = {each.arg: each.value for each in call.keywords}
-    default, action = words.get("default"), words.get("action")
-    off = default is None or ast.unparse(default) in ("None", "False", "0", "-1", "''")
-    if off and not (isinstance(action, ast.Constant) and action.value == "store_false"):
+    words = {each.arg: ast.unparse(each.value) for each in call.keywords}
+    if words.get("default", "None") in ("None", "False", "0", "-1", "''") and words.get("action") != "'store_false'":
         for each in call.args:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 yield each.value.lstrip("-").replace("-", "_")
 
 
-def _facts(
-    found: Differences, both: Apart, around: Around, lost: set[str], places: dict[tuple[str, str], int],
-    origin: dict[str, str],
-) -> None:  # fmt: skip
-    gone = [fact for each in both.gone for fact in facts_of(each)]
-    new = [fact for each in both.new for fact in facts_of(each)]
-    sharded = any("DistributedSampler" in each.text for each in both.new)
-    scopes = around.scopes & {*places}
-    for change in changes(gone, new, scopes):
-        grade = _graded(change, around, lost, sharded=sharded)
-        there = change.after or change.before
-        assert there is not None
-        place = there.at.path, there.at.line
-        if change.after is None:
-            path, scope = there.at.path, there.at.scope
-            place = path, places.get((path, scope), places.get((path, ""), 1))
-        before = change.before
-        was = f"{shown(origin.get(before.at.path, before.at.path))}:{before.at.line}" if before is not None else ""
-        found.say(grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, was)
+def _facts(found: Differences, both: _Both, around: Around) -> None:
+    gone = [fact for each in both.apart.gone for fact in facts_of(each)]
+    new = [fact for each in both.apart.new for fact in facts_of(each)]
+    sharded = any("DistributedSampler" in each.text for each in both.apart.new)
+    for change in changes(gone, new, around.scopes & {*both.places}):
+        there, before = change.there.at, change.before
+        place = both.place(there) if change.after is None else (there.path, there.line)
+        grade = next(grade for applies, grade in _grades(change, both, around, sharded=sharded) if applies)
+        found.say(
+            grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, both.before(before.at if before else None)
+        )
 
 
-def _graded(change: Change, around: Around, lost: set[str], *, sharded: bool) -> Grade:
-    """What a change comes to where it stands."""
-    grade, before, after = change.grade, change.before, change.after
-    if after is None and before is not None:
-        aside = change.theme == "options" and (_is_of_cards(before.key) or TESTS.search(before.at.path))
-        replaced = before.words and (before.at.path, _given(before)) in around.given
-        return Grade.NOTHING if before.at.path in lost or aside else Grade.TOLD if replaced else grade
-    if after is not None and (around.is_optional(after.at) or TESTS.search(after.at.path)):
-        return Grade.TOLD
-    if before is None and after is not None and (after.at.path in around.fresh or not around.is_old(after.at)):
-        return grade if grade is not Grade.AGAINST else Grade.NOTHING if after.at.path in around.fresh else Grade.TOLD
-    if change.theme == "device" and not (after and before and (before.value, after.value) == ("card", "cpu")):
-        return Grade.NOTHING
-    if after is not None and before is not None and {name for name, _ in {*after.words} ^ {*before.words}} == {"drop_last"}:
-        return Grade.TOLD
-    shared = sharded and change.theme in ("data", "batch size") and after is not None
-    return Grade.TOLD if shared and re.search(r"ampler|shuffle|world|npu|batch", after.shown) else grade
+def _grades(change: Change, both: _Both, around: Around, *, sharded: bool) -> Iterator[tuple[bool, Grade]]:
+    """What a change comes to where it stands: the first that applies."""
+    before, after, path = change.before, change.after, change.there.at.path
+    alone = change.grade if change.grade is not Grade.AGAINST else Grade.TOLD
+    if before is not None and after is None:
+        of_cards = _OF_CARDS.search(neutral(before.key).replace("-", "_")) is not None
+        yield path in both.lost, Grade.NOTHING
+        yield change.theme == "options" and (of_cards or TESTS.search(path) is not None), Grade.NOTHING
+        yield bool(before.words) and (path, _given(before)) in around.given, Grade.TOLD
+    if after is not None:
+        yield around.is_optional(after.at) or TESTS.search(path) is not None, alone
+    if after is not None and before is None:
+        yield path in around.fresh, Grade.NOTHING
+        yield not around.is_old(after.at), alone
+    if after is not None and before is not None:
+        differ = {name for name, _ in {*after.words} ^ {*before.words}}
+        yield change.theme == "device" and after.value != "on the CPU", Grade.NOTHING
+        yield differ == {"drop_last"}, Grade.TOLD
+    if after is not None and sharded and change.theme in ("data", "batch size"):
+        yield re.search(r"ampler|shuffle|world|npu|batch", after.shown) is not None, Grade.TOLD
+    yield True, change.grade
 
 
 def _given(fact: Fact) -> str:
     """What the call is given: another function that is given the same stands in its place."""
-    values = [ast.parse(value, mode="eval").body for _, value in fact.words]
-    return ast.unparse(ast.Tuple(values))
-
-
-_OF_CARDS = re.compile(r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers")
-
-
-def _is_of_cards(option: str) -> bool:
-    return bool(_OF_CARDS.search(neutral(option).replace("-", "_")))
+    return ast.unparse(ast.Tuple([ast.parse(value, mode="eval").body for _, value in fact.words]))
 
 
 def _settings(found: Differences, original: Side, port: Side) -> None:
     """Numbers of a training in files that are not Python."""
     for path, data in port.files.items():
         was = original.files.get(path)
-        if was is None or was == data or not _SETTINGS.search(path):
-            continue
-        lines = [neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data)]
-        sides = []
-        for mine, others in (lines, lines[::-1]):
-            counts = Counter(map(str.strip, others))
-            facts = []
-            for number, line in enumerate(mine, 1):
-                counts[line.strip()] -= 1
-                if counts[line.strip()] < 0 and not line.lstrip().startswith(("#", "//")):
-                    at = Statement(line, line, ast.Pass(lineno=number), (), path, "")
-                    facts += [
-                        Fact(theme, name, value, f"{name} = {value}", at, weak=True)
-                        for name, value in _SETTING.findall(line) if (theme := theme_of(name))
-                    ]
-            sides.append(facts)
-        for change in changes(*sides, ()):
-            assert change.after is not None
-            at, before = change.after.at, change.before
-            was_at = f"{shown(path)}:{before.at.line}" if before is not None else ""
-            found.say(change.grade, TRAINS_OTHERWISE, change.theme, change.sentence, (path, at.line), was_at)
+        if was is not None and was != data and _SETTINGS.search(path):
+            lines = [neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data)]
+            for change in changes(_set_in(path, *lines), _set_in(path, *lines[::-1]), ()):
+                before = f"{shown(path)}:{change.before.at.line}" if change.before is not None else ""
+                place = path, change.there.at.line
+                found.say(change.grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, before)
 
 
-def _tests(
-    found: Differences, both: Apart, port: Side, lost: set[str], places: dict[tuple[str, str], int]
-) -> None:
-    gone = [each for each in both.gone if TESTS.search(each.path)]
-    new = [each for each in both.new if TESTS.search(each.path)]
+def _set_in(path: str, lines: list[str], others: list[str]) -> Iterator[Fact]:
+    """What the lines of one file of settings set that the others do not have."""
+    counts = Counter(map(str.strip, others))
+    for number, line in enumerate(lines, 1):
+        counts[line.strip()] -= 1
+        if counts[line.strip()] < 0 and not line.lstrip().startswith(("#", "//")):
+            at = Statement(line, line, ast.Pass(lineno=number), (), path, "")
+            for name, value in _SETTING.findall(line):
+                if theme := theme_of(name):
+                    yield Fact(theme, name, value, f"{name} = {value}", at, weak=True)
+
+
+def _tests(found: Differences, both: _Both, port: Side) -> None:
+    gone, new = ([each for each in side if TESTS.search(each.path)] for side in (both.apart.gone, both.apart.new))
     for before, after, what in of_tests(gone, new):
-        there = after or before
-        assert there is not None
-        was = f"{shown(before.path)}:{before.line}" if before is not None else ""
-        if before is not None and before.path not in port.files:
-            # Tests of what was left out as well are no tests of the port.
-            grade = Grade.TOLD if any(not TESTS.search(path) for path in lost) else Grade.AGAINST
-            found.say(grade, GETS_ROUND, "tests", what, (before.path, 1), was)
-            continue
-        line = there.line if after is not None else places.get((there.path, there.scope), 1)
-        found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (there.path, line), was)
+        grade = Grade.AGAINST
+        if before is not None and before.path not in port.files and any(not TESTS.search(path) for path in both.lost):
+            grade = Grade.TOLD  # tests of what was left out as well are no tests of the port
+        place = (after.path, after.line) if after is not None else both.place(before) if before is not None else ("", 1)
+        found.say(grade, GETS_ROUND, "tests", what, place, both.before(before))
 
 
-def _files(found: Differences, original: Side, port: Side, lost: set[str]) -> None:
+def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
     """Files that a port has more or less, and those that decide how it is started and tested."""
-    for path in port.files:
-        was, data = original.files.get(path), port.files[path]
+    for path, data in port.files.items():
+        was = original.files.get(path)
         if was == data:
             continue
         if _STARTS.search(path) and (not path.endswith(".pth") or b"import" in data):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "Python runs this file before any program", (path, 1))
         elif was is None and _SHADOWS.match(path):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "this takes the place of an installed package", (path, 1))
-        elif _HARNESS.search(path) or (was is not None and _tool(was, path) != _tool(data, path)):
+        elif _HARNESS.search(path) or (was is not None and _of_pytest(was, path) != _of_pytest(data, path)):
             found.say(Grade.AGAINST, GETS_ROUND, "tests", "how the tests are run is another", (path, 1))
         elif was is None:
-            told = found.successors and next((old for old, new in found.successors.items() if new == path), "")
-            found.say(Grade.TOLD, ALSO, "files", f"renamed from {told}" if told else "is new", (path, 1))
-    if lost:
-        some = ", ".join(sorted(lost)[:5])
-        found.say(Grade.TOLD, ALSO, "files", f"{many(len(lost), 'Python file')} left out: {some}", (sorted(lost)[0], 1))
+            what = f"renamed from {both.origin[path]}" if path in both.origin else "is new"
+            found.say(Grade.TOLD, ALSO, "files", what, (path, 1))
+    if left := sorted(both.lost):
+        what = f"{many(len(left), 'Python file')} left out: {', '.join(left[:_NAMED])}"
+        found.say(Grade.TOLD, ALSO, "files", what, (left[0], 1))
 
 
-def _tool(data: bytes, path: str) -> bytes:
+def _of_pytest(data: bytes, path: str) -> list[bytes]:
     """The settings of pytest in a file that may hold them."""
-    if not path.endswith(("pyproject.toml", "setup.cfg")):
-        return b""
-    return b"".join(re.findall(rb"(?ms)^\[tool[.:]pytest.*?(?=^\[|\Z)", data))
+    holds = path.endswith(("pyproject.toml", "setup.cfg"))
+    return re.findall(rb"(?ms)^\[tool[.:]pytest.*?(?=^\[|\Z)", data) if holds else []

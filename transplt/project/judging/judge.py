@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -24,6 +24,7 @@ from transplt.project.options import Options
 from transplt.project.proving import run_of
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.compiler.launches import REFUSED
 from transplt.proof.launch.options import RunOptions, UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
@@ -96,8 +97,16 @@ KERNELS, TRAINS = "whether its kernels compile", "whether it runs and trains the
 
 
 def judge(
-    original: str, port: str, command: str, progress: Callable[[str], None], *, stubs: tuple[str, ...] = (),
-    data: tuple[str, ...] = (), python: str = "", torch_version: str | None = None, worlds: tuple[int, ...] = (1,),
+    original: str,
+    port: str,
+    command: str,
+    progress: Callable[[str], None],
+    *,
+    stubs: tuple[str, ...] = (),
+    data: tuple[str, ...] = (),
+    python: str = "",
+    torch_version: str | None = None,
+    worlds: tuple[int, ...] = (1,),
 ) -> Judgement:
     """Judge `port`, a folder or a commit of the repository of `original`. With a `command` (`train.py --epochs 1`) both
     are run; without one nothing of them is.
@@ -118,7 +127,7 @@ def judge(
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
-        done.parts += _left(sides, copy, Options(isolated=True, torch_version=torch_version), progress)
+        done.parts += _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
         done.parts.insert(1, _of(CHANGED, TRAINS_OTHERWISE, against, "nothing that decides how it trains"))
         done.parts.insert(2, _of(ROUND, GETS_ROUND, against, "nothing was seen that hides an error or writes a result"))
         ran = None
@@ -150,44 +159,57 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], well: str) -> 
     return Part(title, Mark.AGAINST if mine else Mark.GOOD, told or well, mine)
 
 
-def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Callable[[str], None]) -> list[Part]:
-    """What a check finds in the port that stops it or computes something else, and what the compiler says of kernels.
-
-    Settings, comments and baselines of the port say nothing here."""
-    result = check_paths([copy], options)
-    kernels = Part(KERNELS, Mark.GOOD, "it has no Triton kernels")
-    if any(b"triton.jit" in data for data in sides[1].files.values()):
-        try:
-            python = [str(copy / path) for path in sides[1].python]
-            result, lines = with_compiled(result, python, Compiler.of(card_named("910B")), progress)
-            kernels = Part(KERNELS, Mark.GOOD, lines[0] if lines else "no launch has sizes in the text", lines=(*lines,))
-        except CannotRun as error:
-            kernels = Part(KERNELS, Mark.OPEN, str(error))
-    items = [_in_port(each, copy) for each in result.items]
-    redirected: list[CheckedFinding] = []
-    if any(_REDIRECTS in sides[1].files[path] for path in sides[1].python):
-        redirected = [each for each in items if each.fix == "safe" and each.finding.code[3] in "123"]
-    kept = [each for each in items if each not in redirected]
-    installed = [each for each in kept if each.finding.code.startswith(_OF_RELEASES)]
-    asked_for = [each for each in kept if each.finding.option]
-    kept = [each for each in kept if each not in installed and each not in asked_for]
-    actions = actions_of([each.finding for each in (*kept, *map(lambda each: _in_port(each, copy), result.info))])
+def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> list[Part]:
+    """What a check finds in the copy of a port that stops it or computes something else, and what the compiler says of
+    its kernels. Settings, comments and baselines of the port say nothing here."""
+    result, kernels = _compiled(check_paths([copy], options), port, copy, progress)
+    items, info = ([_in_port(each, copy) for each in found] for found in (result.items, result.info))
+    redirects = any(_REDIRECTS in port.files[path] for path in port.python)
+    aside: dict[str, list[CheckedFinding]] = defaultdict(list)
+    for each in items:
+        aside[_aside(each, redirects=redirects)].append(each)
+    kept = aside.pop("")
+    actions = actions_of(each.finding for each in (*kept, *info))
     stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
     stopping = {id(finding) for action in stops for finding in action.findings}
     against = tuple(each for each in kept if id(each.finding) in stopping)
-    counted = Counter(BLOCKS_TEXT[each.blocks] for each in stops)
-    sentence = "; ".join(f"{many(count, 'thing')}: {what}" for what, count in counted.items())
-    if not against and not any(_NAMES_CARD.search(sides[1].files[path]) for path in sides[1].files):
-        return [Part(LEFT, Mark.AGAINST, "no file of the port names an NPU"), kernels]
     lines = [f"{each.title} ({BLOCKS_TEXT[each.blocks]}, {each.first})" for each in stops]
-    rest = len(kept) - len(against)
-    lines += [f"{many(rest, 'more place')} that stop no training"] if rest else []
-    lines += [f"{each.finding.path}:{each.finding.span.line}: {each.finding.text}" for each in (*installed, *asked_for)]
-    lines += [f"transfer_to_npu redirects {many(len(redirected), 'place')}"] if redirected else []
-    if any(each.finding.code == "NPU580" for each in against):
-        kernels = replace(kernels, mark=Mark.AGAINST)
-    mark = Mark.AGAINST if against else Mark.GOOD
-    return [Part(LEFT, mark, sentence or "nothing that stops it or computes something else", against, (*lines,)), kernels]
+    lines += [f"{many(len(kept) - len(against), 'more place')} that stop no training"] * (len(kept) > len(against))
+    for why, found in aside.items():
+        first = found[0].finding
+        lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
+    if against:
+        counted = Counter(BLOCKS_TEXT[each.blocks] for each in stops)
+        sentence = "; ".join(f"{many(count, 'thing')}: {what}" for what, count in counted.items())
+        return [Part(LEFT, Mark.AGAINST, sentence, against, (*lines,)), kernels]
+    if not any(map(_NAMES_CARD.search, port.files.values())):
+        return [Part(LEFT, Mark.AGAINST, "no file of the port names an NPU", (), (*lines,)), kernels]
+    return [Part(LEFT, Mark.GOOD, "nothing that stops it or computes something else", (), (*lines,)), kernels]
+
+
+def _aside(each: CheckedFinding, *, redirects: bool) -> str:
+    """Why an open finding does not speak against a port; empty where it may."""
+    if each.finding.code.startswith(_OF_RELEASES):
+        return "for the host and its releases"
+    if each.finding.option:
+        return "only with an option"
+    if redirects and each.fix == "safe" and each.finding.code[3] in "123":
+        return "redirected by transfer_to_npu"
+    return ""
+
+
+def _compiled(result: CheckResult, port: Side, copy: Path, progress: Callable[[str], None]) -> tuple[CheckResult, Part]:
+    """The result with what the compiler of the card says of kernels, and the part that it makes."""
+    if not any(b"triton.jit" in data for data in port.files.values()):
+        return result, Part(KERNELS, Mark.GOOD, "it has no Triton kernels")
+    try:
+        compiler = Compiler.of(card_named("910B"))
+    except CannotRun as error:
+        return result, Part(KERNELS, Mark.OPEN, str(error))
+    result, lines = with_compiled(result, [str(copy / path) for path in port.python], compiler, progress)
+    refused = any(each.finding.code == REFUSED for each in result.items)
+    mark = Mark.AGAINST if refused else Mark.GOOD if lines else Mark.OPEN
+    return result, Part(KERNELS, mark, lines[0] if lines else "no launch has its sizes in the text", (), (*lines[1:],))
 
 
 def _in_port(each: CheckedFinding, copy: Path) -> CheckedFinding:
@@ -215,22 +237,17 @@ def _proved(proof: Proof) -> Part:
     theirs, mine = proof.operators
     share = mine / theirs if theirs else 1.0
     steps = sum(part.findings.steps for part in proof.parts)
-    lines = [
+    lines = (
         f"{many(steps, 'step')} compared",
         f"operators on the card: {mine} of the port, {theirs} of the original ({share:.0%})",
         *(f"{part.title}: {part.verdict}" for part in proof.parts),
         *proof.advice,
-    ]
-    if proof.caught:
-        lines.append(proof.caught.removeprefix("; "))
-    sentence = str(proof.verdict)
-    good = proof.verdict.word is Word.EQUAL
-    if good and share < _SHARE:
-        good, sentence = False, f"{share:.0%} of the original's operators ran on the card; {sentence}"
-    if good and proof.caught:
-        good, sentence = False, f"{proof.caught.removeprefix('; ')}; {sentence}"
-    idle = proof.idle or (proof.verdict.word is Word.RUNS and not proof.caught)
-    return Part(TRAINS, Mark.GOOD if good else Mark.OPEN if idle else Mark.AGAINST, sentence, lines=(*lines,))
+    )
+    doubts = [proof.caught.removeprefix("; ")] if proof.caught else []
+    doubts += [f"{share:.0%} of the original's operators ran on the card"] if share < _SHARE else []
+    well = {Word.EQUAL: Mark.GOOD, Word.RUNS: Mark.OPEN}.get(proof.verdict.word, Mark.AGAINST)
+    mark = Mark.OPEN if proof.idle else Mark.AGAINST if doubts else well
+    return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines)
 
 
 def _unknown(unread: dict[str, str], sides: tuple[Side, Side], ran: Part | None) -> list[str]:

@@ -26,6 +26,8 @@ _IGNORES = re.compile(rb"transplt(?=\s*[:=-]*\s*[a-z])", re.IGNORECASE)
 _REPORTS = frozenset((CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, PAGE))
 #: Shares of the statements of a file by which another one is its successor.
 _SAME = 0.4
+#: Of a line that is in more files than these nothing is learnt.
+_MOST = 8
 
 
 @dataclass(slots=True)
@@ -90,22 +92,25 @@ def copy_to_check(port: Side, folder: Path) -> None:
         target.write_bytes(_IGNORES.sub(b"_" * 8, data))
 
 
-def pairs(original: Side, port: Side, said: dict[str, list[Statement]]) -> dict[str, str]:
-    """Paths of files that only the original has -> those of the port that hold what they held. `said` has the
-    statements of these files, of both programs."""
-    gone = [path for path in original.python if path not in port.files]
+def pairs(
+    original: Side, port: Side, before: dict[str, list[Statement]], after: dict[str, list[Statement]]
+) -> dict[str, str]:
+    """Paths of files that only the original has -> those of the port that hold what they held, by the statements of
+    both."""
     there: dict[str, list[str]] = defaultdict(list)
-    for path in port.python:
+    for path, said in after.items():
         if path not in original.files:
-            for text in {each.text for each in said.get(path, ())}:
+            for text in {each.text for each in said}:
                 there[text].append(path)
     found: dict[str, str] = {}
-    for path in gone:
-        texts = {each.text for each in said.get(path, ())}
-        votes = Counter(other for text in texts for other in there[text][:8] if other not in found.values())
-        if votes and (best := max(votes, key=lambda each: (votes[each], _name(each) == _name(path), each))):
-            if votes[best] >= _SAME * max(len(texts), 1):
-                found[path] = best
+    for path, said in before.items():
+        if path in port.files:
+            continue
+        texts, taken = {each.text for each in said}, {*found.values()}
+        votes = Counter(other for text in texts for other in there[text][:_MOST] if other not in taken)
+        best = max(votes, key=lambda each: (votes[each], _name(each) == _name(path), each), default="")
+        if best and votes[best] >= _SAME * len(texts):
+            found[path] = best
     return found
 
 

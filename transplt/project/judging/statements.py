@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
 _CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
@@ -17,19 +18,8 @@ _DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b")
 _FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
 #: Methods that a port adds and takes away: where a tensor is, and as which whole number.
 _MOVES = frozenset("npu cpu contiguous int long item".split())
-#: Keywords that say where and how fast, never what.
-_ASIDE = frozenset(
-    "device non_blocking pin_memory pin_memory_device num_workers persistent_workers prefetch_factor map_location "
-    "device_ids output_device backend find_unused_parameters multiprocessing_context device_type device_id "
-    "timeout fused foreach capturable".split()
-)
-#: What stands at the first places of calls that ports write in both ways.
-_PLACES = {
-    "DataLoader": "dataset batch_size shuffle sampler", "SGD": "params lr momentum", "Adam": "params lr betas eps",
-    "AdamW": "params lr betas eps", "RMSprop": "params lr", "StepLR": "optimizer step_size gamma",
-    "MultiStepLR": "optimizer milestones gamma", "CosineAnnealingLR": "optimizer T_max eta_min",
-    "clip_grad_norm_fused_": "max_norm", "clip_grad_norm_": "parameters max_norm", "clip_grad_value_": "parameters clip_value",
-}  # fmt: skip
+#: What `transplt judge` takes for a part of a training: places of arguments, keywords aside, and all that themes are.
+TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
 #: Where a statement stands: scope, guards, in a loop, at the end of its function.
@@ -61,6 +51,10 @@ class Statement:
     @property
     def line(self) -> int:
         return getattr(self.node, "lineno", 1)
+
+    def inside(self) -> Iterator[ast.AST]:
+        """All nodes of it, without those of the statements below it."""
+        return (node for part in self.parts for node in ast.walk(part))
 
     @property
     def said(self) -> bool:
@@ -102,21 +96,20 @@ class _Neutral(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        name = last_name(node.func)
-        places = _PLACES.get(name, _PLACES.get(_FUSED.sub("", name), "")).split()
-        if isinstance(node.func, ast.Attribute):
+        function, table = node.func, read_table(TABLE)
+        name = _FUSED.sub("", last_name(function))
+        places = table["places"].get(last_name(function), table["places"].get(name, "")).split()
+        if isinstance(function, ast.Attribute):
             if name in _MOVES:
-                return node.func.value
-            if name == "to":
-                node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
-            node.func.attr = name = _FUSED.sub("", name)
-        elif isinstance(node.func, ast.Name):
-            node.func.id = name = _FUSED.sub("", name)
-        node.keywords = [each for each in node.keywords if neutral(each.arg or "") not in _ASIDE]
-        if name == "to" and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
-            return node.func.value
-        if name == "autocast":
-            node.args = [each for each in node.args if not isinstance(each, ast.Constant)]
+                return function.value
+            function.attr = name
+        elif isinstance(function, ast.Name):
+            function.id = name
+        node.keywords = [each for each in node.keywords if neutral(each.arg or "") not in table["aside"]]
+        if name in ("to", "autocast"):
+            node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
+            if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
+                return function.value
         if not any(isinstance(each, ast.Starred) for each in node.args):
             node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]
             node.args = node.args[len(places) :]
@@ -187,8 +180,7 @@ def does_nothing(node: ast.AST) -> bool:
 def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
     scope, guards, loop = head.scope, head.guards, head.loop
-    defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), False
     test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
     for name, value in ast.iter_fields(node):
@@ -197,7 +189,11 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         under = guards
         if isinstance(node, ast.If):
             under = (*guards, f"not ({test})" if name == "orelse" else test)
-        elif name == "handlers" and not _TRAINS.search(" ".join(map(ast.unparse, node.body))):
+        elif (
+            isinstance(node, ast.Try)
+            and name == "handlers"
+            and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
+        ):
             under = (*guards, ASIDE)
         for each in value:
             inside = loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from transplt.project.judging.statements import ASIDE, Statement
-from transplt.project.judging.themes import Grade, facts_of, name_of, theme_of
+from transplt.project.judging.statements import ASIDE, TABLE, Apart, Statement, neutral
+from transplt.project.judging.themes import Grade, facts_of, is_plain, name_of, theme_of
+from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
 #: What a program sees of transplt, of test runners and of who traces it.
@@ -17,203 +19,246 @@ _WATCHERS = re.compile(
     r"|sys\.gettrace|inspect\.(?:stack|currentframe)|unittest' in|psutil", re.IGNORECASE
 )  # fmt: skip
 _READS = re.compile(r"(?:load|loads|read|readline|readlines|genfromtxt|loadtxt|read_csv|read_json|fromfile|next|pop)$")
-_RESULT = re.compile(r"(?:^|_)(?:loss(?:es)?|acc(?:uracy)?\d?|top\d|bleu|perplexity|ppl|mAP|auc|f1|score)$", re.IGNORECASE)
+_RESULT = re.compile(
+    r"(?:^|_)(?:loss(?:es)?|acc(?:uracy)?\d?|top\d|bleu|perplexity|ppl|mAP|auc|f1|score)$|^best", re.IGNORECASE
+)
 _SAID_RESULT = re.compile(r"(?:loss|acc(?:uracy)?|perplexity|bleu|top-?[15])\W[^{%]*\d+\.\d\d", re.IGNORECASE)
-_LIBRARIES = frozenset("torch nn F optim functional np numpy random math builtins sys os time pytest torchvision".split())
+_LIBRARIES = frozenset(
+    "torch nn F optim functional np numpy random math builtins sys os time pytest torchvision".split()
+)
 _BROAD = frozenset("Exception BaseException RuntimeError AssertionError SystemExit KeyboardInterrupt".split())
 #: Attributes by which a result is found, or told from another.
 _TELLING = re.compile(
     r"backward|step|(?:all|is)close|equal|assert\w*|\w*loss|cross_entropy|manual_seed|is_available|device_count|save|load"
     r"|item|excepthook|settrace|perf_counter|time|synchronize|no_grad|forward|__call__"
-)  # fmt: skip
-_ASIDE = re.compile(r"backends|config|options|environ|path|npu$|amp$|(?:^|\.)_\w+$")
-#: Conditions under which AMP, many cards and cards at all go their own way.
-_USUAL = re.compile(r"\bamp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE)
-_EXITS = frozenset("exit _exit quit abort".split())
+)
+_SETTING = re.compile(r"backends|config|options|environ|path|npu$|amp$|(?:^|\.)_\w+$")
+#: Conditions under which AMP, many cards and cards at all go their own way, and those under which nobody can go on.
+_USUAL = re.compile(
+    r"\bamp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE
+)
+_UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 #: Conditions that nobody meets, or only who sets a variable of the environment.
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
+_EXITS = frozenset("exit _exit quit abort SystemExit".split())
+#: Parts of a training that are made by a call.
+_MADE = re.compile(r"ema\b|sched|mixup|optim|criterion|augment|clip")
+#: A model or a loss that is given something in the memory of the host.
+_CALLS_MODEL = re.compile(r"(?:model|net|criterion)\w*(?:\.cpu\(\))?\(.*\.cpu\(\)")
 #: Up to this length a text says too little to be a copy.
 _COPIED = 15
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 
+_Places = set[tuple[str, str]]
+_Told = tuple[Grade, str] | None
+_AGAINST, _KNOWN = Grade.AGAINST, Grade.TOLD
+_SILENT = (_AGAINST, "errors are caught, and it goes on as if there were none")
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Around:
-    """What is known of both programs around a statement: functions of the original by path, files that only the port
-    has, its new options, off unless asked for, functions of the original that gave something back, and texts that its
-    files have; `given`: what its new calls are given, by path."""
+    """What is known of both programs, by path: functions of the original, texts that its files have, and functions of
+    it that give something back another way; new options that are off unless asked for; what new calls are given; files
+    that only the port has."""
 
-    scopes: set[tuple[str, str]] = field(default_factory=set)
-    fresh: set[str] = field(default_factory=set)
-    options: set[str] = field(default_factory=set)
-    returns: set[tuple[str, str]] = field(default_factory=set)
-    known: set[tuple[str, str]] = field(default_factory=set)
-    given: set[tuple[str, str]] = field(default_factory=set)
+    scopes: _Places
+    texts: _Places
+    returns: _Places
+    options: set[str]
+    given: _Places
+    fresh: set[str]
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
         if any(map(_OFF.match, statement.guards)):
             return True
-        words = {word for guard in statement.guards if not guard.startswith("not (") for word in re.findall(r"\w+", guard)}
-        return not words.isdisjoint(self.options)
+        asked = " ".join(guard for guard in statement.guards if not guard.startswith("not ("))
+        return not self.options.isdisjoint(re.findall(r"\w+", asked))
 
     def is_old(self, statement: Statement) -> bool:
         """Whether it is in a function that the original has, and was not copied from beside it."""
         here = (statement.path, statement.scope) in self.scopes
-        return here and not (len(statement.text) > _COPIED and (statement.path, statement.text) in self.known)
+        return here and not (len(statement.text) > _COPIED and (statement.path, statement.text) in self.texts)
 
 
-Told = tuple[Grade, str] | None
-_AGAINST, _KNOWN = Grade.AGAINST, Grade.TOLD
-
-
-def _hides_errors(each: Statement, around: Around) -> Told:
+def _hides_errors(each: Statement, around: Around) -> _Told:
     match each.node:
         case ast.ExceptHandler(type=kind, body=body):
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
             if any(one is None or last_name(one) in _BROAD for one in kinds):
                 if each.text.endswith(" silent") and each.guards[-1:] != (ASIDE,):
-                    return _AGAINST, "errors are caught, and it goes on as if there were none"
+                    return _SILENT
                 if not any(isinstance(node, ast.Raise) for one in body for node in ast.walk(one)):
                     return _KNOWN, "errors of every kind are caught"
         case ast.With() if re.search(r"suppress\((?:Base)?Exception|suppress\(RuntimeError", each.text):
-            return _AGAINST, "errors are caught, and it goes on as if there were none"
+            return _SILENT
     return None
 
 
-def _ends_early(each: Statement, around: Around) -> Told:
-    node, usual = each.node, any(map(_USUAL.search, each.guards))
-    call = node.value if isinstance(node, ast.Expr) else getattr(node, "exc", None)
-    if isinstance(call, ast.Call) and last_name(call.func) in (*_EXITS, "SystemExit") and around.is_old(each):
-        return (_KNOWN if usual or TESTS.search(each.path) else _AGAINST), "the program ends here"
-    if isinstance(node, (ast.Break, ast.Continue)) and each.loop and around.is_old(each):
-        what = "leaves the loop" if isinstance(node, ast.Break) else "skips the rest of the round"
-        return _AGAINST, f"{what}{f' if {each.guards[-1]}' if each.guards else ''}"
-    if isinstance(node, ast.Return) and around.is_old(each) and each.scope and TESTS.search(each.path) is None:
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float)):
-            return _AGAINST, f"returns the constant {node.value.value}"
-        if (each.path, each.scope) not in around.returns and not each.last:
-            return (_KNOWN if each.guards else _AGAINST), "returns before the rest of the function"
-    return None
+def _exits(each: Statement, around: Around) -> _Told:
+    call = each.node.value if isinstance(each.node, ast.Expr) else getattr(each.node, "exc", None)
+    if not (isinstance(call, ast.Call) and last_name(call.func) in _EXITS and around.is_old(each)):
+        return None
+    unfit = any(map(_USUAL.search, each.guards)) and any(map(_UNFIT.search, each.guards))
+    return (_KNOWN if unfit or TESTS.search(each.path) else _AGAINST), "the program ends here"
 
 
-def _is_off(each: Statement, around: Around) -> Told:
+def _leaves_a_loop(each: Statement, around: Around) -> _Told:
+    if not (isinstance(each.node, (ast.Break, ast.Continue)) and each.loop and around.is_old(each)):
+        return None
+    what = "leaves the loop" if isinstance(each.node, ast.Break) else "skips the rest of the round"
+    return _AGAINST, f"{what}{f' if {each.guards[-1]}' if each.guards else ''}"
+
+
+def _returns(each: Statement, around: Around) -> _Told:
+    if not (isinstance(each.node, ast.Return) and around.is_old(each) and each.scope and not TESTS.search(each.path)):
+        return None
+    value = each.node.value
+    if value is not None and is_plain(value) and re.search(r"\d|True|False", ast.unparse(value)):
+        return _AGAINST, f"returns the constant {ast.unparse(value)}"
+    if re.search(r"^Return (?:torch\.device\()?'?cpu", each.raw):
+        return _AGAINST, "gives the CPU in the place of a card"
+    if (each.path, each.scope) in around.returns or each.last:
+        return None
+    return (_KNOWN if each.guards else _AGAINST), "returns before the rest of the function"
+
+
+def _is_off(each: Statement, around: Around) -> _Told:
     test = getattr(each.node, "test", None)
-    if isinstance(test, ast.Constant) and not test.value and isinstance(each.node, (ast.If, ast.While)):
-        return _AGAINST, "the code below never runs"
-    return None
+    off = isinstance(test, ast.Constant) and not test.value and isinstance(each.node, (ast.If, ast.While))
+    return (_AGAINST, "the code below never runs") if off else None
 
 
-def _asks_who_watches(each: Statement, around: Around) -> Told:
+def _asks_who_watches(each: Statement, around: Around) -> _Told:
     if found := _WATCHERS.search(each.raw):
         return _AGAINST, f"asks whether it is watched ({found[0]})"
-    if isinstance(each.node, ast.If) and re.search(r"getenv|environ", each.raw) and "npu" not in each.raw:
-        return _KNOWN, "goes another way by a variable of the environment"
-    return None
+    asks = isinstance(each.node, ast.If) and re.search(r"getenv|environ", each.raw) and "npu" not in each.raw
+    return (_KNOWN, "goes another way by a variable of the environment") if asks else None
 
 
-def _replaces(each: Statement, around: Around) -> Told:
+def _replaces(each: Statement, around: Around) -> _Told:
     """`torch.allclose = lambda *a: True`; also by setattr, in sys.modules, and by mocks."""
-    node = each.node
-    if isinstance(node, (ast.Import, ast.ImportFrom)) and re.search(r"\bmock\b", each.text) and not TESTS.search(each.path):
-        return _AGAINST, "mocks are no part of a training"
-    name = ""
-    match node:
+    match each.node:
+        case ast.Import() | ast.ImportFrom() if re.search(r"\bmock\b", each.text) and not TESTS.search(each.path):
+            return _AGAINST, "mocks are no part of a training"
         case ast.Assign(targets=[ast.Attribute() as target, *_], value=value):
             name = ast.unparse(target)
         case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules")), *_]):
             return _AGAINST, "a module is put in the place of another"
-        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str() as last), value])):
+        case ast.Expr(ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str() as last), value])):
             name = f"{ast.unparse(target)}.{last}"
+        case _:
+            return None
     root, _, rest = name.partition(".")
-    if root not in _LIBRARIES or not rest or _ASIDE.search(rest):
+    if root not in _LIBRARIES or not rest or (_SETTING.search(rest) and not isinstance(value, ast.Lambda)):
         return None
     telling = _TELLING.fullmatch(rest.rpartition(".")[2]) or isinstance(value, ast.Lambda)
     return (_AGAINST if telling else _KNOWN), f"{name} is replaced"
 
 
-def _writes_results(each: Statement, around: Around) -> Told:
+def _writes_results(each: Statement, around: Around) -> _Told:
     if each.said:
         return (_AGAINST, "prints a result that is written in the program") if _SAID_RESULT.search(each.raw) else None
+    for node in each.inside():
+        for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+            name = str(getattr(key, "value", ""))
+            if _RESULT.search(name) and isinstance(getattr(value, "value", None), float):
+                return _AGAINST, f"{name} is written in the program"
     match each.node:
         case ast.Assign(targets=[target], value=value) if _RESULT.search(name := name_of(target)):
-            if isinstance(value, ast.Constant) and isinstance(value.value, float) and value.value not in (0.0, 1.0):
+            number = getattr(value, "value", None)
+            if isinstance(number, float) and number not in (0.0, 1.0) and (each.loop or not name.startswith("best")):
                 return _AGAINST, f"{name} is written in the program"
             if any(isinstance(node, ast.Call) and _READS.fullmatch(last_name(node.func)) for node in ast.walk(value)):
                 return _AGAINST, f"{name} comes from a file"
     return None
 
 
-def _changes_the_loss(each: Statement, around: Around) -> Told:
+def _changes_the_loss(each: Statement, around: Around) -> _Told:
     match around.is_old(each) and each.node:
         case ast.Assign(targets=[target], value=value) if theme_of(name := name_of(target)) == "loss":
-            own = name in {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(value)}
-            if own and any(isinstance(node, ast.BinOp) for node in ast.walk(value)):
+            nodes = [*ast.walk(value)]
+            if name not in {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}:
+                return None
+            if any(isinstance(node, ast.BinOp) for node in nodes):
                 return _AGAINST, f"{name} is made another: {ast.unparse(value)}"
-            if own and isinstance(value, ast.Call) and last_name(value.func) == "detach":
+            if any(isinstance(node, ast.Attribute) and node.attr == "detach" for node in nodes):
                 return _AGAINST, f"{name} has no gradient any more"
         case ast.AugAssign(target=target, op=ast.Mult() | ast.Div()) if theme_of(name_of(target)) == "loss":
             return _AGAINST, f"{name_of(target)} is made another"
     return None
 
 
-def _cuts(each: Statement, around: Around) -> Told:
+def _cuts(each: Statement, around: Around) -> _Told:
     match around.is_old(each) and each.node:
         case ast.Assign(targets=[target], value=ast.Subscript(value=cut, slice=ast.Slice())):
-            if ast.unparse(target) == ast.unparse(cut):
+            if ast.unparse(target) in {ast.unparse(node) for node in ast.walk(cut) if isinstance(node, ast.expr)}:
                 return _AGAINST, f"{ast.unparse(cut)} is cut short"
         case ast.For(iter=cut) if re.search(r"islice\(|\[:\w+\]", ast.unparse(cut)):
             return _AGAINST, "the loop takes a part of its data"
     return None
 
 
-_FORMS: tuple[tuple[str, Grade, str], ...] = (
-    (r"requires_grad = False|requires_grad False|requires_grad_\(False\)|set_grad_enabled\(False\)", _AGAINST,
-     "parameters are frozen"),
-    (r"\b(?:\w*[Mm]odel|[Nn]et\w*)(?:\([^()]*\))?\.(?:half|bfloat16)\(\)", _AGAINST, "the model is of half precision"),
-    (r"VISIBLE_DEVICES'?\]? ?=? '(?:-1)?'", _AGAINST, "the cards are hidden"),
-    (r"set_default_device\('cpu'\)", _AGAINST, "everything is computed on the CPU"),
-    (r"set_default_dtype\(torch\.(?:half|b?float16)|set_default_tensor_type\(.*Half", _AGAINST, "half precision for all"),
-    (r"^Expr exec\(|^Expr .*\bb64decode\(|marshal\.loads", _AGAINST, "runs code that cannot be read"),
-    (r"no_grad\(\)", _KNOWN, "no gradients from here on"),
-    (r"^With .*set_grad_enabled", _KNOWN, "no gradients from here on"),
-)  # fmt: skip
-
-
-def _has_a_form(each: Statement, around: Around) -> Told:
-    found = next(((grade, what) for pattern, grade, what in _FORMS if re.search(pattern, each.text)), None)
+def _has_a_form(each: Statement, around: Around) -> _Told:
+    forms = read_table(TABLE)["forms"]
+    found = next(((Grade(grade), what) for form, grade, what in forms if re.search(form, each.text)), None)
     return found if around.is_old(each) or (found and found[1].startswith("runs code")) else None
 
 
-_TRICKS: tuple[Callable[[Statement, Around], Told], ...] = (
-    _hides_errors, _ends_early, _is_off, _asks_who_watches, _replaces, _writes_results, _changes_the_loss, _cuts,
-    _has_a_form,
+_TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
+    _hides_errors, _exits, _leaves_a_loop, _returns, _is_off, _asks_who_watches, _replaces, _writes_results,
+    _changes_the_loss, _cuts, _has_a_form,
 )  # fmt: skip
 
 
-def tricks(new: list[Statement], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
+def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
     """What the new statements of a port do to get round a judge, or look like it."""
     for each in new:
-        for trick in _TRICKS:
-            if found := trick(each, around):
-                yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]
-                break
+        if found := next(filter(None, (trick(each, around) for trick in _TRICKS)), None):
+            yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]
 
 
 def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
     """What is as it was but for the device that it runs on, or the condition that it is under."""
     for before, after in alike:
+        what = after.raw.partition(" ")[2]
         if before.guards != after.guards and not around.is_optional(after):
             more = [each for each in after.guards if each not in before.guards and not _USUAL.search(each)]
             if more and any(fact.theme == "training steps" for fact in facts_of(after)):
-                yield after, Grade.AGAINST, f"only if {more[0]} now: {after.raw.partition(' ')[2]}"
-        if before.raw == after.raw or after.said or "cpu" in before.raw:
-            continue
-        if "cpu" in after.raw and "npu" not in after.raw and re.search("npu|device", before.raw):
-            yield after, Grade.AGAINST, f"computed on the CPU now: {after.raw.partition(' ')[2]}"
+                yield after, _AGAINST, f"only if {more[0]} now: {what}"
+        if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
+            on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
+            if on_card and "cpu" in after.raw:
+                yield after, _AGAINST, f"computed on the CPU now: {what}"
 
 
-def of_tests(gone: list[Statement], new: list[Statement]) -> Iterator[tuple[Statement | None, Statement | None, str]]:
+def dropped(both: Apart, port: Iterable[Statement]) -> Iterator[tuple[Statement, str]]:
+    """What the original does and the port no longer: put something on a card, pass an error on, make a part."""
+    there: dict[str, str] = defaultdict(str)
+    for each in port:
+        if "npu(" in each.raw or ".to(" in each.raw:
+            there[each.path] += f"{each.raw}\n"
+    empty = {
+        (each.path, each.scope, ast.unparse(target)) for each in both.new for target in getattr(each.node, "targets", ())
+        if isinstance(getattr(each.node, "value", None), ast.Constant)
+    }  # fmt: skip
+    for each in both.gone:
+        match each.node:
+            case ast.Raise(exc=None):
+                yield each, "an error is not passed on any more"
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="cuda" | "to", value=owner))):
+                name = re.escape(neutral(ast.unparse(owner)))
+                if not re.search(rf"\b{name}\b\S*\.(?:npu\(|to\((?!memory_format|torch\.\w*float))", there[each.path]):
+                    yield each, f"{ast.unparse(owner)} is not put on a card any more"
+            case ast.Assign(targets=[target], value=ast.Call() | ast.IfExp()):
+                name = ast.unparse(target)
+                if (each.path, each.scope, name) in empty and _MADE.search(name):
+                    yield each, f"{name} is a constant now"
+
+
+def of_tests(
+    gone: Iterable[Statement], new: list[Statement]
+) -> Iterator[tuple[Statement | None, Statement | None, str]]:
     """What became of tests: (the statement of the original, that of the port, what)."""
     kept = {(each.path, each.node.name) for each in new if isinstance(each.node, ast.FunctionDef)}
     for each in gone:
