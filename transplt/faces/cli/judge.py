@@ -3,48 +3,52 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.render.options import argument, option, shared, taking
 from transplt.base.render.spelling import QUIET
+from transplt.faces.cli import migrate
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, TORCH_VERSION, Command, to_stderr
 from transplt.faces.cli.completing import FILE
-from transplt.faces.cli.migrate import DATA, PYTHON, STUBS
 
 _FORMATS = ("text", "json", "sarif", "html")
 
 
+@dataclass(frozen=True)
+class Judge:
+    """What is judged, what is run for it, and where it is told."""
+
+    original: str = argument(type=FILE)
+    port: str = argument(type=FILE)
+    command: str = option(
+        "Also run COMMAND ('train.py --epochs 1') in both and compare. Runs code of both with your rights.",
+        "--prove", default="", metavar="COMMAND",
+    )  # fmt: skip
+    nproc: str = option("With --prove: numbers of processes.", default="1", show_default=True, metavar="N,...")
+    stubs: tuple[str, ...] = shared(migrate.STUBS)
+    data: tuple[str, ...] = shared(migrate.DATA)
+    python: str = shared(migrate.PYTHON)
+    torch_version: str | None = shared(TORCH_VERSION)
+    allow: tuple[str, ...] = option("Accept changes of this theme ('batch size').", multiple=True, metavar="THEME")
+    output_format: str = option("Output format (text).", "--format", type=click.Choice(_FORMATS), default="text")
+    output_file: str | None = option("Write to this file instead of stdout.", type=FILE, metavar="FILE")
+    exit_zero: bool = shared(EXIT_ZERO)
+    quiet: bool = shared(QUIET)
+
+
 @click.command("judge", cls=Command)
-@click.argument("original", type=FILE)
-@click.argument("port", type=FILE)
-@click.option(
-    "--prove",
-    "command",
-    default="",
-    metavar="COMMAND",
-    help="Also run COMMAND ('train.py --epochs 1') in both and compare. Runs code of both with your rights.",
-)
-@click.option("--nproc", default="1", show_default=True, metavar="N,...", help="With --prove: numbers of processes.")
-@STUBS
-@DATA
-@PYTHON
-@TORCH_VERSION
-@click.option("--format", "output_format", type=click.Choice(_FORMATS), default="text", help="Output format (text).")
-@click.option("--output-file", type=FILE, metavar="FILE", help="Write to this file instead of stdout.")
-@EXIT_ZERO
-@QUIET
-def judge_command(
-    original: str, port: str, *, command: str, nproc: str, stubs: tuple[str, ...], data: tuple[str, ...], python: str,
-    torch_version: str | None, output_format: str, output_file: str | None, exit_zero: bool, quiet: bool,
-) -> int:  # fmt: skip
+@taking(Judge)
+def judge_command(given: Judge) -> int:
     """Judge PORT, a port of ORIGINAL that somebody made: by hand, with an agent or with another tool.
 
     ORIGINAL and PORT are folders, or commits of a repository. Settings, comments and baselines of PORT are ignored.
     Without --prove nothing is run. Exits with 1 if something speaks against the port.
     """
-    if (stubs or data or python or nproc != "1") and not command:
+    if (given.stubs or given.data or given.python or given.nproc != "1") and not given.command:
         raise UsageError("--stubs, --data, --python and --nproc are for what --prove runs; give it too")
     from transplt.base.disk.replace import write_asked_for
     from transplt.project.judging.judge import judge
@@ -52,21 +56,22 @@ def judge_command(
     from transplt.proof.launch.options import UsageError as CannotRun
     from transplt.proof.prove.command import worlds_of
 
-    if output_file is not None and not Path(output_file).resolve().parent.is_dir():
-        raise UsageError(f"no such folder for {shown(output_file)}")
+    if given.output_file is not None and not Path(given.output_file).resolve().parent.is_dir():
+        raise UsageError(f"no such folder for {shown(given.output_file)}")
     try:
-        worlds = worlds_of(nproc)
+        worlds = worlds_of(given.nproc)
     except CannotRun as error:
         raise UsageError(str(error)) from error
     done = judge(
-        original, port, command, lambda text: None if quiet else to_stderr(f"judge: {text} ..."),
-        stubs=stubs, data=data, python=python, torch_version=torch_version, worlds=worlds,
+        given.original, given.port, given.command, lambda text: None if given.quiet else to_stderr(f"judge: {text} ..."),
+        stubs=given.stubs, data=given.data, python=given.python, torch_version=given.torch_version, worlds=worlds,
+        allowed=given.allow,
     )  # fmt: skip
-    output = rendered(done, output_format)
-    if output_file is None:
+    output = rendered(done, given.output_format)
+    if given.output_file is None:
         sys.stdout.write(output.decode("utf-8"))
     else:
-        write_asked_for(Path(output_file), output)
-        if not quiet:
+        write_asked_for(Path(given.output_file), output)
+        if not given.quiet:
             to_stderr(f"judge: {done.sentence}")
-    return DONE if exit_zero or done.accepted else LEFT
+    return DONE if given.exit_zero or done.accepted else LEFT

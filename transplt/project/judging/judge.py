@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
 from transplt.base.disk.git_index import find_repository
-from transplt.base.finding import Finding
+from transplt.base.finding import Finding, Level
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Word
 from transplt.engine.actions.action import BLOCKING, BLOCKS_TEXT
@@ -81,8 +81,9 @@ class Judgement:
         against = [part for part in self.parts if part.mark is Mark.AGAINST]
         if against:
             return f"not accepted: {'; '.join(f'{part.title}: {part.sentence}' for part in against)}"
-        ran = any(part.title == TRAINS and part.mark is Mark.GOOD for part in self.parts)
-        return "accepted" if ran else "accepted as read: nothing speaks against it; nothing was run"
+        last = self.parts[-1]
+        as_read = "accepted as read: nothing speaks against it"
+        return f"accepted: {last.sentence}" if last.mark is Mark.GOOD else f"{as_read}; {last.sentence}"
 
     @property
     def result(self) -> CheckResult:
@@ -107,9 +108,11 @@ def judge(
     python: str = "",
     torch_version: str | None = None,
     worlds: tuple[int, ...] = (1,),
+    allowed: Collection[str] = (),
 ) -> Judgement:
     """Judge `port`, a folder or a commit of the repository of `original`. With a `command` (`train.py --epochs 1`) both
-    are run; without one nothing of them is.
+    are run; without one nothing of them is. What the port changes in the themes that are `allowed` does not speak
+    against it.
 
     UsageError where one of them is not there, or nothing can be run.
     """
@@ -122,8 +125,9 @@ def judge(
         done = Judgement(original, port)
         found = differences(*sides)
         lines = {path: data.splitlines() for path, data in sides[1].files.items()}
-        against = _checked(found.against, lines)
-        done.also = _checked(found.also, lines)
+        meant = [each for each in found.against if each.code == TRAINS_OTHERWISE and each.api in allowed]
+        against = _checked([each for each in found.against if each not in meant], lines)
+        done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
@@ -168,7 +172,7 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
     aside: dict[str, list[CheckedFinding]] = defaultdict(list)
     for each in items:
         aside[_aside(each, redirects=redirects)].append(each)
-    kept = aside.pop("")
+    kept = aside.pop("", [])
     actions = actions_of(each.finding for each in (*kept, *info))
     stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
     stopping = {id(finding) for action in stops for finding in action.findings}
@@ -245,8 +249,8 @@ def _proved(proof: Proof) -> Part:
     )
     doubts = [proof.caught.removeprefix("; ")] if proof.caught else []
     doubts += [f"{share:.0%} of the original's operators ran on the card"] if share < _SHARE else []
-    well = {Word.EQUAL: Mark.GOOD, Word.RUNS: Mark.OPEN}.get(proof.verdict.word, Mark.AGAINST)
-    mark = Mark.OPEN if proof.idle else Mark.AGAINST if doubts else well
+    good = proof.verdict.word is Word.EQUAL and not doubts
+    mark = Mark.OPEN if proof.idle else Mark.GOOD if good else Mark.AGAINST
     return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines)
 
 

@@ -1,0 +1,219 @@
+"""`transplt judge` as it is called: formats, exit codes, branches, and what a port says about its own judge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from transplt.faces.cli.main import main
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLE = ROOT / "samples" / "distributed" / "flat"
+ORIGINAL = """\
+import argparse
+
+import torch
+import torch.nn as nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+args = parser.parse_args()
+torch.manual_seed(1)
+model = nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+for step in range(4):
+    data = torch.randn(6, 4).cuda()
+    optimizer.zero_grad()
+    loss = model(data).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(f"step {step} loss {loss.item():.4f}")
+"""
+PORT = ORIGINAL.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
+
+
+def judged(folder: Path, port: str | dict[str, str], *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the JSON of a judgement of a port of ORIGINAL."""
+    files = port if isinstance(port, dict) else {"main.py": port}
+    for side, texts in (("original", {"main.py": ORIGINAL}), ("port", files)):
+        for path, text in texts.items():
+            (folder / side / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / side / path).write_text(text, encoding="utf-8")
+    out = folder / "judgement.json"
+    words = ["judge", str(folder / "original"), str(folder / "port"), "--format", "json", "--output-file", str(out)]
+    done = CliRunner().invoke(main, [*words, *options], standalone_mode=False)
+    assert done.exception is None, done.exception
+    return done.return_value, json.loads(out.read_text(encoding="utf-8"))
+
+
+def marks(table: dict[str, Any]) -> list[str]:
+    return [part["mark"] for part in table["parts"]]
+
+
+def test_a_right_port_is_accepted_as_read(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT)
+    assert (code, table["accepted"]) == (0, True)
+    assert marks(table) == ["good", "good", "good", "good", "not judged"]
+    assert table["sentence"].startswith("accepted as read: nothing speaks against it; nothing was run")
+    assert table["unknown"][-1] == "whether it runs, and whether it trains the same"
+    assert table["badge"]["message"] == "accepted"
+
+
+def test_what_is_left_of_cuda_speaks_against_it(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT.replace("nn.Linear(4, 1).npu()", "nn.Linear(4, 1).cuda()"))
+    assert (code, marks(table)[0]) == (1, "against")
+    assert [(each["path"], each["line"], each["code"]) for each in table["parts"][0]["findings"]] == [
+        ("main.py", 11, "NPU210")
+    ]
+
+
+def test_a_port_that_was_never_made_names_no_card(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, ORIGINAL.replace(".cuda()", ""))
+    assert (code, table["parts"][0]["sentence"]) == (1, "no file of the port names an NPU")
+
+
+def test_transfer_to_npu_redirects_what_it_redirects(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, f"from torch_npu.contrib import transfer_to_npu\n{ORIGINAL}")
+    assert (code, marks(table)[0]) == (0, "good")
+    assert any(line.startswith("redirected by transfer_to_npu: 2 places") for line in table["parts"][0]["lines"])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"pyproject.toml": '[tool.transplt]\nexclude = ["main.py"]\nper-file-ignores = {"*" = ["NPU"]}\n'},
+        {".transplt/manifest.json": '{"tool": "transplt", "format": 1, "files": {}, "reports": {"main.py": "0"}}'},
+        {".gitignore": "*.py\n"},
+    ],
+)
+def test_settings_of_a_port_switch_nothing_off(told: dict[str, str], tmp_path: Path) -> None:
+    code, table = judged(tmp_path, {"main.py": PORT.replace(".npu()", ".cuda()"), **told})
+    assert (code, marks(table)[0]) == (1, "against")
+
+
+@pytest.mark.parametrize("comment", ["# transplt: ignore", "# transplt: ignore[NPU210] meant", "# TransPlt: Ignore"])
+def test_comments_of_a_port_switch_nothing_off(comment: str, tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT.replace("(4, 1).npu()", f"(4, 1).cuda()  {comment}"))
+    assert [each["code"] for each in table["parts"][0]["findings"]] == ["NPU210"]
+    assert code == 1
+
+
+def test_a_theme_that_is_meant_is_listed_only(tmp_path: Path) -> None:
+    port = PORT.replace("default=0.1", "default=0.2")
+    code, table = judged(tmp_path, port)
+    assert (code, [each["code"] for each in table["parts"][1]["findings"]]) == (1, ["NPU881"])
+    code, table = judged(tmp_path, port, "--allow", "learning rate")
+    assert (code, [each["level"] for each in table["also"]]) == (0, ["info"])
+
+
+def test_what_gets_round_a_judge_cannot_be_allowed(tmp_path: Path) -> None:
+    port = PORT.replace("    optimizer.step()\n", "    optimizer.step()\n    break\n")
+    code, table = judged(tmp_path, port, "--allow", "judge")
+    assert (code, marks(table)[2]) == (1, "against")
+
+
+def test_every_format_says_it(tmp_path: Path) -> None:
+    judged(tmp_path, PORT.replace("default=0.1", "default=0.2"))
+    words = ["judge", "-q", str(tmp_path / "original"), str(tmp_path / "port"), "--format"]
+
+    def output(form: str) -> str:
+        done = CliRunner().invoke(main, [*words, form], standalone_mode=False)
+        assert done.return_value == 1
+        return done.output
+
+    assert "main.py:8: NPU881 learning rate: the default 0.1 of --lr is the default 0.2 of --lr now" in output("text")
+    sarif = json.loads(output("sarif"))
+    schema = json.loads((ROOT / "tests" / "data" / "sarif_subset.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(sarif, schema)
+    (result,) = sarif["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("NPU881", "error")
+    page = output("html")
+    assert "not accepted" in page
+    assert "main.py:8" in page
+    assert "http" not in page.partition("<main>")[2]
+
+
+def test_a_page_shows_no_text_as_markup(tmp_path: Path) -> None:
+    judged(tmp_path, PORT.replace("default=0.1", 'default=0.2, help="<script>alert(1)</script>"'))
+    done = CliRunner().invoke(
+        main, ["judge", "-q", str(tmp_path / "original"), str(tmp_path / "port"), "--format", "html"], standalone_mode=False
+    )
+    assert "<script>alert" not in done.output
+
+
+def test_a_port_may_be_a_branch(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        plain = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", str(tmp_path), *plain, *words], check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    for text, branch in ((ORIGINAL, "port"), (PORT.replace("default=0.1", "default=0.2"), "other")):
+        (tmp_path / "main.py").write_text(text, encoding="utf-8")
+        git("add", ".")
+        git("commit", "-qm", "as it is")
+        git("checkout", "-q", "-b", branch)
+    git("checkout", "-q", "main")
+    done = CliRunner().invoke(main, ["judge", "-q", str(tmp_path), "other"], standalone_mode=False)
+    assert done.return_value == 1
+    assert "learning rate" in done.output
+    assert (tmp_path / "main.py").read_text(encoding="utf-8") == ORIGINAL
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("nowhere", "{port}"), "is no folder, and no commit"),
+        (("{port}", "{port}", "--nproc", "2"), "for what --prove runs"),
+        (("{port}", "{port}", "--prove", "main.py", "--nproc", "x"), "numbers of processes"),
+        (("{port}", "{port}", "--output-file", "nowhere/x.json"), "no such folder"),
+    ],
+)
+def test_wrong_usage(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(PORT, encoding="utf-8")
+    done = CliRunner().invoke(main, ["judge", *(word.format(port=tmp_path) for word in words)], standalone_mode=False)
+    assert getattr(done.exception, "exit_code", None) == 2
+    assert why in str(done.exception)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("replaced", "by", "mark", "what"),
+    [
+        ("", "", "good", "equal: 4 steps"),
+        (").npu()\n    optimizer", ").npu() * 2\n    optimizer", "against", "differs"),
+        (".npu()", ".cpu()", "against", "not run: nothing was computed on the NPU"),
+        ("    optimizer.step()\n", "    if step > 9:\n        optimizer.step()\n", "against", "differs"),
+        (
+            "    optimizer.step()\n",
+            "    optimizer.step()\n    try:\n        torch.ones(2).npu() + torch.ones(3).npu()\n    except Exception as error:\n"
+            '        print(f"RuntimeError: {error}")\n',
+            "against", "it caught an error and went on",
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_has_the_last_word(replaced: str, by: str, mark: str, what: str, tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT.replace(replaced, by) if replaced else PORT, "--prove", "main.py")
+    run = table["parts"][-1]
+    assert (run["mark"], code) == (mark, int(mark == "against"))
+    assert what in run["sentence"]
+
+
+@pytest.mark.torch
+def test_a_script_that_is_renamed_is_run_by_its_new_name(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, {"train_npu.py": PORT}, "--prove", "main.py")
+    assert (code, marks(table)[-1]) == (0, "good")
+    assert "operators on the card" in table["parts"][-1]["lines"][1]
+
+
+def test_the_samples_are_accepted(subtests: pytest.Subtests) -> None:
+    for name in ("distributed/flat", "distributed/trainer", "amp/flat", "amp_apex/project", "portable", "image_classifier"):
+        with subtests.test(name):
+            folder = ROOT / "samples" / name
+            words = ["judge", "-q", str(folder / "cuda"), str(folder / "expected")]
+            assert CliRunner().invoke(main, words, standalone_mode=False).return_value == 0
