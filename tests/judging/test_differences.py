@@ -126,6 +126,8 @@ RIGHT = {
         "def train(", "def step(model, optimizer, criterion, data, target):\n    optimizer.zero_grad()\n"
         "    loss = criterion(model(data), target)\n    loss.backward()\n    return loss\n\n\ndef train(",
     ),
+    "a loader of its own": changed("    loader = DataLoader(", "    loader = EpochsDataLoader("),
+    "code of the version": changed("def main():\n", 'def main():\n    exec(compile(open("version.py").read(), "v", "exec"))\n'),
     "other quotes and lines": changed('"--lr", type=float, default=0.1', "\n    '--lr', default=0.1, type=float\n"),
     "transfer_to_npu": TRAINING.replace(
         "import torch\n", "import torch\nfrom torch_npu.contrib import transfer_to_npu\n"
@@ -188,6 +190,7 @@ WRONG = {
     "errors passed by": (
         "judge", "        optimizer.step()\n", "        try:\n            optimizer.step()\n        except Exception:\n            pass\n",
     ),
+    "another loader": ("data", "DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)", "EpochsDataLoader(numbers(), batch_size=64)"),
     "errors suppressed": (
         "judge", "        optimizer.step()\n", "        with contextlib.suppress(Exception):\n            optimizer.step()\n",
     ),
@@ -230,7 +233,7 @@ FILES = {
         {"test_net.py": "def test_net():\n    assert close(a, b, atol=1.0)\n"},
     ),
     "tests chosen": ("tests", {}, {"conftest.py": "def pytest_collection_modifyitems(items):\n    items.clear()\n"}),
-    "pytest's settings": ("tests", {"pytest.ini": "[pytest]\n"}, {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}),
+    "pytest's settings": ("tests", {"pytest.ini": "[pytest]\n", "test_net.py": "def test_net():\n    assert Net()\n"}, {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}),
     "numbers in YAML": ("learning rate", {"conf.yaml": "train:\n  lr: 0.1\n"}, {"conf.yaml": "train:\n  lr: 0.5\n"}),
     "numbers in a script": ("batch size", {"run.sh": "python train.py --batch-size 64\n"}, {"run.sh": "python train.py --batch-size 8\n"}),
 }  # fmt: skip
@@ -250,6 +253,7 @@ def test_files_that_decide_more_than_the_device(name: str) -> None:
         {"conf.yaml": "device: npu\nbackend: hccl\n"},
         {"README.md": "lr: 0.5, sys.exit()\n"},
         {"tests/test_npu.py": "def test_npu():\n    assert Net().npu()(1) == 2\n"},
+        {"tests/test_cards.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_cards():\n    assert Net()\n"},
         {"accelerator.py": "import torch\n\nDEVICE = 'npu' if torch.npu.is_available() else 'cuda'\n"},
     ],
 )

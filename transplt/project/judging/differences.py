@@ -14,7 +14,7 @@ from transplt.base.render.cell import many
 from transplt.project.judging.sides import Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
 from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, theme_of
-from transplt.project.judging.tricks import TESTS, Around, dropped, moved, of_tests, tricks
+from transplt.project.judging.tricks import SKIPPED, TESTS, Around, dropped, moved, of_tests, tricks
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
@@ -108,7 +108,7 @@ def differences(original: Side, port: Side) -> Differences:
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
-    _tests(found, both, port)
+    _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
     for findings in (found.against, found.also):
@@ -203,12 +203,13 @@ def _set_in(path: str, lines: list[str], others: list[str]) -> Iterator[Fact]:
                     yield Fact(theme, name, value, f"{name} = {value}", at, weak=True)
 
 
-def _tests(found: Differences, both: _Both, port: Side) -> None:
+def _tests(found: Differences, both: _Both, port: Side, fresh: set[str]) -> None:
     gone, new = ([each for each in side if TESTS.search(each.path)] for side in (both.apart.gone, both.apart.new))
     for before, after, what in of_tests(gone, new):
-        grade = Grade.AGAINST
-        if before is not None and before.path not in port.files and any(not TESTS.search(path) for path in both.lost):
-            grade = Grade.TOLD  # tests of what was left out as well are no tests of the port
+        # Tests of what was left out as well are no tests of the port; new ones may be what they like.
+        left_out = before is not None and before.path not in port.files and not all(map(TESTS.search, both.lost))
+        own = after is not None and after.path in fresh and what == SKIPPED
+        grade = Grade.TOLD if left_out or own else Grade.AGAINST
         place = (after.path, after.line) if after is not None else both.place(before) if before is not None else ("", 1)
         found.say(grade, GETS_ROUND, "tests", what, place, both.before(before))
 
@@ -224,7 +225,8 @@ def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
         elif was is None and _SHADOWS.match(path):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "this takes the place of an installed package", (path, 1))
         elif _HARNESS.search(path) or (was is not None and _of_pytest(was, path) != _of_pytest(data, path)):
-            found.say(Grade.AGAINST, GETS_ROUND, "tests", "how the tests are run is another", (path, 1))
+            grade = Grade.AGAINST if any(map(TESTS.search, original.files)) else Grade.TOLD
+            found.say(grade, GETS_ROUND, "tests", "how the tests are run is another", (path, 1))
         elif was is None:
             what = f"renamed from {both.origin[path]}" if path in both.origin else "is new"
             found.say(Grade.TOLD, ALSO, "files", what, (path, 1))

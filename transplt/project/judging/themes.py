@@ -128,6 +128,8 @@ def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
     if name in OPTIONS:
         yield from _of_option(call, at)
     elif row is not None and (owner or name not in _METHODS) and (_MODULES.search(owner) or name not in _MODES):
+        if row["key"][:1].isupper():
+            name = row["key"]  # whatever comes of it is one, too
         words = [(each.arg or "", ast.unparse(each.value)) for each in call.keywords if each.arg not in _WHAT]
         words = [] if row["of"] == "name" else [each for each in words if row["of"] != "dtype" or each[0] == "dtype"]
         given = [*map(ast.unparse, call.args)] if row["of"] == "all" else []

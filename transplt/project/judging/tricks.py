@@ -48,6 +48,7 @@ _CALLS_MODEL = re.compile(r"(?:model|net|criterion)\w*(?:\.cpu\(\))?\(.*\.cpu\(\
 #: Up to this length a text says too little to be a copy.
 _COPIED = 15
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+SKIPPED = "a test is skipped"
 
 _Places = set[tuple[str, str]]
 _Told = tuple[Grade, str] | None
@@ -169,7 +170,8 @@ def _writes_results(each: Statement, around: Around) -> _Told:
             number = getattr(value, "value", None)
             if isinstance(number, float) and number not in (0.0, 1.0) and (each.loop or not name.startswith("best")):
                 return _AGAINST, f"{name} is written in the program"
-            if any(isinstance(node, ast.Call) and _READS.fullmatch(last_name(node.func)) for node in ast.walk(value)):
+            reads = around.is_old(each) and ast.walk(value)
+            if any(isinstance(node, ast.Call) and _READS.fullmatch(last_name(node.func)) for node in reads or ()):
                 return _AGAINST, f"{name} comes from a file"
     return None
 
@@ -269,6 +271,6 @@ def of_tests(
                 yield each, None, f"an assertion of {each.scope} is gone or another: {each.text.partition(' ')[2]}"
     for each in new:
         if re.search(r"\b(?:skip|skipif|skipIf|xfail|importorskip)\b", each.text) and "is_available" not in each.text:
-            yield None, each, "a test is skipped"
+            yield None, each, SKIPPED
         elif isinstance(each.node, ast.FunctionDef) and each.node.name.startswith("pytest_"):
             yield None, each, f"{each.node.name} decides which tests count"
