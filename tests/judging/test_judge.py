@@ -97,7 +97,7 @@ def test_settings_of_a_port_switch_nothing_off(told: dict[str, str], tmp_path: P
     assert (code, marks(table)[0]) == (1, "against")
 
 
-@pytest.mark.parametrize("comment", ["# transplt: ignore", "# transplt: ignore[NPU210] meant", "# TransPlt: Ignore"])
+@pytest.mark.parametrize("comment", ["# transplt: ignore", "# transplt: ignore[NPU210] meant"])
 def test_comments_of_a_port_switch_nothing_off(comment: str, tmp_path: Path) -> None:
     code, table = judged(tmp_path, PORT.replace("(4, 1).npu()", f"(4, 1).cuda()  {comment}"))
     assert [each["code"] for each in table["parts"][0]["findings"]] == ["NPU210"]
@@ -142,7 +142,9 @@ def test_every_format_says_it(tmp_path: Path) -> None:
 def test_a_page_shows_no_text_as_markup(tmp_path: Path) -> None:
     judged(tmp_path, PORT.replace("default=0.1", 'default=0.2, help="<script>alert(1)</script>"'))
     done = CliRunner().invoke(
-        main, ["judge", "-q", str(tmp_path / "original"), str(tmp_path / "port"), "--format", "html"], standalone_mode=False
+        main,
+        ["judge", "-q", str(tmp_path / "original"), str(tmp_path / "port"), "--format", "html"],
+        standalone_mode=False,
     )
     assert "<script>alert" not in done.output
 
@@ -181,38 +183,47 @@ def test_wrong_usage(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
     assert why in str(done.exception)
 
 
+#: An error that the program prints, and goes on from.
+CAUGHT = """\
+    try:
+        torch.ones(2).npu() + torch.ones(3).npu()
+    except Exception as error:
+        print(f"RuntimeError: {error}")
+"""
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    ("replaced", "by", "mark", "what"),
+    ("port", "mark", "what"),
     [
-        ("", "", "good", "equal: 4 steps"),
-        (").npu()\n    optimizer", ").npu() * 2\n    optimizer", "against", "differs"),
-        (".npu()", ".cpu()", "against", "not run: nothing was computed on the NPU"),
-        ("    optimizer.step()\n", "    if step > 9:\n        optimizer.step()\n", "against", "differs"),
+        (PORT, "good", "equal: 4 steps"),
+        (PORT.replace(".npu()", ".cpu()"), "against", "not run: nothing was computed on the NPU"),
         (
-            "    optimizer.step()\n",
-            "    optimizer.step()\n    try:\n        torch.ones(2).npu() + torch.ones(3).npu()\n    except Exception as error:\n"
-            '        print(f"RuntimeError: {error}")\n',
-            "against", "it caught an error and went on",
+            PORT.replace("    optimizer.step()\n", f"    optimizer.step()\n{CAUGHT}"),
+            "against",
+            "it caught an error and went on",
         ),
     ],
-)  # fmt: skip
-def test_a_run_has_the_last_word(replaced: str, by: str, mark: str, what: str, tmp_path: Path) -> None:
-    code, table = judged(tmp_path, PORT.replace(replaced, by) if replaced else PORT, "--prove", "main.py")
+    ids=["right", "on the CPU", "an error caught"],
+)
+def test_a_run_has_the_last_word(port: str, mark: str, what: str, tmp_path: Path) -> None:
+    """A script that is renamed is run by its new name."""
+    code, table = judged(tmp_path, {"train_npu.py": port}, "--prove", "main.py")
     run = table["parts"][-1]
     assert (run["mark"], code) == (mark, int(mark == "against"))
     assert what in run["sentence"]
-
-
-@pytest.mark.torch
-def test_a_script_that_is_renamed_is_run_by_its_new_name(tmp_path: Path) -> None:
-    code, table = judged(tmp_path, {"train_npu.py": PORT}, "--prove", "main.py")
-    assert (code, marks(table)[-1]) == (0, "good")
-    assert "operators on the card" in table["parts"][-1]["lines"][1]
+    assert run["lines"][1].startswith("operators on the card: ")
 
 
 def test_the_samples_are_accepted(subtests: pytest.Subtests) -> None:
-    for name in ("distributed/flat", "distributed/trainer", "amp/flat", "amp_apex/project", "portable", "image_classifier"):
+    for name in (
+        "distributed/flat",
+        "distributed/trainer",
+        "amp/flat",
+        "amp_apex/project",
+        "portable",
+        "image_classifier",
+    ):
         with subtests.test(name):
             folder = ROOT / "samples" / name
             words = ["judge", "-q", str(folder / "cuda"), str(folder / "expected")]

@@ -62,10 +62,10 @@ def judge_command(given: Judge) -> int:
         worlds = worlds_of(given.nproc)
     except CannotRun as error:
         raise UsageError(str(error)) from error
+    say = (lambda text: None) if given.quiet else (lambda text: to_stderr(f"judge: {text} ..."))
     done = judge(
-        given.original, given.port, given.command, lambda text: None if given.quiet else to_stderr(f"judge: {text} ..."),
-        stubs=given.stubs, data=given.data, python=given.python, torch_version=given.torch_version, worlds=worlds,
-        allowed=given.allow,
+        given.original, given.port, given.command, say, stubs=given.stubs, data=given.data,
+        python=given.python, torch_version=given.torch_version, worlds=worlds, allowed=given.allow,
     )  # fmt: skip
     output = rendered(done, given.output_format)
     if given.output_file is None:

@@ -121,7 +121,8 @@ def _around(both: _Both, fresh: set[str]) -> Around:
     given: set[tuple[str, str]] = set()
     for each in both.apart.new:
         for call in (node for node in each.inside() if isinstance(node, ast.Call)):
-            given.add((each.path, ast.unparse(ast.Tuple([*call.args, *(word.value for word in call.keywords)]))))
+            values = (*call.args, *(word.value for word in call.keywords))
+            given.add((each.path, ", ".join(sorted(map(ast.unparse, values)))))
             if last_name(call.func) in OPTIONS:
                 options.update(_off_unless_asked(call))
     scopes = {(each.path, each.scope) for each in both.theirs}
@@ -176,7 +177,7 @@ def _grades(change: Change, both: _Both, around: Around, *, sharded: bool) -> It
 
 def _given(fact: Fact) -> str:
     """What the call is given: another function that is given the same stands in its place."""
-    return ast.unparse(ast.Tuple([ast.parse(value, mode="eval").body for _, value in fact.words]))
+    return ", ".join(sorted(value for _, value in fact.words))
 
 
 def _settings(found: Differences, original: Side, port: Side) -> None:

@@ -16,6 +16,7 @@ from transplt.base.render.cell import many
 from transplt.base.render.verdict import Word
 from transplt.engine.actions.action import BLOCKING, BLOCKS_TEXT
 from transplt.engine.actions.actions import actions_of
+from transplt.engine.actions.groups import aside as is_aside
 from transplt.project.checking.check_run import check_paths, fingerprint
 from transplt.project.checking.compiled import with_compiled
 from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
@@ -25,12 +26,14 @@ from transplt.project.proving import run_of
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.proof.compiler.compiling import Compiler
 from transplt.proof.compiler.launches import REFUSED
-from transplt.proof.launch.options import RunOptions, UsageError as CannotRun
+from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
 from transplt.rules.card_limits import card_named
+from transplt.rules.pages import load
 
 #: Below this share of the original's operators on its card, a port computes much of them elsewhere.
 _SHARE = 0.5
@@ -173,27 +176,37 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
     for each in items:
         aside[_aside(each, redirects=redirects)].append(each)
     kept = aside.pop("", [])
-    actions = actions_of(each.finding for each in (*kept, *info))
-    stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
-    stopping = {id(finding) for action in stops for finding in action.findings}
-    against = tuple(each for each in kept if id(each.finding) in stopping)
-    lines = [f"{each.title} ({BLOCKS_TEXT[each.blocks]}, {each.first})" for each in stops]
+    blocks, lines = _stopping(kept, info)
+    against = tuple(each for each in kept if id(each.finding) in blocks)
     lines += [f"{many(len(kept) - len(against), 'more place')} that stop no training"] * (len(kept) > len(against))
     for why, found in aside.items():
         first = found[0].finding
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
     if against:
-        counted = Counter(BLOCKS_TEXT[each.blocks] for each in stops)
-        sentence = "; ".join(f"{many(count, 'thing')}: {what}" for what, count in counted.items())
+        counted = Counter(BLOCKS_TEXT[blocks[id(each.finding)]] for each in against)
+        sentence = "; ".join(f"{many(count, 'place')}: {what}" for what, count in counted.items())
         return [Part(LEFT, Mark.AGAINST, sentence, against, (*lines,)), kernels]
     if not any(map(_NAMES_CARD.search, port.files.values())):
         return [Part(LEFT, Mark.AGAINST, "no file of the port names an NPU", (), (*lines,)), kernels]
     return [Part(LEFT, Mark.GOOD, "nothing that stops it or computes something else", (), (*lines,)), kernels]
 
 
+def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[dict[int, str], list[str]]:
+    """What the findings stop that stop a training or change its numbers, by their ids; and lines on what is to do."""
+    actions = actions_of(each.finding for each in (*kept, *info))
+    stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
+    blocks = {id(finding): action.blocks for action in stops for finding in action.findings if finding.edit is None}
+    for finding in (each.finding for each in kept if each.finding.edit is not None):
+        own = load(finding.code).blocks  # all edits are one action, whatever each of them mends
+        if own in BLOCKING and not is_aside(finding):
+            blocks[id(finding)] = own
+    wanted = [each for each in stops if any(id(finding) in blocks for finding in each.findings)]
+    return blocks, [f"{each.title} ({BLOCKS_TEXT[each.blocks]}, {each.first})" for each in wanted]
+
+
 def _aside(each: CheckedFinding, *, redirects: bool) -> str:
     """Why an open finding does not speak against a port; empty where it may."""
-    if each.finding.code.startswith(_OF_RELEASES):
+    if each.finding.code.startswith(_OF_RELEASES) or "npu" in each.finding.api:
         return "for the host and its releases"
     if each.finding.option:
         return "only with an option"

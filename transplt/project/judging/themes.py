@@ -1,4 +1,4 @@
-"""What a statement says of a training, by theme, so that two programs can be compared by what decides how they train."""
+"""What a statement says of a training, by theme, so that two programs can be compared by what decides it."""
 
 from __future__ import annotations
 

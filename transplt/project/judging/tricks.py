@@ -1,4 +1,4 @@
-"""Lines by which a port gets round what judges it: errors that it hides, steps that it skips, results that it writes."""
+"""Lines by which a port gets round what judges it: errors that it hides, steps that it skips, results it writes."""
 
 from __future__ import annotations
 
@@ -241,7 +241,8 @@ def dropped(both: Apart, port: Iterable[Statement]) -> Iterator[tuple[Statement,
         if "npu(" in each.raw or ".to(" in each.raw:
             there[each.path] += f"{each.raw}\n"
     empty = {
-        (each.path, each.scope, ast.unparse(target)) for each in both.new for target in getattr(each.node, "targets", ())
+        (each.path, each.scope, ast.unparse(target))
+        for each in both.new for target in getattr(each.node, "targets", ())
         if isinstance(getattr(each.node, "value", None), ast.Constant)
     }  # fmt: skip
     for each in both.gone:
