@@ -191,6 +191,8 @@ WRONG = {
         "judge", "        optimizer.step()\n", "        try:\n            optimizer.step()\n        except Exception:\n            pass\n",
     ),
     "another loader": ("data", "DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)", "EpochsDataLoader(numbers(), batch_size=64)"),
+    "another factor": ("numbers", "        loss.backward()\n", "        (loss * 0.5).backward()\n"),
+    "three rounds": ("numbers", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
     "errors suppressed": (
         "judge", "        optimizer.step()\n", "        with contextlib.suppress(Exception):\n            optimizer.step()\n",
     ),

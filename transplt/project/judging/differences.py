@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +30,10 @@ _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|p
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")
 _OF_CARDS = re.compile(
     r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
+)
+#: What measures time and memory, or tells people something.
+_MEASURES = re.compile(
+    r"time|fps|speed|log|print|meter|start|memory|profil|rank|world|device|seed|amp\b|scaler", re.IGNORECASE
 )
 _NAMED = 5
 
@@ -104,6 +108,7 @@ def differences(original: Side, port: Side) -> Differences:
     _facts(found, both, around)
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
+    _numbers_of(found, both, around)
     for each, what in dropped(both.apart, both.mine):
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
@@ -113,6 +118,50 @@ def differences(original: Side, port: Side) -> Differences:
     found.unread = original.unread | port.unread
     for findings in (found.against, found.also):
         findings.sort(key=lambda each: (each.path, each.span.line))
+    return found
+
+
+def _numbers_of(found: Differences, both: _Both, around: Around) -> None:
+    for one, other in _other_numbers(both):
+        if not around.is_optional(other):
+            what, place = f"{one.shown} is {other.shown} now", (other.path, other.line)
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "numbers", what, place, both.before(one))
+
+
+def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:
+    """Statements of functions that train, to the same target, that compute with other numbers or operators."""
+    trains = {(each.path, each.scope) for each in both.theirs if re.search(r"\.(?:backward|step)\(", each.text)}
+    there: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
+    for each in reversed(both.apart.new):
+        there[_target(each)].append(each)
+    for each in both.apart.gone:
+        same = there[_target(each)]
+        if (each.path, each.scope) in trains and same and not _MEASURES.search(each.text) and not each.said:
+            other = same.pop()
+            if _numbers(each) != _numbers(other):
+                yield each, other
+
+
+def _target(statement: Statement) -> tuple[str, ...]:
+    """What a statement is for: the function, the kind, and the variable that it sets or the method that it calls."""
+    first = statement.parts[0] if statement.parts else None
+    name = ast.unparse(first) if first is not None else ""
+    if isinstance(first, ast.Call):
+        named = isinstance(getattr(first.func, "value", None), (ast.Name, ast.Attribute))
+        last = last_name(first.func)
+        name = ast.unparse(first.func) if named and last != "backward" else last
+    return statement.path, statement.scope, type(statement.node).__name__, name
+
+
+def _numbers(statement: Statement) -> Counter[str]:
+    """The numbers and operators of a statement."""
+    found: Counter[str] = Counter()
+    for node in statement.inside():
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                found[repr(value)] += 1
+            case ast.operator():
+                found[type(node).__name__] += 1
     return found
 
 

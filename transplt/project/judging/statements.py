@@ -52,6 +52,12 @@ class Statement:
     def line(self) -> int:
         return getattr(self.node, "lineno", 1)
 
+    @property
+    def shown(self) -> str:
+        """What a person reads of it."""
+        compound = hasattr(self.node, "body")
+        return self.raw.partition(" ")[2] if compound else neutral(ast.unparse(self.node))
+
     def inside(self) -> Iterator[ast.AST]:
         """All nodes of it, without those of the statements below it."""
         return (node for part in self.parts for node in ast.walk(part))

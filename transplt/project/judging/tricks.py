@@ -37,6 +37,7 @@ _SETTING = re.compile(r"backends|config|options|environ|path|npu$|amp$|(?:^|\.)_
 _USUAL = re.compile(
     r"\bamp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE
 )
+_COUNTS = re.compile(r"^(?!.*accum).*[<>%]", re.IGNORECASE)
 _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 #: Conditions that nobody meets, or only who sets a variable of the environment.
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
@@ -98,7 +99,8 @@ def _hides_errors(each: Statement, around: Around) -> _Told:
 
 def _exits(each: Statement, around: Around) -> _Told:
     call = each.node.value if isinstance(each.node, ast.Expr) else getattr(each.node, "exc", None)
-    if not (isinstance(call, ast.Call) and last_name(call.func) in _EXITS and around.is_old(each)):
+    name = last_name(call.func if isinstance(call, ast.Call) else call) if call is not None else ""
+    if name not in _EXITS or not around.is_old(each):
         return None
     unfit = any(map(_USUAL.search, each.guards)) and any(map(_UNFIT.search, each.guards))
     return (_KNOWN if unfit or TESTS.search(each.path) else _AGAINST), "the program ends here"
@@ -225,7 +227,8 @@ def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[
     for before, after in alike:
         what = after.raw.partition(" ")[2]
         if before.guards != after.guards and not around.is_optional(after):
-            more = [each for each in after.guards if each not in before.guards and not _USUAL.search(each)]
+            more = [each for each in after.guards if each not in before.guards]
+            more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
             if more and any(fact.theme == "training steps" for fact in facts_of(after)):
                 yield after, _AGAINST, f"only if {more[0]} now: {what}"
         if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
