@@ -33,7 +33,8 @@ _OF_CARDS = re.compile(
 )
 #: What measures time and memory, or tells people something.
 _MEASURES = re.compile(
-    r"time|fps|speed|log|print|meter|start|memory|profil|rank|world|device|seed|amp\b|scaler", re.IGNORECASE
+    r"time|fps|speed|log|print|meter|start|memory|profil|rank|world|device|seed|amp\b|scaler|add_argument|DataLoader",
+    re.IGNORECASE,
 )
 _NAMED = 5
 
