@@ -116,6 +116,121 @@ def test_a_log_and_its_answer_beside_one_that_is_near(log: str, names: str, near
     assert names in told(log) and not_names not in told(near)
 
 
+FLOAT = "EC0010: Failed to import Python module [AttributeError: `np.float_` was removed in the NumPy 2.0 release.].\n"
+INFER = "RuntimeError: Failed to infer device type\n"
+ATB = "ImportError: libatb.so: cannot open shared object file: No such file or directory\n"
+CHIP = "RuntimeError: Unsupported soc version: {}\n"
+TARGET = "bishengir-compile: for the --target option: Cannot find option named '{}'!\n"
+CLASS = "AttributeError: '{}' object has no attribute 'cos_cached'\n"
+NO_CUDA = "AssertionError: Torch not compiled with CUDA enabled\n"
+NEW = "torch==2.2.0, torch-npu==2.2.0, transformers==4.51.0\n"
+MODEL = (
+    "ImportError: This modeling file requires the following packages that were not found in your environment: {}. Run "
+    "`pip install {}`\n"
+)
+GLOO = (
+    "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to "
+    "complete\n"
+)
+RAY = "export RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES={}\n"
+DCMI = "dcmi module initialize failed. ret is -8005\n"
+DEVICES = "docker run --device /dev/davinci7 {} -it image bash\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "names", "near", "not_names"),
+    [
+        # a cause in words before the consequence
+        (INFER + ATB, "install Ascend-cann-nnal", INFER, "install Ascend-cann-nnal"),
+        (f"(A pid=1) {INFER}(B pid=2) {ATB}", "install Ascend-cann-nnal", f"(A pid=1) {INFER}", "Ascend-cann-nnal"),
+        (FLOAT, "numpy<2", "EC0010: Failed to import Python module [No module named 'decorator'.].\n", "numpy<2"),
+        # versions and chips of the log
+        (CHIP.format("Ascend950PR 9579"), "torch_npu 2.11.0 or later",
+         CHIP.format("Ascend310B4"), "older than the chip"),
+        (CHIP.format("Ascend910_9382"), "older than the chip Ascend910_9382",
+         CHIP.format("Ascend310"), "older than the"),
+        (TARGET.format("Ascend910B"), "the first Ascend 910", TARGET.format("Ascend910B3"), "the first Ascend 910"),
+        (NEW + NO_CUDA, "torch and torch_npu 2.5.1 or later, of",
+         NEW.replace("2.2.0", "2.6.0") + NO_CUDA, "2.5.1 or later, of"),
+        (NEW + TRACE.format(f"{SITE}/transformers/m.py", "x.to(0)") + NO_CUDA, "Until then transformers below 4.49",
+         NEW + TRACE.format(f"{SITE}/mmcv/m.py", "x.cuda()") + NO_CUDA, "transformers below"),
+        (CLASS.format("AscendRotaryEmbedding"), "Another release of vllm-ascend",
+         TRACE.format("/job/sglang/a.py", "x()") + CLASS.format("AscendAttnBackend"), "Another release of vllm-ascend"),
+        ("TypeError: NPUModelRunner.execute_model() got an unexpected keyword argument 'x'\n",
+         "NPUModelRunner is by its",
+         "TypeError: Runner.execute_model() got an unexpected keyword argument 'x'\n", "vllm-ascend"),
+        # the command line
+        ("vllm serve m --gpu-memory-utilization 0.85\n" + FULL, "a smaller --gpu-memory-utilization than 0.85",
+         "vllm serve m\n" + FULL, "smaller --gpu-memory-utilization than"),
+        ("vllm serve m --gpu-memory-utilization 0.6\n" + FULL, "given 0.6 of the card alone",
+         "vllm serve m --gpu-memory-utilization=0.9\n" + FULL, "of the card alone"),
+        ("python -m sglang.launch_server --mem-fraction-static 0.90\n" + FULL,
+         "a smaller --mem-fraction-static than 0.90",
+         "python -m sglang.launch_server\n" + FULL, "a smaller --mem"),
+        ("actor_rollout_ref.rollout.gpu_memory_utilization=0.6 \\\n" + FULL, "free_cache_engine=True",
+         "gpu_memory_utilization=0.8\n" + FULL, "free_cache_engine"),
+        ("torchrun train.py --per_device_train_batch_size 8\n" + FULL, "a smaller --per_device_train_batch_size than 8",
+         "torchrun train.py --per_device_train_batch_size 1\n" + FULL, "smaller --per_device_train"),
+        ("deepspeed train.py --per_device_train_batch_size 1 --cutoff_len 8192\nEL0004: Failed to allocate memory.\n",
+         "a smaller --cutoff_len than 8192", "EL0004: Failed to allocate memory.\n", "cutoff_len"),
+        # packages in other words
+        (MODEL.format("flash_attn", "flash_attn"), "Not pip install flash_attn",
+         MODEL.format("einops", "einops"), "Not pip"),
+        ("ImportError: XXX not found in your environment: flash_attn\n", "leave flash_attn out",
+         "ImportError: flash_attn was found in your environment\n", "leave flash_attn out"),
+        (MODEL.format("timm, einops", "timm einops"), "imports timm, einops, which",
+         "ImportError: timm not found in your home\n", "imports"),
+        # time-outs of Gloo and of the store
+        ("  -> dist_cp.save()\n    -> RuntimeError: Timed out waiting 1800\n", "SHARDED_STATE_DICT",
+         "  -> run()\n    -> RuntimeError: Timed out waiting 1800\n", "SHARDED_STATE_DICT"),
+        (TRACE.format("/job/a.py", "dist.barrier()").replace("in step", "in save_model") + GLOO,
+         "writes the checkpoint",
+         TRACE.format("/job/a.py", "dist.barrier()") + GLOO, "checkpoint"),
+        ("RuntimeError: [Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms\n", "Rank 4, 5 did not come",
+         "RuntimeError: Application timeout caused pair closure\n", "did not come"),
+        ("torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 1/8 clients joined.\n",
+         "1 of 8 processes reached it", "torch.distributed.DistStoreError: Socket Timeout\n", "processes reached"),
+        # cards and devices
+        (RAY.format(1) + "[Error]: Invalid device ID.\n", "card 5 is npu:1",
+         RAY.format(0) + "[Error]: Invalid device ID.\n", "card 5 is npu:1"),
+        (CARDS.format("4,5") + "[Error]: Invalid device ID.\n", "leaves fewer cards",
+         RAY.format(1) + "[Error]: Invalid device ID.\n", "leaves fewer cards"),
+        (DEVICES.format("--device /dev/davinci_manager") + DCMI, "started with the devices",
+         DEVICES.format("") + DCMI, "started with the devices"),
+    ],
+)  # fmt: skip
+def test_what_the_log_names_leads(log: str, names: str, near: str, not_names: str) -> None:
+    assert names in told(log) and not_names not in told(near)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "-> ", "          -> ", "=> ", "| ", "  | ", "train-1  | ", "\u2514\u2500\u2500 ", "0: ", "12:", "E       ",
+        "(pid=9045) ", "[rank0]: ", "[rank0]: | ", "#15 3.101 ", "[pod/train-0/main] ",
+        "2026-01-02T03:04:05.678901234Z stderr F ",
+    ],
+)  # fmt: skip
+def test_what_stands_before_a_line_does_not_hide_the_error(before: str) -> None:
+    assert [failure.head.text for failure in diagnosed(f"step 1\n{before}ValueError: odd\n").failures] == [
+        "ValueError: odd"
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- ValueError is raised where the shape is odd",
+        "| ValueError | 3 |",
+        "0: 12 errors",
+        "x -> y: no Error",
+        "| 0 910B3 | OK |",
+    ],
+)
+def test_lists_and_tables_are_no_errors(line: str) -> None:
+    assert diagnosed(f"step 1\n{line}\nstep 2\n").heads == []
+
+
 @pytest.mark.parametrize(
     ("line", "ordered"),
     [

@@ -17,8 +17,8 @@ has
 - `vague`: another error of its kind in the same failure says more;
 - `checks`: its text names the check that fired, and rules/support/error_checks.json what to do for that one;
 - `when`: what decides between causes, each with the `cause` and `do` that hold then: an expression that is found in the
-  text of the failure, or `clue NAME` (`clue NAME+OTHER`): the log has that clue (both); or the name of a list that
-  errors share, in rules/support/error_forms.json;
+  text of the failure, or `clue NAME` (`clue NAME+OTHER`): the log has that clue (both); in place of a row or of all the
+  name of a list that errors share, in rules/support/error_forms.json;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 
@@ -240,8 +240,9 @@ def _wrong(row: dict[str, Any]) -> str:
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
     unless = re.compile(row["unless"]) if "unless" in row else None
-    rows = row.get("when", [])
-    conditions: list[list[Any]] = read_table("support/error_forms.json")[rows] if isinstance(rows, str) else rows
+    rows, shared = row.get("when", []), read_table("support/error_forms.json")
+    parts = [rows] if isinstance(rows, str) else rows
+    conditions = [each for part in parts for each in (shared[part] if isinstance(part, str) else [part])]
     pairs = ((sign, "") if isinstance(sign, str) else sign for sign in row.get("signs", ()))
     signs = tuple(Sign(literal, re.compile(pattern) if pattern else None) for literal, pattern in pairs)
     return KnownError(

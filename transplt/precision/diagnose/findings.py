@@ -99,6 +99,11 @@ class Failure:
         return self.head.error is not None and self.head.error.kind in (Kind.CAUSE, Kind.FAULT)
 
     @property
+    def vague(self) -> bool:
+        """True where another error says more, if there is one."""
+        return self.head.error is not None and self.head.error.vague
+
+    @property
     def wrapper(self) -> bool:
         """True where it only says that something failed: a wrapper, or a sentence of a logger that nobody knows."""
         if self.head.error is None:
@@ -203,12 +208,14 @@ class Collected:
         else:
             found = sorted(every, key=lambda failure: self._place(failure.head))
         known = any(failure.explains for failure in found)
+        clear = any(failure.explains and not failure.vague for failure in found)
         ended = any(not failure.consequence and not failure.head.passing for failure in found)
 
         def rank(failure: Failure) -> int:
             if failure.consequence:
                 return 2
-            return int((known and failure.wrapper) or (ended and failure.head.passing))
+            less = (known and failure.wrapper) or (clear and failure.vague) or (ended and failure.head.passing)
+            return int(less)
 
         return sorted(_last_first(found), key=rank)
 

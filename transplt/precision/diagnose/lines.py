@@ -12,16 +12,20 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 #: `[rank3]:`, `[default3]:`, `[3]:`, `worker-1:`, `(train pid=8464)`, `(VllmWorker rank=1 pid=97934)`, at the start.
 _PREFIX = re.compile(
     r"\s*(?:\[(?:rank|default|local_rank|Rank )?:? ?(?P<rank>\d{1,5})\]:|(?P<worker>worker-\d{1,5}):|"
-    r"\((?P<actor>[\w.-]+(?: rank=(?P<named>\d{1,5}))? pid=\d{1,9})(?:, ip=[\d.]+)?\)) ?"
+    r"\((?P<actor>(?:[\w.-]+(?: rank=(?P<named>\d{1,5}))? )?pid=\d{1,9})(?:, ip=[\d.]+)?\)) ?"
 )
 #: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
 _FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
 #: What stands before each line of a log that was quoted, or that another program wrote on with the time (docker build:
-#: `#15 3.101 `, and `3.101 ` where it quotes the end of a step).
+#: `#15 3.101 `, and `3.101 ` where it quotes the end of a step). Before an error alone: `service-1  | ` of docker
+#: compose, `0: ` of srun, `E   ` of pytest, and the signs of trees and of groups of exceptions (`-> `, `| `).
 _QUOTED = re.compile(
     r"^(?:> ?)+(?= *\S)|^#\d{1,4} \d{1,6}\.\d{1,3} (?=.)|"
     r"^(?:\d{1,6}\.\d{3} |(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[.,]\d{3,9}Z? )"
-    r"(?=\s*(?:File \"|Traceback|[\w.]*(?:Error|Exception)\b))"
+    r"(?=\s*(?:File \"|Traceback|[\w.]*(?:Error|Exception)\b))|"
+    r"^(?:E {2,}|\d{1,5}: ?|\[pod/[^\]\s]{1,200}\] |\d{4}-\d\d-\d\dT\S{8,30} std(?:out|err) [FP] |"
+    r"\s*(?:[\w.-]{1,60} {1,20})?(?:[|\u2502\u2503] ?|[-=]{1,3}> ?|[\u2192\u21d2] ?|[\u2514\u251c]\u2500{1,4} ?){1,4})"
+    r"(?=\s*(?:File \"|Traceback|[\w.]*(?:Error|Exception)(?::|\s*$)))"
 )
 #: Formats of loggers that say of a line that it is an error: vllm's, `2024-09-20 07:49:24,787 - name - ERROR - `.
 _AS_ERROR = re.compile(

@@ -24,6 +24,7 @@ _SENTENCES = tuple(
         rf"[`'\"]?{_NAME}[`'\"]? (?:package )?(?:is not|isn't|not|seems to be not|was not) "
         r"(?:installed|available|found)",
         rf"'{_NAME}' distribution was not found",
+        rf"not found in your environment:? {_NAME}(?:[\s,'\"]|\.?$)",
     )
 )
 #: A frame in an installed package, by the name of its folder.

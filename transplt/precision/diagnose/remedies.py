@@ -70,9 +70,12 @@ def _chosen(error: KnownError, failure: Failure, clues: Mapping[str, Line]) -> R
     text = _text_of(failure)
     framed = "\n".join((text, *_frames_of(failure))) if error.when else text
     for each in error.when:
-        wanted = each.clue.split("+") if each.clue else []
-        if wanted and all(name in clues for name in wanted):
-            return Remedy(each.cause, each.do, tuple(clues[name] for name in wanted))
+        if each.beside is not None and each.beside.search(framed) is None:
+            continue
+        told = [clues.get(name) for name in each.clue.split("+")] if each.clue else []
+        if told and None not in told:
+            lines_told = tuple(filter(None, told))
+            return replace(_filled(each, *_shown_by(lines_told)), clues=lines_told)
         if (match := _match(each, framed)) is not None:
             return _filled(each, match)
     for each in checks() if error.checks else ():
@@ -150,6 +153,14 @@ def _raised_in(failure: Failure, general: Remedy) -> Remedy:
             "take the next release, whose notes list what was mended."
         )
     return replace(general, cause=cause, do=(*general.do, *do))
+
+
+def _shown_by(clues: Iterable[Line]) -> Iterator[re.Match[str]]:
+    """What the signs of clues find in their lines: the option and its value of a command line."""
+    signs = ((sign, line) for line in clues if line.error is not None for sign in line.error.signs)
+    for sign, line in signs:
+        if sign.pattern is not None and (match := sign.pattern.search(line.text)) is not None:
+            yield match
 
 
 def _match(when: When, text: str) -> re.Match[str] | None:
