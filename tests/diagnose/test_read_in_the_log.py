@@ -156,6 +156,9 @@ DEVICES = "docker run --device /dev/davinci7 {} -it image bash\n"
          NEW + TRACE.format(f"{SITE}/mmcv/m.py", "x.cuda()") + NO_CUDA, "transformers below"),
         (CLASS.format("AscendRotaryEmbedding"), "Another release of vllm-ascend",
          TRACE.format("/job/sglang/a.py", "x()") + CLASS.format("AscendAttnBackend"), "Another release of vllm-ascend"),
+        ("AttributeError: 'GDNAttentionMetadataBuilder' object has no attribute 'aclgraph_support'\n",
+         "asks of a class",
+         "AttributeError: 'GDNAttentionMetadataBuilder' object has no attribute 'graph'\n", "asks of a class"),
         ("TypeError: NPUModelRunner.execute_model() got an unexpected keyword argument 'x'\n",
          "NPUModelRunner is by its",
          "TypeError: Runner.execute_model() got an unexpected keyword argument 'x'\n", "vllm-ascend"),
@@ -215,6 +218,12 @@ def test_what_stands_before_a_line_does_not_hide_the_error(before: str) -> None:
     assert [failure.head.text for failure in diagnosed(f"step 1\n{before}ValueError: odd\n").failures] == [
         "ValueError: odd"
     ]
+
+
+def test_a_traceback_in_a_group_of_exceptions_keeps_its_source() -> None:
+    log = TRACE.format("/job/a.py", "x.odd()").replace("\n", "\n    | ") + "ValueError: odd\n"
+    (failure,) = diagnosed(f"    | {log}").failures
+    assert failure.head.text == "ValueError: odd" and failure.first.frames[-1].source == "x.odd()"
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ class LogScan:
         if len(self._streams) < _MOST_STREAMS:
             self._streams[who] = stream
         if FRAME in text and (match := A_FRAME.match(text)):
-            source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip()
+            source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip(" \t|│")
             frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
             stream.frames.append(frame)
             self._collected.wrote(text.encode())
