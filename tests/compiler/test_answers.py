@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from transplt.proof.compiler.answers import read
+from transplt.proof.compiler.answers import YES, Answer, read
 from transplt.proof.compiler.launches import Compiled, CompiledKernel, gather
 
 SOURCE = """def kernel(x_ptr, o_ptr, BLOCK: tl.constexpr):
@@ -162,8 +162,10 @@ def compiled(*told: dict[str, Any], of: int | None = None) -> Compiled:
     return gather(units, [read(each, KERNEL, FRONT, "Ascend910B2") for each in told], "a card")
 
 
-def finding(code: str, line: int = 22, name: str = "kernel", path: str = "ops.py") -> dict[str, Any]:
-    return {"code": code, "path": path, "line": line, "message": f"kernel {name}: as estimated", "level": "error"}
+def finding(
+    code: str, line: int = 22, name: str = "kernel", path: str = "ops.py", level: str = "error"
+) -> dict[str, Any]:
+    return {"code": code, "path": path, "line": line, "message": f"kernel {name}: as estimated", "level": level}
 
 
 FITS: dict[str, Any] = {"kind": "", "memory": {}}
@@ -176,6 +178,12 @@ OLD: dict[str, Any] = {"kind": "AttributeError", "text": "module 'triton.languag
     [
         pytest.param([FITS], [finding("NPU574"), finding("NPU570")], [], id="what compiles has no such findings"),
         pytest.param([FITS], [finding("NPU560"), finding("NPU576")], ["NPU560", "NPU576"], id="others stay"),
+        pytest.param(
+            [FITS],
+            [finding("NPU571", level="info"), finding("NPU573", level="warning"), finding("NPU574", level="info")],
+            ["NPU571", "NPU573"],
+            id="what it costs and computes stays",
+        ),
         pytest.param([FITS], [finding("NPU574", name="other")], ["NPU574"], id="and those of other kernels"),
         pytest.param([FITS], [finding("NPU574", path="b.py")], ["NPU574"], id="and of other files"),
         pytest.param([OLD], [finding("NPU574")], ["NPU574"], id="what was not judged stays as it was"),
@@ -196,6 +204,11 @@ def test_findings_of_a_run(told: list[dict[str, Any]], before: list[dict[str, An
     words = ("it does not compile", "the compiler refuses it too")
     said = [" ".join([each["code"], *(word for word in words if word in each["message"])]) for each in found]
     assert said == after
+
+
+def test_a_yes_says_what_was_assumed() -> None:
+    answer = Answer(YES, memory={"UB": [5, 9]}, assumed="with the last stride taken as 1")
+    assert str(answer) == "yes; UB 5 of 9; with the last stride taken as 1"
 
 
 NEEDS = "UB needs 393,264 of 196,608 bytes"

@@ -41,23 +41,29 @@ class Asked:
 
 
 @pytest.mark.parametrize(
-    ("code", "answer", "after"),
+    ("code", "answer", "after", "kind"),
     [
-        pytest.param("NPU573", (NO, 9), ["NPU573 no int32; the compiler refuses it too"], id="it says the same"),
+        pytest.param("NPU573", (NO, 9), ["NPU573 no int32; the compiler refuses it too"], "refuses",
+                     id="it says the same"),
         pytest.param("NPU573", (NO, 8), ["NPU580 kernel kernel does not compile: vsort", "NPU573 no int32"],
-                     id="it stops elsewhere"),
-        pytest.param("NPU573", (YES, 0), [], id="it compiles what the table refuses"),
-        pytest.param("NPU560", (YES, 0), ["NPU560 no int32"], id="what it does not look at stays"),
+                     "refuses", id="it stops elsewhere"),
+        pytest.param("NPU573", (YES, 0), [], "refuses", id="it compiles what the table refuses"),
+        pytest.param("NPU573", (YES, 0), ["NPU573 no int32"], "remark", id="what it costs stays"),
+        pytest.param("NPU573", (YES, 0), ["NPU573 no int32"], "numbers", id="and what it computes"),
+        pytest.param("NPU560", (YES, 0), ["NPU560 no int32"], "refuses", id="what it does not look at stays"),
     ],
 )  # fmt: skip
-def test_findings_of_a_check(tmp_path: Path, code: str, answer: tuple[str, int], after: list[str]) -> None:
+def test_findings_of_a_check(tmp_path: Path, code: str, answer: tuple[str, int], after: list[str], kind: str) -> None:
     path = tmp_path / "ops.py"
     path.write_text(TEXT, encoding="utf-8")
     start = TEXT.index("tl.store")
     span = Source(TEXT.encode()).span(start, start + 8)
-    finding = Finding(str(path), span, code, Level.MANUAL, "no int32", "triton", Effort.MEDIUM, "")
+    level = Level.INFO if kind == "remark" else Level.MANUAL
+    blocks = "numbers" if kind == "numbers" else ""
+    finding = Finding(str(path), span, code, level, "no int32", "triton", Effort.MEDIUM, "", blocks=blocks)
     word, line = answer
     said = Answer(word, "vsort" if line else "", str(path), line)
-    checked = CheckResult(items=(CheckedFinding(finding, "print"),))
+    one = (CheckedFinding(finding, "print"),)
+    checked = CheckResult(info=one) if level is Level.INFO else CheckResult(items=one)
     result, _ = with_compiled(checked, [str(path)], Asked(said), print)  # type: ignore[arg-type]
-    assert [f"{each.finding.code} {each.finding.message}" for each in result.items] == after
+    assert [f"{each.finding.code} {each.finding.message}" for each in (*result.items, *result.info)] == after

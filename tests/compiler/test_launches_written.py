@@ -78,6 +78,7 @@ def test_the_last_stride_is_one(given: str, ones: list[bool]) -> None:
     head = HEAD.replace("eps, BLOCK", "s, t, BLOCK").replace("+ eps", "+ s + t")
     ((form, _),) = written(f"def run(x, y, n, a):\n    kernel[(1,)](x, y, n, {given}, BLOCK=16)\n", head)
     assert [form["arguments"][name]["one"] for name in "st"] == ones
+    assert form["assumed"] == ("with the last stride taken as 1" if any(ones) else "")
 
 
 def test_types_that_the_file_does_not_say_are_assumed_twice() -> None:

@@ -93,9 +93,11 @@ def _left(
             kernel for kernel in compiled.kernels for first, last in (bounds[kernel.path, kernel.name],)
             if finding.code in ESTIMATED and finding.path == kernel.path and first <= finding.span.line <= last
         ]  # fmt: skip
+        refuses = finding.level is not Level.INFO and finding.blocks != "numbers"
         # Remarks above the kernel are on configurations.
         if any(
-            not kernel.leaves_open(finding.code) and not (finding.span.line < kernel.line and kernel.passed_over)
+            not kernel.leaves_open(finding.code, refuses=refuses)
+            and not (finding.span.line < kernel.line and kernel.passed_over)
             for kernel in words
         ):
             continue

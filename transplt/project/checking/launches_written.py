@@ -69,9 +69,11 @@ def _forms(launch: Launch, setting: Setting, config: Config | None, head: dict[s
         functions = _Functions(file, kernel)
         told = {"functions": functions.all, "constexprs": _constants(kernel, setting.sizes, launch, config)}
         types = types_given(launch, ProjectFacts())
-        forms = [_arguments(kernel, launch, types, assumed) for assumed in ASSUMED]
+        forms = [_arguments(kernel, launch, types, dtype) for dtype in ASSUMED]
         options = _options(launch.file, launch.options) | (_options(file, config.options) if config is not None else {})
-        made = [{**head, **told, "arguments": arguments, "options": options} for arguments in forms]
+        assumed = "with the last stride taken as 1" if _last_strides(launch).difference(kernel.constexprs) else ""
+        told |= {"options": options, "assumed": assumed}
+        made = [{**head, **told, "arguments": arguments} for arguments in forms]
         return made if made[0] != made[1] else made[:1]
     except _Unknown as why:
         return [{**head, "why": str(why)}]

@@ -61,7 +61,7 @@ class Answer:
     """Of one kernel as it was launched. `memory` holds bytes that are used and that there are, by UB, L1 and L0C;
     `sentence` is what the compiler says, or why it was not judged; `overflow` is (memory, needed, available); `fits`
     a value of a constexpr with which it would fit; `configurations` says of several which compile; `passed_over`: an
-    autotuner goes on with the next one."""
+    autotuner goes on with the next one; `assumed`: of a text, what a run may have otherwise."""
 
     word: str
     sentence: str = ""
@@ -72,11 +72,12 @@ class Answer:
     fits: str = ""
     configurations: str = ""
     passed_over: bool = False
+    assumed: str = ""
 
     def __str__(self) -> str:
         if self.word == YES:
             used = [f"{name} {used:,} of {most:,}" for name, (used, most) in self.memory.items() if used]
-            return "; ".join(filter(None, ("yes", ", ".join(used), self.configurations)))
+            return "; ".join(filter(None, ("yes", ", ".join(used), self.assumed, self.configurations)))
         return f"{self.word}: {self.said}" if self.said else self.word
 
     @property

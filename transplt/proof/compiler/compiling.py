@@ -71,6 +71,7 @@ class Compiler:
         if "why" in kernel:
             return Answer(UNJUDGED, kernel["why"], kernel["path"], kernel["line"])
         answer = self._read(kernel)
+        answer.assumed = kernel.get("assumed", "")
         if answer.overflow is not None:
             answer.fits = self._largest(kernel, answer.overflow)
         return answer

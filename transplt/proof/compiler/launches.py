@@ -42,9 +42,10 @@ class CompiledKernel:
         """Those at which the compiler stops, of what does not overflow."""
         return {each.line for each in self.answers if each.word == NO and each.overflow is None}
 
-    def leaves_open(self, code: str) -> bool:
-        """Whether an estimate may still hold: the compiler did not judge, or stopped before it saw all."""
-        if self.word == UNJUDGED or code not in ESTIMATED:
+    def leaves_open(self, code: str, *, refuses: bool) -> bool:
+        """Whether an estimate may still hold: the compiler did not judge, or stopped before it saw all. What `refuses`
+        nothing, but says what a kernel costs or computes, holds for one that compiles, too."""
+        if self.word == UNJUDGED or code not in ESTIMATED or not (refuses or code == OVERFLOW):
             return True
         overflows = any(each.overflow for each in self.answers)
         return bool(self.refused_lines) and not (code == OVERFLOW and overflows)
@@ -103,7 +104,7 @@ class Compiled:
         for each in findings:
             name = each["message"].removeprefix("kernel ").partition(":")[0]
             kernel = words.get((name, each["path"]))
-            if each["code"] not in ESTIMATED or kernel is None or kernel.leaves_open(each["code"]):
+            if kernel is None or kernel.leaves_open(each["code"], refuses=each["level"] == "error"):
                 if kernel is not None and each["code"] != OVERFLOW and each["line"] in kernel.refused_lines:
                     confirmed.add((name, each["line"]))
                     each = {**each, "message": f"{each['message']}; the compiler refuses it too"}

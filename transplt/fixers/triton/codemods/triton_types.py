@@ -183,6 +183,7 @@ def _quotients(work: Work, kernel: Kernel, model: Model) -> Finds:
                     f"tl.cdiv takes numbers up to {_LARGEST} on an NPU: {size} in kernel {kernel.name}",
                     api="triton.language.cdiv",
                     help="divide on the host, by triton.cdiv, and give the kernel the quotient",
+                    blocks="numbers",
                 )
     # Of positions alone it is exact.
     nodes = [each.node for each in model.operations if each.name in ("floordiv", "cdiv")
