@@ -135,11 +135,13 @@ def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:
     there: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for each in reversed(both.apart.new):
         there[_target(each)].append(each)
+    handed = {(each.path, each.scope): each for each in both.apart.new if isinstance(each.node, ast.With)}
     for each in both.apart.gone:
         same = there[_target(each)]
         if (each.path, each.scope) in trains and same and not _MEASURES.search(each.text) and not each.said:
             other = same.pop()
-            if _numbers(each) != _numbers(other):
+            head = handed.get((other.path, other.scope))  # `with scale_loss(loss / n, optimizer) as scaled:`
+            if _numbers(each) not in (_numbers(other), *([_numbers(other) + _numbers(head)] if head else [])):
                 yield each, other
 
 
