@@ -397,7 +397,8 @@ def test_the_help_shows_what_people_need_first(
     commands = told[told.index("Commands:") : told.index("Options of a migration")].splitlines()[1:-1]
     assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
         "migrate", "check", "analyze", "survey", "plan", "distributed", "run", "emulator", "compiler", "prove",
-        "judge", "instrument", "port", "loss", "compare", "replay", "show", "anomalies", "convert", "diagnose", "profile-read",
+        "judge", "instrument", "port", "loss", "compare", "replay", "show", "anomalies", "convert", "diagnose",
+        "profile-read",
         "doctor", "card-read", "mcp", "lsp", "explain", "rules", "config", "facts", "cache",
     ]  # fmt: skip
     first = [told.index(f"transplt {words}") for words in ("check PROJECT", "-i PROJECT -o OUT", "run OUT")]

@@ -69,7 +69,8 @@ SCRIPTS_OPTIONS = (
 
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
-    "", "check", "run", "prove", "judge", "analyze", "config", "compare", "replay", "show", "anomalies", "loss", "convert",
+    "", "check", "run", "prove", "judge", "analyze", "config", "compare", "replay", "show", "anomalies", "loss",
+    "convert",
     "diagnose", "profile-read", "doctor", "card-read", "lsp", "mcp", "survey", "distributed", "plan", "instrument",
     "port",
 )  # fmt: skip

@@ -178,7 +178,8 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     against = tuple(each for each in kept if id(each.finding) in blocks)
-    lines += [f"{many(len(kept) - len(against), 'place')} more, without effect on training"] * (len(kept) > len(against))
+    if more := len(kept) - len(against):
+        lines.append(f"{many(more, 'place')} more, without effect on training")
     for why, found in aside.items():
         first = found[0].finding
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
