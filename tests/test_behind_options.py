@@ -354,7 +354,7 @@ def test_a_branch_for_another_torch(test: str, runs: bool) -> None:
     assert [each.open for each in found] == [runs]
     source = f"{_VERSION}if {test}:\n    import pycuda\n"
     (finding,) = [each for each in migrate_source(source, torch_version="2.8").findings if each.code == "NPU510"]
-    assert finding.option == ("" if runs else "another torch")
+    assert (finding.option, finding.open) == (("", True) if runs else ("another torch", False))
 
 
 YACS = "_C = CN()\n_C.BN = CN()\n_C.BN.KIND = 'plain'  # or apex\n_C.TRT = False\n_C.SIZE = f()\n"

@@ -367,8 +367,11 @@ def test_an_evaluation_that_training_runs_too() -> None:
     ("path", "text", "started"),
     [
         ("README.md", "```\npython train.py --data x\n```\n", ("train.py",)),
-        ("scripts/run.sh", "torchrun --nproc_per_node 8 \\\n    ../tools/train.py\npython -m pk.fit\n",
-         ("../tools/train.py", "pk/fit.py")),
+        (
+            "scripts/run.sh",
+            "torchrun --nproc_per_node 8 \\\n    ../tools/train.py\npython -m pk.fit\n",
+            ("../tools/train.py", "pk/fit.py"),
+        ),
         ("run.slurm", "srun python ./main.py\n", ("main.py",)),
         (".github/workflows/a.yml", "  - run: python bench.py\n", ("bench.py",)),
         ("Dockerfile", 'CMD ["python", "serve.py"]\n', ("serve.py",)),
@@ -507,3 +510,67 @@ def test_a_notebook_stops_no_script_that_trains() -> None:
 def test_a_script_that_takes_a_trained_model(path: str, body: str, late: str) -> None:
     files = {"run.py": "def make(): pass\nloss.backward()\n" + GUARD, path: "from run import make\n" + body + GUARD}
     assert aside(files).late(path) == late
+
+
+@pytest.mark.parametrize(
+    ("line", "idle"),
+    [
+        ("if torch.__version__.startswith('0'):\n    import pk.fast", True),
+        ("if torch.__version__ >= '1.0':  # new\n    pass\nelse:\n    import pk.fast", True),
+        ("if x:\n    pass\nelif torch.__version__ < '1.8':\n    from pk.fast import f", True),
+        (
+            "def f():\n    if not version.parse(torch.__version__) >= version.parse('1.8'):\n        import pk.fast",
+            True,
+        ),
+        ("if torch.__version__.startswith('2'):\n    import pk.fast", False),
+        ("if torch.__version__ < '1.0':\n    pass\nelse:\n    import pk.fast", False),
+        ("if torch.__version__ < '1.0' or x:\n    import pk.fast", False),
+        ("if torch.__version__ < '1.0':\n    import pk.fast\nimport pk.fast", False),
+        ("if torchvision.__version__ < '0.9':\n    import pk.fast", False),
+        ("if torch.__version__ < (\n    '1.0'):\n    import pk.fast", False),
+    ],
+)
+def test_what_another_torch_loads_stands_aside(line: str, idle: bool) -> None:
+    files = {
+        "train.py": f"import torch\nloss.backward()\n{line}\n",
+        "pk/__init__.py": "",
+        "pk/fast.py": "import cupy\n",
+    }
+    assert aside(files).holds("pk/fast.py") == idle
+
+
+_BUILDER = """\
+def get_encoder(kind, dim=3):
+    if kind == 'plain':
+        return f
+    elif kind == 'fast':
+        from fast import Fast
+        return Fast
+    elif kind in ('a', 'b'):
+        import other
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "chosen"),
+    [
+        ("get_encoder('plain')", "kind=fast"),
+        ("get_encoder('plain', dim=2), b.get_encoder( 'a' )", "kind=fast"),
+        ("def make(kind='plain'):\n    return get_encoder(kind)", "kind=fast"),
+        ("def make(kind: str = 'plain'):\n    return get_encoder(kind, 3)", "kind=fast"),
+        # somebody asks for it, or may
+        ("get_encoder('fast')", ""),
+        ("def make(kind='fast'):\n    return get_encoder(kind)", ""),
+        ("get_encoder(args.kind)", ""),
+        ("get_encoder(kind)", ""),
+        ("get_encoder(dim=3, kind='plain')", ""),
+        ("get_encoder('plain'), partial(get_encoder, dim=2)", ""),
+        ("from encoding import get_encoder as get\nget_encoder('plain')", ""),
+        ("pass", ""),
+        ("get_encoder('plain')\nimport fast", ""),
+    ],
+)
+def test_what_a_function_loads_for_a_text(use: str, chosen: str) -> None:
+    files = {"train.py": f"from encoding import get_encoder\nloss.backward()\n{use}\n", "encoding.py": _BUILDER}
+    held = aside({**files, "fast/__init__.py": "from .net import Fast\n", "fast/net.py": "", "other.py": ""})
+    assert held.chosen == ({"fast/__init__.py": chosen, "fast/net.py": chosen} if chosen else {})

@@ -76,7 +76,8 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
     tabled = tabled_names(data, path, settings.torch_version, settings.similar)
-    return replace(facts, copy=copy, tabled=tabled, entry=entry_of(data, path) if path.endswith(".py") else None)
+    entry = entry_of(data, path, settings.torch_version) if path.endswith(".py") else None
+    return replace(facts, copy=copy, tabled=tabled, entry=entry)
 
 
 def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[NameUse, ...]:

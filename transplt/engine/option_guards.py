@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding, Level
 from transplt.engine.tests_in_order import InOrder, operands, passing
-from transplt.engine.torch_branches import TorchTests
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
 from transplt.flow.option_defaults import Constant, Option, constant, options_in
+from transplt.flow.torch_branches import TorchTests
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import fails_to_load, is_bound
 from transplt.syntax.annotations import is_annotation
@@ -56,16 +56,15 @@ _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", 
 _USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
 #: So many callers are gone up.
 _DEPTH = 4
-#: What stands behind a test of torch's version that fails; and codes of names that this torch does not have.
+#: What stands behind a test of torch's version that fails.
 _OTHER_TORCH = "another torch"
-_GONE = frozenset({"NPU293", "NPU514"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _Known = tuple[Constant, ...]
 
 
 def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFacts, torch: str) -> tuple[Finding, ...]:
-    """The findings; open ones say which option they stand behind, and in which function. What this torch has no more is
-    no work in a branch for another torch.
+    """The findings; open ones say which option they stand behind, and in which function. A branch for another torch is
+    no work.
     """
     if not any(finding.open and not finding.option for finding in findings):
         return findings
@@ -76,7 +75,7 @@ def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFact
             function = behind.function_at(each.span.start)
             told = (*each.details, ("function", function)) if function else each.details
             each = replace(each, option=behind.option_at(each.span.start, each.api), details=told)
-            if each.option == _OTHER_TORCH and each.code in _GONE:
+            if each.option == _OTHER_TORCH and each.edit is None:
                 each = replace(each, level=Level.INFO)
         found.append(each)
     return tuple(found)

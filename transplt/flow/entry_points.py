@@ -100,6 +100,8 @@ class _Tree:
     called: dict[str, set[str]] = field(default_factory=dict)
     needed: dict[str, set[str]] = field(default_factory=dict)  # without what is guarded
     asked: dict[str, set[str]] = field(default_factory=dict)  # without what settings have to ask for
+    living: dict[str, set[str]] = field(default_factory=dict)  # without what no run comes to by itself
+    choices: dict[str, str] = field(default_factory=dict)  # what is imported for a text that nobody gives
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
@@ -108,16 +110,21 @@ class _Tree:
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
+        given: dict[str, set[str]] = {}
+        for function, text in (each for entry in self.entries.values() for each in entry.given):
+            given.setdefault(function, set()).add(text)
         for path, entry in self.entries.items():
-            kinds = (entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)
+            kinds, idle = _kinds(entry, given)
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners)
+            self.choices.update((owners[name], words) for name, words in idle.items())
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
-                for end in range(5)
+                for end in range(6)
             ]
-            self.at_once[path], self.called[path], self.needed[path], self.asked[path], self.leads[path] = held
+            self.at_once[path], self.called[path], self.needed[path], self.asked[path], self.living[path], _ = held
+            self.leads[path] = held[-1]
         self.imported = set().union(*self.leads.values())
         guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
         if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
@@ -170,6 +177,21 @@ class _Tree:
         return plain, False
 
 
+def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set[str]], dict[str, str]]:
+    """What a file imports as it is loaded, in functions, in branches, behind guards, if asked, and never: what nobody
+    gives a text for is none, where all texts are in sight that functions get; and how that is chosen.
+    """
+    kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)]
+    unknown = {"?"}
+    asked = {
+        name for name, function, words in entry.selected
+        if not {words.partition("=")[2], "?"}.isdisjoint(given.get(function, unknown))
+    }  # fmt: skip
+    kinds[1] |= asked
+    idle = {name: words for name, _, words in entry.selected if name not in set().union(*kinds)}
+    return [*kinds, {*entry.never, *idle}], idle
+
+
 def _covers(path: str, name: str) -> int:
     """How many parts of a full name, from its first on, end the path of a file."""
     parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -210,6 +232,8 @@ def aside_of(
     if beside:  # what is loaded by name lies beside what loads it, or below
         named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
         reached |= _reached(named, tree)
+    idle, words = _unasked(reached, starts, tree)
+    reached -= idle
     python = frozenset(path for path in every if path not in reached)
     called, branched, guarded, others = _late(reached, starts, meant, tree, leading)
     inside = _programs_inside(leading, tree, started)
@@ -218,7 +242,7 @@ def aside_of(
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
-    names, chosen = tree.names_taken(), _chosen(reached, tree)
+    names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
         python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen
     )
@@ -287,6 +311,18 @@ def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[
 def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
     """The folders at the top with Python of which nothing is loaded by what is started."""
     return {path.partition("/")[0] for path in meant if "/" in path} - {path.partition("/")[0] for path in named}
+
+
+def _unasked(reached: Collection[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
+    """What is loaded with another torch alone; and for a text alone that nobody gives, with that."""
+    above = {package for path in tree.imported for package in _packages_above(path)}
+    begin = {path for path in reached if path in starts or path not in tree.imported | above}
+    begin -= {path for path in begin if path.endswith("/setup.py")}  # which lies in a package and loads none of it
+    idle = _loaded(begin, tree.leads, tree.entries) - _loaded(begin, tree.living, tree.entries)
+    words: dict[str, str] = {}
+    for target, each in tree.choices.items():
+        words.update(dict.fromkeys(idle.intersection(_loaded({target}, tree.leads, tree.entries)), each))
+    return idle - words.keys(), words
 
 
 def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:

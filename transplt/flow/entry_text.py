@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
 from transplt.flow.callees import FRAMEWORKS
 from transplt.flow.option_defaults import Option, options_in
+from transplt.flow.torch_branches import line_fails
 from transplt.rules.packages import floors_met, holds_whole_files
 from transplt.rules.tables import read_table
 from transplt.syntax.modules import absolute
@@ -52,6 +54,15 @@ _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
 _OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])\w+\1,[ \t]*False[ \t]*\)[ \t]*:")
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
+#: A branch of a function that builds one of several, by the text that it is given first, and what others give it.
+_BUILDER = rb"(?:get|build|make|create)_[A-Za-z]\w*"
+_SELECTS = re.compile(rb"(?:el)?if[ \t]+(\w+)[ \t]*==[ \t]*([\"'])([\w.-]+)\2[ \t]*:")
+_BUILDS = re.compile(rb"def[ \t]+(%b)\([ \t\r\n]*(\w+)" % _BUILDER)
+_GIVEN = re.compile(
+    rb"\b(?:def|import)[ \t]+%b\b(?![ \t]+as\b)|\b(%b)\b(?:\(\s*(?:[\"']([\w.-]+)[\"']|(\w+))\s*[,)])?"
+    % (_BUILDER, _BUILDER)
+)
+_DEFAULT = rb"\b%b(?:[ \t]*:[ \t]*str)?[ \t]*=[ \t]*[\"']([\w.-]+)[\"']"
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = Texts(b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
@@ -111,7 +122,9 @@ class Entry(NamedTuple):
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
-    settings is set that is off by default; `infers`: it only takes a trained model.
+    settings is set that is off by default; `infers`: it only takes a trained model. `never` is what it imports with
+    another torch; `selected`: what it imports where a function is given a text, `(name, function, parameter=text)`;
+    `given`: the texts that functions which build something are given first, `?` for what is not in sight.
     """
 
     imports: tuple[str, ...] = ()
@@ -129,6 +142,9 @@ class Entry(NamedTuple):
     framework: str = ""
     unasked: tuple[str, ...] = ()
     infers: bool = False
+    never: tuple[str, ...] = ()
+    selected: tuple[tuple[str, str, str], ...] = ()
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @cache
@@ -175,23 +191,33 @@ def named_aside(path: str) -> bool:
     return _NAMED.search(path) is not None and not path.endswith(PROSE)
 
 
-def entry_of(data: bytes, path: str) -> Entry:
-    """What a Python file says; comments and strings may be taken for imports, which puts less aside."""
-    found: tuple[set[str], ...] = (set(), set(), set(), set(), set())
-    imported: set[str] = set()
+def _imports(data: bytes, path: str) -> Iterator[tuple[re.Match[bytes], list[str]]]:
+    """The lines that import, with the full names that they do."""
     for match in on_lines_with(b"import", _IMPORT, data):
         if (base := match["base"]) is None:
-            names = _names(match["whole"])
+            yield match, _names(match["whole"])
         else:
             named = base.decode("ascii", "replace")
             module = named.lstrip(".")
             full = absolute(path, len(named) - len(module), module)
-            names = [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
+            yield match, [full, *(f"{full}.{name}" if full else name for name in _names(match["names"]))]
+
+
+def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
+    """What a Python file says; comments and strings may be taken for imports, which puts less aside. `torch` is the
+    release that is meant, where tests of it are to be answered.
+    """
+    found: tuple[set[str], ...] = (set(), set(), set(), set(), set(), set())
+    selected: set[tuple[str, str, str]] = set()
+    imported: set[str] = set()
+    for match, names in _imports(data, path):
         imported.update(names)
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
-        if names:
-            found[_when(data, match.start(), len(match["indent"]))].update(names)
-    at_once, called, branched, guarded, unasked = (tuple(sorted(names)) for names in found)
+        if names and (choice := _selecting(data, match)) is not None:
+            selected.update((name, *choice) for name in names)
+        elif names:
+            found[_when(data, match.start(), len(match["indent"]), torch)].update(names)
+    at_once, called, branched, guarded, unasked, never = (tuple(sorted(names)) for names in found)
     loads, starts = _LOADS.in_(data), _STARTS.in_(data)
     trains = _TRAINS.in_(data) or _runs_backward(data)
     options = () if named_aside(path) else options_in(data)
@@ -204,7 +230,7 @@ def entry_of(data: bytes, path: str) -> Entry:
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
-        _framework(imported), unasked, _infers(data),
+        _framework(imported), unasked, _infers(data), never, tuple(sorted(selected)), _given(data),
     )  # fmt: skip
 
 
@@ -240,14 +266,16 @@ def _differentiates(data: bytes, at: int) -> bool:
     return False
 
 
-def _when(data: bytes, at: int, depth: int) -> int:
+def _when(data: bytes, at: int, depth: int, torch: str) -> int:
     """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
-    program goes on without it, 4 where nobody asks for it; `depth` is how far it is indented.
+    program goes on without it, 4 where nobody asks for it, 5 with another torch; `depth` is how far it is indented.
     """
     when, line = 0, at
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
             return when or 1
+        if _is_for_another(data, header, torch):
+            return 5
         if _OFF.match(data, header.start(2)):
             return 4
         again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
@@ -257,6 +285,33 @@ def _when(data: bytes, at: int, depth: int) -> int:
             when = 2
         at, depth = header.start(), len(header[1])
     return when
+
+
+def _is_for_another(data: bytes, header: re.Match[bytes], torch: str) -> bool:
+    """True for a branch that this torch never comes to."""
+    if header[2] in (b"if", b"elif"):
+        return line_fails(data[header.start() :].partition(b"\n")[0], torch)
+    tested = _beside(data, header) if header[2] == b"else" and torch else None
+    return tested is not None and line_fails(tested, torch, holds=True)
+
+
+def _selecting(data: bytes, line: re.Match[bytes]) -> tuple[str, str] | None:
+    """The function that comes to an import where its first argument is a text, and `parameter=text`."""
+    header = _above(data, line.start(), len(line["indent"]))
+    chosen = _SELECTS.match(data, header.start(2)) if header is not None else None
+    function = _BUILDS.match(data, data.rfind(b"def ", 0, chosen.start())) if chosen is not None else None
+    if chosen is None or function is None or function[2] != chosen[1]:
+        return None
+    return function[1].decode(), f"{chosen[1].decode()}={chosen[3].decode()}"
+
+
+def _given(data: bytes) -> tuple[tuple[str, str], ...]:
+    """What functions that build something are given first: a text, those that a variable has by default, or `?`."""
+    found: set[tuple[str, str]] = set()
+    for function, text, variable in {use.groups(b"") for use in _GIVEN.finditer(data) if use[1]}:
+        texts = [text] if text else re.findall(_DEFAULT % variable, data) if variable else []
+        found.update((function.decode(), each.decode()) for each in texts or [b"?"])
+    return tuple(sorted(found))
 
 
 def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:

@@ -107,8 +107,8 @@ class Kernels:
         self._asked = self._units_of(asked)
         #: What the program imports, and does without where that fails.
         self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
-        #: What only programs ask for that do not train, or settings that are off.
-        self.late = self._asked - self._units_of(each for each in asked if each.late != "other")
+        #: What only programs ask for that do not train, or options that are off.
+        self.late = self._asked - self._units_of(each for each in asked if each.late != "other" and not each.option)
         said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
         self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 

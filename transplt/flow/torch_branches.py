@@ -41,9 +41,9 @@ class _Text(str):
 
 @dataclass(slots=True)
 class TorchTests:
-    """The tests of one file, answered for one torch (`2.8`)."""
+    """The tests of one file, or of one line of it (no `names`), answered for one torch (`2.8`)."""
 
-    names: Names
+    names: Names | None
     torch: str
     _met: bool = field(default=False, init=False)  # whether torch's version is a part of the test
 
@@ -93,9 +93,12 @@ class TorchTests:
 
     def _named(self, node: ast.Name | ast.Attribute) -> Any:
         """What a name stands for: torch's version, or what a variable was given once."""
-        if self.names.qualified(node) in ("torch.__version__", "torch.version.__version__"):
+        full = ast.unparse(node) if self.names is None else self.names.qualified(node)
+        if full in ("torch.__version__", "torch.version.__version__"):
             return self._text()
-        scope: Scope | None = self.names.scan.scope_of(node) if isinstance(node, ast.Name) else None
+        scope: Scope | None = None
+        if self.names is not None and isinstance(node, ast.Name):
+            scope = self.names.scan.scope_of(node)
         name = last_name(node)
         while scope is not None and name not in scope.bindings:
             scope = scope.parent
@@ -110,6 +113,19 @@ class TorchTests:
     def _text(self) -> _Text:
         self._met = True
         return _Text(f"{self.torch}.0")
+
+
+def line_fails(header: bytes, torch: str, *, holds: bool = False) -> bool:
+    """True for the line of an `if` or `elif` that fails with this torch, or `holds`, whatever stands around it."""
+    if not torch or b"version" not in header:
+        return False
+    try:
+        (tested,) = ast.parse(header.strip().removeprefix(b"el") + b"\n pass").body
+    except (SyntaxError, ValueError):
+        return False
+    if not isinstance(tested, ast.If):
+        return False
+    return TorchTests(None, torch).fails(ast.UnaryOp(ast.Not(), tested.test) if holds else tested.test)
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
