@@ -129,6 +129,8 @@ def test_requirements(before: str, after: str) -> None:
         "torch==2.0.1+rocm5.4.2\n",
         "torch==2.15.0.dev20260812\n",
         "git+https://github.com/pytorch/vision.git\n",
+        "git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch\n",
+        "x @ git+https://github.com/o/x/#subdirectory=bindings/torch\n",
         "--extra-index-url https://download.pytorch.org/whl/nightly/cu130\nnumpy\n",
         "-f https://download.pytorch.org/whl/cu118\nxformers\n",
         'torch==1.4; sys_platform == "win32"\n'.replace("==1.4", ""),

@@ -13,9 +13,10 @@ from transplt.base.text.markers import holds_on_linux
 
 NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
 _REQUIREMENT = re.compile(rf"({NAME})[ \t]*(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?((?:[<>=!~^][^;#\n\"')@]{{0,200}})?)")
-#: `git+https://github.com/NVIDIA/apex.git@22.04#egg=apex`: the last part of the address, or its egg.
+#: `git+https://github.com/NVIDIA/apex.git@22.04#egg=apex`: the last part of the path, or the egg.
 _ADDRESS = re.compile(
-    rf"(?:git\+|https?://|ssh://)\S*?(?:/({NAME}?)(?:\.git)?(?:@[^\s#]*)?)(?:#(?:egg=({NAME}))?\S*)?(?=\s|\Z)"
+    rf"(?:git\+(?:\w+://)?|https?://|ssh://)(?:[^\s/#]*/)+?({NAME}?)(?:\.git)?(?:@[^\s#]*)?/?"
+    rf"(?:#(?:(?:[^\s&]*&)*egg=({NAME}))?\S*)?(?=\s|\Z)"
 )
 #: A wheel in an address or a path, whose `+` may be written `%2B`.
 _WHEEL = re.compile(r"\S*[/\\](\w[\w.]*)-(\d+(?:\.\w+)*)(?:(?:\+|%2B)[\w.]+)?-[^\s/\\]*\.whl", re.IGNORECASE)
