@@ -987,3 +987,27 @@ def test_a_package_that_functions_import_and_an_extra_installs(option: str, bloc
 def test_what_training_meets_is_named_first() -> None:
     found = [at(path, 1, "NPU154", late=late) for path, late in (("a.py", "other"), ("b.py", "unnamed"), ("c.py", ""))]
     assert [place.path for place in actions_of(found)[0].places] == ["c.py", "a.py", "b.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "imported", "blocks"),
+    [("install.sh", False, "tidy"), ("install.sh", True, "import"), ("requirements.txt", False, "import")],
+)
+def test_what_a_script_installs_that_nothing_imports_goes(path: str, imported: bool, blocks: str) -> None:
+    """No step of such a script needs the one before."""
+    found = [at(path, 9, "NPU290", "flash_attn", "the requirement flash-attn does not support NPUs")]
+    if imported:
+        found.append(at("a.py", 1, "NPU510", "flash_attn", "the package flash_attn does not support NPUs"))
+    (action,) = actions_of(found)
+    assert (action.blocks, "take the line out" in action.how) == (blocks, blocks == "tidy")
+
+
+@pytest.mark.parametrize(
+    ("path", "goes"),
+    [("docker/nvidia_icd.json", True), ("10_nvidia.json", True), ("conf/nvidia.json", False), ("conf/icd.json", False)],
+)
+def test_what_names_a_driver_goes_with_the_image(path: str, goes: bool) -> None:
+    named = line_of(path, 4, "NPU802", "libGLX_nvidia.so.0")
+    image = at("docker/Dockerfile", 1, "NPU850", "nvidia/cuda:12.1")
+    assert len(actions_of([image, named])) == (1 if goes else 2)
+    assert [each.codes for each in actions_of([named])] == [("NPU802",)]

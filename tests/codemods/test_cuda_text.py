@@ -163,3 +163,21 @@ def test_a_path_to_torch_cuda_through_a_module_is_said(text: str) -> None:
 )
 def test_what_strings_say_of_themselves(text: str, reason: str) -> None:
     assert reason in reasons(check_noop(text + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "blocks"),
+    [
+        ("os.system('export CUDA_DEVICE_MAX_CONNECTIONS=1')", "tidy"),
+        ("os.system('export CUDA_MODULE_LOADING=LAZY NCCL_NVLS_ENABLE=0')", "tidy"),
+        ("subprocess.run('echo cuda in use')", "tidy"),
+        # a command behind it has it, or is started
+        ("os.system('export CUDA_MODULE_LOADING=LAZY; make cuda')", ""),
+        ("run = 'export CUDA_MODULE_LOADING=LAZY ' + cfg", ""),
+        ("subprocess.run('make cuda')", ""),
+        ("subprocess.run('echo a\\nmake cuda')", ""),
+    ],
+)
+def test_a_command_that_changes_nothing_is_tidied(line: str, blocks: str) -> None:
+    (finding,) = [each for each in check_noop(_USE.format(line), open_codes=["NPU208"]).findings if each.open]
+    assert finding.blocks == blocks

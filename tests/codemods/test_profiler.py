@@ -239,3 +239,15 @@ def test_a_flag_is_asked_again_and_a_call_is_not() -> None:
     after = source.format("import torch_npu  # noqa: F401\n", 'use_device="npu" if flag else None')
     check_rewrite(source.format("", "use_cuda=flag"), after)
     check_noop(source.format("", "use_cuda=ask()"), open_codes=["NPU131"])
+
+
+@pytest.mark.parametrize(
+    ("activities", "blocks"),
+    [("ProfilerActivity.CPU, ProfilerActivity.CUDA", "tidy"), ("ProfilerActivity.CUDA", "")],
+)
+def test_what_a_profiler_that_stays_stops(activities: str, blocks: str) -> None:
+    """With the CPU's activity torch warns and goes on; it raises where CUDA's is the only one."""
+    source = "from torch.profiler import ProfilerActivity, profile\n"
+    source += f"with profile(activities=[{activities}]) as prof:\n    pass\nprint(prof.key_averages())\n"
+    (finding,) = [each for each in migrate(source).findings if each.open]
+    assert (finding.code, finding.blocks) == ("NPU131", blocks)

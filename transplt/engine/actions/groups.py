@@ -27,6 +27,8 @@ _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
+#: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
+_OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
 _REQUIRED, _EXTRA = "NPU290", "NPU512"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
@@ -141,7 +143,8 @@ class Groups:
             return _offered(finding)
         if (folder := _of_others(finding.path)) is not None:
             return _third_party(finding, folder)
-        if finding.path in self._images and finding.code in _WITH_THE_IMAGE and finding.edit is None:
+        with_it = finding.path in self._images and finding.code in _WITH_THE_IMAGE
+        if (with_it or (self._images and _OF_A_DRIVER.search(finding.path))) and finding.edit is None:
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
         if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
@@ -201,7 +204,9 @@ class Groups:
             name = name.partition(".")[0]
         by_hand = Sentence("Do by hand: {title}", title=Sentence(page.title))
         title = Sentence(page.action, name=name) if page.action else by_hand
-        return Group(title, page.code, name, self._asked_for(finding, page))
+        blocks = self._asked_for(finding, page)
+        goes = finding.code == _REQUIRED and blocks == "tidy"
+        return Group(title, page.code, name, blocks, "nothing of the project asks for it: take the line out" * goes)
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
         """What a finding blocks; a package that functions import and nothing of the project installs, the program that
@@ -215,10 +220,10 @@ class Groups:
             optional = in_function and self._declares and package not in self._installed
             return "later" if optional and blocks == "first step" else blocks
         imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
-        if not imports and finding.help.startswith("instead: npu-smi"):
+        if not imports and (finding.help.startswith("instead: npu-smi") or finding.path.endswith(".sh")):
             return "tidy"
         installs = page.code == _EXTRA or of_a_job(finding.path) or finding.path.endswith(".sh")
-        late = (imports or finding.path.endswith(".sh")) and all(_blocks(each, page) == "later" for each in imports)
+        late = imports and all(_blocks(each, page) == "later" for each in imports)
         return "later" if late and installs and blocks in ("import", "first step") else blocks
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:

@@ -58,6 +58,10 @@ _CONFIGURATION = re.compile(
     r"^[\s\"'{,]*[\w.-]*(?:device|backend|accelerator)[\"']?\s*[:=]\s*[\"']?(?:cuda|nccl)\b", re.M | re.I
 )
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
+_EXPORTS = re.compile(r"\s*export(?:\s+\w+=[^\s;&|]*)+\s*")
+#: What only shows, and a variable that no NPU reads; a program may ask whether it is set.
+_IDLE = re.compile(r"echo |export CUDA_DEVICE_MAX_CONNECTIONS=\S+$")
+_WORD = re.compile(r"cuda|nccl|nvcc|nvidia|nsys|\bncu\b", re.I)
 #: `rc,ud,cuda`: transports, devices or backends.
 _LIST = re.compile(r"(?=.*(?:^|,)(?:cuda|nccl)(?:,|$))[\w:-]+(?:,[\w:-]+)+")
 _EXAMPLE_COMMENT = re.compile(r"#.*")
@@ -104,7 +108,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[ReachedPlace]) -
         yield work.keep(node, means)
     else:
         message = means.message.format(value=value)
-        yield work.note(node, means.code, message, help=means.help, effort=means.effort)
+        yield work.note(node, means.code, message, help=means.help, effort=means.effort, blocks=means.blocks)
 
 
 class _Text(NamedTuple):
@@ -141,6 +145,12 @@ class _Text(NamedTuple):
         runs = "command" in self.kinds or _COMMAND_LINE.match(self.value)
         return bool(_SET_FOR_COMMAND.search(self.value) or (runs and _IN_COMMAND.search(self.value)))
 
+    def is_idle_command(self) -> bool:
+        """Commands that name CUDA where a shell of their own exports a variable and ends, or where they are shown."""
+        exports = _EXPORTS.fullmatch(self.value) and isinstance(parent(parent(self.node)), ast.Expr)
+        named = [line.strip() for line in self.value.splitlines() if _WORD.search(line)]
+        return bool(exports) or (self.is_command() and all(map(_IDLE.match, named)))
+
     def is_tried_library(self) -> bool:
         """A library that is loaded in a `try` whose handler goes on without it, as all of the function are."""
         if not _LIBRARY.search(self.value):
@@ -176,6 +186,7 @@ class _Binds(NamedTuple):
     help: str
     effort: Effort
     code: str = "NPU208"
+    blocks: str = ""
 
 
 #: What a string is, asked in turn: the reason for which it stays, or what is said of it.
@@ -195,6 +206,9 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "see what the program makes of it; a kernel has to be written for the NPU", Effort.MEDIUM)),
     (lambda text: _C_NAME.fullmatch(text.value) and "key" not in text.kinds, _Binds(
         "{value!r} is a name of CUDA's C interface", "use the CANN counterpart", Effort.MEDIUM)),
+    (_Text.is_idle_command, _Binds(
+        "a command that names CUDA and changes nothing", "take it out, or set what it names in os.environ",
+        Effort.LOW, blocks="tidy")),
     (_Text.is_command, _Binds("a command line that names CUDA", "give the command of the NPU", Effort.LOW)),
     (lambda text: _CONFIGURATION.search(text.value), _Binds(
         "a configuration in a string mentions CUDA",

@@ -81,6 +81,8 @@ def _version(work: Work) -> str:
 
 
 def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
+    # With the CPU's activity torch warns and records that; without one the profiler raises.
+    blocks = "tidy" if b".CPU" in work.source.utf8 else ""
     for node in cuda:
         work.take(node)
         yield work.note(
@@ -91,6 +93,7 @@ def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
             help="write it with torch_npu.profiler (ProfilerActivity.NPU) and read the tables it exports, or "
             'use torch.autograd.profiler.profile(use_device="npu")',
             effort=Effort.MEDIUM,
+            blocks=blocks,
         )
 
 
