@@ -1011,3 +1011,32 @@ def test_what_names_a_driver_goes_with_the_image(path: str, goes: bool) -> None:
     image = at("docker/Dockerfile", 1, "NPU850", "nvidia/cuda:12.1")
     assert len(actions_of([image, named])) == (1 if goes else 2)
     assert [each.codes for each in actions_of([named])] == [("NPU802",)]
+
+
+@pytest.mark.parametrize(("compiled", "blocks"), [("grid/backend.py", "later"), ("other/backend.py", "import")])
+def test_a_build_of_what_is_compiled_as_it_is_loaded(compiled: str, blocks: str) -> None:
+    found = [at("grid/setup.py", 3, "NPU550"), at(compiled, 9, "NPU554", "torch.utils.cpp_extension.load")]
+    build = next(each for each in actions_of(found) if "NPU550" in each.codes)
+    assert build.blocks == blocks
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "more", "aside"),
+    [
+        ("pk/old.py", "print 'x'\n", "", True),
+        ("pk/old.py", "x = (1 2)\n", "", True),
+        ("pk/old.py", "print 'x'\n", "import pk.old\n", False),
+        ("pk/old.py", "print 'x'\nif __name__ == '__main__':\n    loss.backward()\n", "", False),
+        ("old.py", "print 'x'\n", "", False),
+    ],
+)
+def test_a_module_that_nobody_can_import_and_nobody_does(
+    tmp_path: Path, path: str, text: str, more: str, aside: bool
+) -> None:
+    files = {"train.py": f"import torch, pk.net\n{more}loss.cuda().backward()\n", "pk/__init__.py": "", "pk/net.py": ""}
+    for name, held in {**files, path: text}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(held if name != path else f"{held}x.cuda()\n")
+    found = diff_tree(make_plan(Options(tmp_path, jobs=0))).findings
+    (finding,) = [each for each in found if each.code == "NPU901"]
+    assert finding.aside == aside

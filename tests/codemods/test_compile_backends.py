@@ -38,6 +38,12 @@ def test_other_backends_stay(line: str) -> None:
 
 
 @pattern("P61")
+@pytest.mark.parametrize("given", ["mode='reduce-overhead'", "options={'triton.cudagraphs': True}"])
+def test_what_is_left_without_graphs_still_needs_triton(given: str) -> None:
+    check_noop(f"import torch\nm = torch.compile(m, {given})\n", open_codes=["NPU281", "NPU512"])
+
+
+@pattern("P61")
 @pytest.mark.parametrize(
     "call",
     [

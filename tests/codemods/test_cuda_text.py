@@ -171,6 +171,7 @@ def test_what_strings_say_of_themselves(text: str, reason: str) -> None:
         ("os.system('export CUDA_DEVICE_MAX_CONNECTIONS=1')", "tidy"),
         ("os.system('export CUDA_MODULE_LOADING=LAZY NCCL_NVLS_ENABLE=0')", "tidy"),
         ("subprocess.run('echo cuda in use')", "tidy"),
+        ("subprocess.run('echo cuda in use\\nCUDA_DEVICE_MAX_CONNECTIONS=1 torchrun a.py')", "tidy"),
         # a command behind it has it, or is started
         ("os.system('export CUDA_MODULE_LOADING=LAZY; make cuda')", ""),
         ("run = 'export CUDA_MODULE_LOADING=LAZY ' + cfg", ""),

@@ -6,6 +6,8 @@ import pytest
 
 from tests.harness import check_noop
 from transplt import migrate_source
+from transplt.base.settings import Settings
+from transplt.engine import engine
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ from transplt import migrate_source
         "import torchaudio\nwave, rate = torchaudio.load(path)",
         "from transformers.modeling_bert import BertModel",
         "from transformers.tokenization_roberta import RobertaTokenizer",
+        "from transformers.deepspeed import HfDeepSpeedConfig",
     ],
 )
 def test_reported(source: str) -> None:
@@ -46,6 +49,8 @@ def test_reported(source: str) -> None:
         "from transformers.modeling_utils import PreTrainedModel",
         "from transformers.models.bert.modeling_bert import BertModel",
         "try:\n    from transformers.modeling_t5 import T5\nexcept ImportError:\n    from transformers import T5",
+        "from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled",
+        "try:\n    from transformers.integrations import a\nexcept ImportError:\n    from transformers.deepspeed import a",
         "from torchvision.models import resnet18",
         "import yaml\nc = yaml.load(f, Loader=yaml.FullLoader)",
         "import yaml\nc = yaml.load(f, yaml.Loader)",
@@ -69,3 +74,14 @@ def test_an_older_python_has_older_packages() -> None:
     source = "import torchaudio\nimport yaml\nc = yaml.load(f)\nw, r = torchaudio.load(f)\n"
     found = migrate_source(source, path="a.py", torch_version="2.1").findings
     assert not [each for each in found if each.code == "NPU293"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "open_"),
+    [("==4.36.2", False), (">=4.30,<4.46", False), (">=4.30", True), ("==4.46.0", True), ("~=4.51", True)],
+)
+def test_a_pin_below_the_release_that_gave_it_up(asked: str, open_: bool) -> None:
+    source = "from transformers.deepspeed import HfDeepSpeedConfig\n"
+    settings = Settings(pins=(("transformers", asked),))
+    found = engine.migrate_source(source.encode(), "a.py", settings).findings
+    assert [each.code for each in found] == ["NPU293"] * open_

@@ -25,7 +25,7 @@ from transplt.engine import engine
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.python_in import other_facts, python_of_cells
 from transplt.engine.prefilter import worth_a_look
-from transplt.flow.facts import ModuleFacts
+from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.packed_facts import packed
 from transplt.project.garbage_collection import collect_often, collect_some
 from transplt.project.unread_files import TOP, Unread
@@ -149,6 +149,7 @@ class FileWorker(Generic[_Record]):
         aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
         late = late if late == "guard" or not self.project.portable else "handled"
         chosen = self.project.aside.chosen.get(file.entry.path, "")
+        aside = aside or _is_idle(file, self.project)
         if not aside and not late and not chosen:
             return file
         findings = tuple(
@@ -164,6 +165,14 @@ class FileWorker(Generic[_Record]):
             return Unread(entry.path, reason(error))
         kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
         return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why, over)))
+
+
+def _is_idle(file: MigratedFile, project: ProjectFacts) -> bool:
+    """True for a module of a package that does not parse, is imported by nobody, and is no script."""
+    path = file.entry.path
+    if path in project.aside.taken or not any(each.code == "NPU901" for each in file.result.findings):
+        return False
+    return f"{path.rpartition('/')[0]}/__init__.py" in project.modules.values() and b"__main__" not in file.data
 
 
 def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:

@@ -123,6 +123,8 @@ class Groups:
         self._images = {each.path for each in open_ if each.code == IMAGE}
         #: C++ that asks whether there is a card, and goes on without one.
         self._asking = {each.path for each in open_ if each.code == _NATIVE and _ASKED.search(each.api)}
+        #: Folders with an extension that is compiled as it is loaded: whoever builds it does not need to.
+        self._loaded = {posixpath.dirname(each.path) for each in open_ if each.code == "NPU554"}
         self._imports = [each for each in open_ if each.code in PACKAGES]
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
@@ -233,7 +235,10 @@ class Groups:
             return self._source(finding)
         if kernels.is_build(finding.path):
             unit = kernels.beside(finding.path)
-            return self._kernel(unit, finding) if unit is not None else _build(posixpath.dirname(finding.path))
+            if unit is not None:
+                return self._kernel(unit, finding)
+            folder = posixpath.dirname(finding.path)
+            return _build(folder, "later" if folder in self._loaded else "import")
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.detail("needs")) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:
@@ -321,11 +326,11 @@ def _other_file(finding: Finding) -> Group:
     return Group(Sentence(page.action), finding.code, "", page.blocks)
 
 
-def _build(folder: str) -> Group:
+def _build(folder: str, blocks: str = "import") -> Group:
     name = posixpath.join(folder, "setup.py")
     how = "NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files"
     title = Sentence("Remove the CUDA build from {name}", name=name)
-    return Group(title, "build", name, "import", how, Effort.MEDIUM)
+    return Group(title, "build", name, blocks, how, Effort.MEDIUM)
 
 
 def _offered(finding: Finding) -> Group:

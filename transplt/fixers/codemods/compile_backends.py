@@ -18,7 +18,7 @@ from transplt.program.program import program_of
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import has_key, keyword_of, last_name, string_of
+from transplt.syntax.nodes import keyword_of, last_name, string_of
 from transplt.syntax.scan import parent
 
 _WORDS = ("cudagraphs", "compile(", "torch.compile")
@@ -51,15 +51,13 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
 _SWITCHES = frozenset({"fullgraph", "dynamic", "backend", "mode", "options", "disable"})
 #: Those that no other `compile` has.
 _OWN_SWITCHES = frozenset({"fullgraph", "dynamic"})
-#: Modes that capture graphs: NPU281.
-_GRAPHS = ("reduce-overhead", "max-autotune")
 #: So many values are gone back for what a backend may be.
 _LONGEST_WAY = 4
 
 
 @fixer.on(ast.Call, name=("torch.compile",))
 def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
-    """Report what inductor compiles; one with CUDA graphs has a finding of its own (NPU281)."""
+    """Report what inductor compiles, which it does with and without CUDA graphs (NPU281)."""
     yield from _note(work, call.func, call)
 
 
@@ -103,12 +101,8 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
     if not _may_be_inductor(work, backend, _LONGEST_WAY):
         return
     if call is not None:
-        off, options = keyword_of(call, "disable"), keyword_of(call, "options")
+        off = keyword_of(call, "disable")
         if isinstance(off, ast.Constant) and off.value:
-            return
-        if string_of(keyword_of(call, "mode")) in _GRAPHS or (
-            isinstance(options, ast.Dict) and has_key(options, "triton.cudagraphs")
-        ):
             return
     if chosen:
         message = f"torch.compile({chosen}) compiles with inductor where no other backend is asked for: it needs "

@@ -59,9 +59,8 @@ _CONFIGURATION = re.compile(
 )
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
 _EXPORTS = re.compile(r"\s*export(?:\s+\w+=[^\s;&|]*)+\s*")
-#: What only shows, and a variable that no NPU reads; a program may ask whether it is set.
-_IDLE = re.compile(r"echo |export CUDA_DEVICE_MAX_CONNECTIONS=\S+$")
-_WORD = re.compile(r"cuda|nccl|nvcc|nvidia|nsys|\bncu\b", re.I)
+#: CUDA in a line of a command, without the variable that no NPU reads, and that programs ask for all the same.
+_WORD = re.compile(r"cuda(?!_DEVICE_MAX_CONNECTIONS=)|nccl|nvcc|nvidia|nsys|\bncu\b", re.I)
 #: `rc,ud,cuda`: transports, devices or backends.
 _LIST = re.compile(r"(?=.*(?:^|,)(?:cuda|nccl)(?:,|$))[\w:-]+(?:,[\w:-]+)+")
 _EXAMPLE_COMMENT = re.compile(r"#.*")
@@ -149,7 +148,7 @@ class _Text(NamedTuple):
         """Commands that name CUDA where a shell of their own exports a variable and ends, or where they are shown."""
         exports = _EXPORTS.fullmatch(self.value) and isinstance(parent(parent(self.node)), ast.Expr)
         named = [line.strip() for line in self.value.splitlines() if _WORD.search(line)]
-        return bool(exports) or (self.is_command() and all(map(_IDLE.match, named)))
+        return bool(exports) or (self.is_command() and all(line.startswith("echo ") for line in named))
 
     def is_tried_library(self) -> bool:
         """A library that is loaded in a `try` whose handler goes on without it, as all of the function are."""

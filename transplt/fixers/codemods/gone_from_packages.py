@@ -14,6 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
+from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import lacks
 
@@ -23,7 +24,8 @@ fixer = Fixer(
     rank=366,
     words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
            "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
-           "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_"),
+           "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
+           "transformers.deepspeed"),
 )  # fmt: skip
 
 
@@ -43,10 +45,14 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
     if isinstance(node, ast.Import) or node.level:
         return
-    rows = _rows(work.settings.torch_version)
+    rows, pins = _rows(work.settings.torch_version), dict(work.settings.pins)
     for alias in node.names:
         for name in (node.module or "", f"{node.module}.{alias.name}"):
-            if (row := rows.get(name)) is not None and "lacks" not in row and not guarded(node):
+            row = rows.get(name)
+            if row is None or "lacks" in row or guarded(node):
+                continue
+            package, first = row.get("until", ("", "0"))
+            if not only_older(pins.get(package, ""), first):
                 api, help_ = _about(row, name), row["help"]
                 yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
 
