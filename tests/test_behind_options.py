@@ -373,3 +373,27 @@ def test_entries_of_yacs(test: str, expected: str) -> None:
     project = engine.join_facts([engine.index_source(t.encode(), p, settings) for p, t in files.items()], settings)
     (found,) = engine.migrate_source(files["build.py"].encode(), "build.py", settings, project).findings
     assert found.option == expected
+
+
+_GUIDE = "class Guide:\n    def __init__(self, device, low_memory):\n        if low_memory:\n            import pycuda\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "more", "expected"),
+    [
+        ("p.add_argument('--low_memory', action='store_true')\n", "", "--low_memory"),
+        ("p.add_argument('--low_memory', action='store_true')\n", "Guide(d, args.low_memory)\n", "--low_memory"),
+        # another parameter, or one that somebody sets
+        ("p.add_argument('--low', action='store_true')\n", "", ""),
+        ("p.add_argument('--low_memory', action='store_false')\n", "", ""),
+        ("p.add_argument('--low_memory', default='a')\n", "", ""),
+        ("p.add_argument('--low_memory', action='store_true')\n", "Guide(d, True)\n", ""),
+        ("p.add_argument('--low_memory', action='store_true')\n", "Guide(d, ask())\n", ""),
+    ],
+)
+def test_a_flag_that_is_handed_on_by_its_name(main: str, more: str, expected: str) -> None:
+    settings, text = Settings(), (_GUIDE + more).encode()
+    files = [((HEAD + "from guide import Guide\n" + main).encode(), "main.py"), (text, "guide.py")]
+    project = engine.join_facts([engine.index_source(*each, settings) for each in files], settings)
+    (found,) = [each for each in engine.migrate_source(text, "guide.py", settings, project).findings if each.open]
+    assert found.option == expected

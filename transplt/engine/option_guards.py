@@ -419,10 +419,15 @@ class _Behind:
             elif not default:
                 return (), "", name
         if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
-            return (), "", name
+            found.append(self._handed_on(name))
         if any(each[0] != found[0][0] for each in found):
             return (), "", name
         return found[-1]  # an option that is passed on says more than the name of the parameter
+
+    def _handed_on(self, name: str) -> tuple[_Known, str, str]:
+        """The flag of a program, off by default, that a parameter is called after; nothing of any other option."""
+        flag = self.project.options.get(name)
+        return (flag.default, flag.words, name) if flag is not None and flag.default == (False,) else ((), "", name)
 
     def _calls_of(self, name: str, owner: ast.ClassDef | None) -> list[ast.Call]:
         calls = self.scan.calls_by_last_name({name})

@@ -182,10 +182,9 @@ def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set
     gives a text for is none, where all texts are in sight that functions get; and how that is chosen.
     """
     kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)]
-    unknown = {"?"}
     asked = {
         name for name, function, words in entry.selected
-        if not {words.partition("=")[2], "?"}.isdisjoint(given.get(function, unknown))
+        if not {words.partition("=")[2], "?"}.isdisjoint(given.get(function, "?"))
     }  # fmt: skip
     kinds[1] |= asked
     idle = {name: words for name, _, words in entry.selected if name not in set().union(*kinds)}
