@@ -375,7 +375,7 @@ def test_entries_of_yacs(test: str, expected: str) -> None:
     assert found.option == expected
 
 
-_GUIDE = "class Guide:\n    def __init__(self, device, low_memory):\n        if low_memory:\n            import pycuda\n"
+_GUIDE = "class Guide:\n    def __init__(self, d, low_memory):\n        if low_memory:\n            import pycuda\n"
 
 
 @pytest.mark.parametrize(

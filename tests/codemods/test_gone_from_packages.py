@@ -50,7 +50,7 @@ def test_reported(source: str) -> None:
         "from transformers.models.bert.modeling_bert import BertModel",
         "try:\n    from transformers.modeling_t5 import T5\nexcept ImportError:\n    from transformers import T5",
         "from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled",
-        "try:\n    from transformers.integrations import a\nexcept ImportError:\n    from transformers.deepspeed import a",
+        "try:\n    from a.integrations import b\nexcept ImportError:\n    from transformers.deepspeed import b",
         "from torchvision.models import resnet18",
         "import yaml\nc = yaml.load(f, Loader=yaml.FullLoader)",
         "import yaml\nc = yaml.load(f, yaml.Loader)",

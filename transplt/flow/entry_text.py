@@ -55,14 +55,13 @@ _OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])\w+\1,[ \t]*False[
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 #: A branch of a function that builds one of several, by the text that it is given first, and what others give it.
-_BUILDER = rb"(?:get|build|make|create)_[A-Za-z]\w*"
 _SELECTS = re.compile(rb"(?:el)?if[ \t]+(\w+)[ \t]*==[ \t]*([\"'])([\w.-]+)\2[ \t]*:")
-_BUILDS = re.compile(rb"def[ \t]+(%b)\([ \t\r\n]*(\w+)" % _BUILDER)
+_BUILDS = re.compile(rb"def[ \t]+((?:get|build|make|create)_[A-Za-z]\w*)\([ \t\r\n]*(\w+)")
 _GIVEN = re.compile(
-    rb"\b(?:def|import)[ \t]+%b\b(?![ \t]+as\b)|\b(%b)\b(?:\(\s*(?:[\"']([\w.-]+)[\"']|(\w+))\s*[,)])?"
-    % (_BUILDER, _BUILDER)
+    rb"[gbmc](?<!\w.)(?<!def .)(?:(?<!import .)|(?=\w+[ \t]+as\b))(?:et|uild|ake|reate)_[A-Za-z]\w*"
+    rb"(?:\(\s*(?:[\"']([\w.-]+)[\"']|(\w+))\s*[,)])?"
 )
-_DEFAULT = rb"\b%b(?:[ \t]*:[ \t]*str)?[ \t]*=[ \t]*[\"']([\w.-]+)[\"']"
+_DEFAULT = (b"='", b'="', b" = '", b' = "', b": str = '", b': str = "')
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = Texts(b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
@@ -297,7 +296,8 @@ def _is_for_another(data: bytes, header: re.Match[bytes], torch: str) -> bool:
 
 def _selecting(data: bytes, line: re.Match[bytes]) -> tuple[str, str] | None:
     """The function that comes to an import where its first argument is a text, and `parameter=text`."""
-    header = _above(data, line.start(), len(line["indent"]))
+    near = data[max(line.start() - 500, 0) : line.start()] if line["indent"] else b""
+    header = _above(data, line.start(), len(line["indent"])) if b"==" in near else None
     chosen = _SELECTS.match(data, header.start(2)) if header is not None else None
     function = _BUILDS.match(data, data.rfind(b"def ", 0, chosen.start())) if chosen is not None else None
     if chosen is None or function is None or function[2] != chosen[1]:
@@ -308,9 +308,11 @@ def _selecting(data: bytes, line: re.Match[bytes]) -> tuple[str, str] | None:
 def _given(data: bytes) -> tuple[tuple[str, str], ...]:
     """What functions that build something are given first: a text, those that a variable has by default, or `?`."""
     found: set[tuple[str, str]] = set()
-    for function, text, variable in {use.groups(b"") for use in _GIVEN.finditer(data) if use[1]}:
-        texts = [text] if text else re.findall(_DEFAULT % variable, data) if variable else []
-        found.update((function.decode(), each.decode()) for each in texts or [b"?"])
+    for use in {use[0]: use for use in _GIVEN.finditer(data)}.values():
+        text, variable = use.groups(b"")
+        ways = [variable + sign for sign in _DEFAULT if variable and variable + sign in data]
+        texts = [text] if text else [each[1] for way in ways for each in re.finditer(way + rb"([\w.-]+)", data)]
+        found.update((use[0].partition(b"(")[0].decode(), each.decode()) for each in texts or [b"?"])
     return tuple(sorted(found))
 
 
