@@ -7,10 +7,11 @@ finding of the check and an error of a run say the same thing under the same cod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/card_limits.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,6 @@ class LimitText:
     code: str
     message: str
     help: str
-
-
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/card_limits.json")
-    return table
 
 
 @cache

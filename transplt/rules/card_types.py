@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from transplt.rules.card_limits import card_named, card_title, documented_cards
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/card_types.json")
 
 #: Any argument that is computed with, and all of them together.
 ANY, ALL = "any", "*"
@@ -33,11 +35,6 @@ class Types:
     @property
     def source(self) -> str:
         return f"{self.function}: {self.path}"
-
-
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/card_types.json")
-    return table
 
 
 @cache

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.package_releases import sets_of, shipped
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
 
+_table = partial(read_table, "support/companions.json")
+
 #: The patches that `0.20.*` stands for.
 _PATCHES = 10
-
-
-@cache
-def _table() -> Any:
-    return read_table("support/companions.json")
 
 
 def asked_by_torch(package: str, torch: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.base.settings import Settings, TorchTarget
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/containers.json")
 
 
 def container_text(name: str, number: str = "") -> str:
@@ -55,11 +56,6 @@ def variable_text(name: str) -> str:
 def paths_text() -> str:
     """What to do about folders of CUDA in PATH and the like."""
     return str(_table()["cuda_paths"])
-
-
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/containers.json")
-    return table
 
 
 @cache

@@ -7,11 +7,12 @@ plog by the module that wrote them.
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.rules.errors import Kind, KnownError, family_of
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/error_numbers.json")
 
 #: `[ERROR] HCCL(60570,python):2025-12-04-14:46:07.911.312 [hccl_socket.cc:106] ...`
 PLOG = re.compile(r"\[(?:ERROR|FATAL)\] ([A-Z][A-Z_]{1,11})\(\d+,[^)]*\): ?\d{4}-")
@@ -32,12 +33,6 @@ _HIXL = re.compile(
 )
 _DATADIST = re.compile(r"\b0x(5010B0[01][0-9A-F])\b", re.IGNORECASE)
 _DRIVER = re.compile(r"(?:drvRetCode ?= ?|drv ?ret(?:Code)?[=:] ?|DRV\(.*\bret=)(\d{1,5})\b")
-
-
-@cache
-def _table() -> dict[str, Any]:
-    found: dict[str, Any] = read_table("support/error_numbers.json")
-    return found
 
 
 @cache

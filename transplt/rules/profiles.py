@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache, lru_cache, partial
 
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/profiles.json")
 
 #: Kinds that readers ask for by name; the second is what is no kind of the table.
 COMMUNICATION, OTHER = "communication", "other"
@@ -91,12 +92,6 @@ def slows_text(code: str, document: str = "") -> str:
         return ""
     head = "## In a profile\n\nWhat is left of it may cost time (`transplt profile-read DIR`):\n\n"
     return head + "\n".join(rows) + "\n"
-
-
-@cache
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/profiles.json")
-    return table
 
 
 @cache

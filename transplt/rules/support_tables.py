@@ -7,12 +7,14 @@ CC BY 4.0), the schemas in the torch_npu wheels, and torch itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
+
+_api_table = partial(read_table, "support/api_support.json")
 
 #: Parts of torch that the rules of the migration speak of: their verdicts are findings already.
 CONVERTED = ("torch.cuda", "torch.backends", "torch.npu", "torch_npu", "torch.profiler", "torch.version")
@@ -31,11 +33,6 @@ class Support:
     tags: frozenset[str] = frozenset()
     dtypes: dict[str, list[str]] = field(default_factory=dict, hash=False)
     not_on: frozenset[str] = frozenset()
-
-
-@cache
-def _api_table() -> Any:
-    return read_table("support/api_support.json")
 
 
 @cache

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/torch_calls.json")
 
 TENSOR = "torch.Tensor."
 _FUNCTIONAL = "torch.nn.functional."
@@ -31,11 +32,6 @@ class Overload:
     parameters: tuple[Parameter, ...]
 
 
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/torch_calls.json")
-    return table
-
-
 @cache
 def overloads_of(full: str) -> tuple[Overload, ...]:
     """The overloads of which a call of the full name (`torch.gather`, `torch.Tensor.gather`) runs one."""
@@ -47,9 +43,7 @@ def overloads_of(full: str) -> tuple[Overload, ...]:
     if prefix not in ("torch", "torch.Tensor") and not (full.startswith(_FUNCTIONAL) and name in table["functional"]):
         return ()
     found = table["operators"].get(name, {})
-    return tuple(
-        Overload(f"{name}.{each}" if each else name, tuple(_parameters(text))) for each, text in found.items()
-    )
+    return tuple(Overload(f"{name}.{each}" if each else name, tuple(_parameters(text))) for each, text in found.items())
 
 
 @cache

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from transplt.rules.card_limits import card_named
 from transplt.rules.tables import read_table
 
+_table = partial(read_table, "support/triton_types.json")
+
 #: Types of Triton that the table has under one name.
 _FAMILIES = {"float8e4nv": "float8e4", "float8e4b8": "float8e4", "float8e4b15": "float8e4", "float8e5b16": "float8e5"}
 #: No float of 8 bits is in the pages' tables of these; the page of each says so in words.
 _NO_FLOAT8 = frozenset({"dot", "dot_scaled"})
-
-
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = read_table("support/triton_types.json")
-    return table
 
 
 def types_hold_for(card: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
+
+_table = partial(read_table, "support/triton_names.json")
 
 MATH = "triton.language.math"
 
@@ -22,11 +23,6 @@ class Libdevice:
     module: str
     functions: frozenset[str]
     math: frozenset[str]
-
-
-@cache
-def _table() -> Any:
-    return read_table("support/triton_names.json")
 
 
 @cache

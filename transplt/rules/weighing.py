@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.rules import support_tables as tables
 from transplt.rules.support_tables import Support
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
+
+_table = partial(read_table, "support/witnesses.json")
 
 #: From so many ports on, their use of an API speaks against a documentation that nothing else confirms. Fewer may be
 #: branches that never run: torch.compile stands in four, cpp_extension.load in three, of the ports of 2023.
@@ -66,8 +67,9 @@ class Weighed:
             found.append("the operator of its name has an NPU kernel")
         if self.ports:
             found.append(
-                f"{self.ports} migrated projects that train on NPUs use "
-                "it" if self.ports > 1 else "a migrated project uses it"
+                f"{self.ports} migrated projects that train on NPUs use it"
+                if self.ports > 1
+                else "a migrated project uses it"
             )
         return tuple(found)
 
@@ -135,11 +137,6 @@ def sources() -> dict[str, str]:
 def stops_in(api: str) -> list[str]:
     """The torch versions with published verdicts in which an API stops."""
     return [version for version in tables.published() if weigh(api, version).status is Status.STOPS]
-
-
-@cache
-def _table() -> Any:
-    return read_table("support/witnesses.json")
 
 
 @cache

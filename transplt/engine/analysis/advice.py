@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
+from functools import partial
 from typing import Any
 
 from transplt.base.finding import Effort, Level
@@ -24,6 +24,8 @@ from transplt.program.shuffles import shuffle_ending_at
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import call_of, hides_arguments
 from transplt.syntax.scan import parent
+
+_table = partial(read_table, "support/advice.json")
 
 _DYNAMIC = frozenset(
     f"{owner}.{name}"
@@ -59,12 +61,6 @@ _ONCE = frozenset({"float64", "deterministic", "int64", "channel_shuffle", "copy
 _BY_API = frozenset({"dynamic_shape"})
 
 
-@cache
-def _advice() -> dict[str, Any]:
-    items: dict[str, Any] = read_table("support/advice.json")["advice"]
-    return items
-
-
 def advice_on(api: str) -> list[dict[str, Any]]:
     """What there may be to say of calls of an API, whatever their arguments: code, message, help, source."""
     keys = ["dynamic_shape"] if api in _DYNAMIC or api == "torch.where" else []
@@ -74,7 +70,7 @@ def advice_on(api: str) -> list[dict[str, Any]]:
     keys += ["overflow"] if api in _OVERFLOW else []
     keys += ["deterministic"] if api == _DETERMINISTIC else []
     keys += _ABOUT.get(api, ())
-    return [_advice()[key] for key in keys]
+    return [_table()["advice"][key] for key in keys]
 
 
 def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
@@ -96,7 +92,7 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
 
 
 def _note(file: ScannedFile, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
-    item = _advice()[key]
+    item = _table()["advice"][key]
     level, effort = (Level.MANUAL, Effort.LOW) if key in _WORK else (Level.INFO, None)
     details = (*((("missing", _MISSING[key]),) if key in _MISSING else ()), *((("also", more),) if more else ()))
     return Note(

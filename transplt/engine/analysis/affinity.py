@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from transplt.base.finding import Level
@@ -24,6 +24,8 @@ from transplt.rules.versions import versions_of
 from transplt.syntax.nodes import call_of, inner_nodes, last_name
 from transplt.syntax.scan import parent
 
+_table = partial(read_table, "support/affinity.json")
+
 CODE = "NPU701"
 #: Packages besides torch whose operators have forms.
 _PACKAGES = (
@@ -36,20 +38,14 @@ _QUICK_GELU = 1.702
 
 
 @cache
-def _forms() -> dict[str, Any]:
-    forms: dict[str, Any] = read_table("support/affinity.json")["forms"]
-    return forms
-
-
-@cache
 def _by_api() -> dict[str, str]:
-    return {api: key for key, form in _forms().items() for api in form["apis"]}
+    return {api: key for key, form in _table()["forms"].items() for api in form["apis"]}
 
 
 def form_of(api: str) -> dict[str, Any] | None:
     """The faster form of an API: replacement, caveats, source; None where there is none."""
     key = _by_api().get(api)
-    return None if key is None else _forms()[key]
+    return None if key is None else _table()["forms"][key]
 
 
 def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
@@ -69,7 +65,7 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
 
 
 def _offer(file: ScannedFile, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
-    form = _forms()[key]
+    form = _table()["forms"][key]
     if "versions" in form and file.version not in versions_of(form["versions"]):
         return
     schema = form.get("schema_2.1" if file.version == "2.1" else "schema", "") or form.get("schema", "")

@@ -28,6 +28,7 @@ from transplt.rules.silent_errors import silent_errors
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
 
+_OPTIONS = "support/npu_options.json"
 _CARRIES = {"yes": "with the same values", "partly": "partly with the same values", "no": "with different values"}
 _TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _INDEX = "the package index that pip asks (scripts/releases.py, transplt facts update)"
@@ -90,9 +91,10 @@ def known_names() -> tuple[str, ...]:
     documented = read_table("support/api_support.json")["names"].items()
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
     found |= {rule.old for _, table in rule_tables() for rule in table} | weighing.executed_apis()
-    found |= {*_options(), *(each for setting in host_settings() for each in (setting.name, *setting.variables))}
+    found |= {each for setting in host_settings() for each in (setting.name, *setting.variables)}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *existing()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
+    found |= {*read_table(_OPTIONS)["options"]}
     found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED, *asked_for()}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
@@ -130,14 +132,8 @@ def _variable(name: str) -> Iterator[Fact]:
         yield Fact("Variable", f"takes the place of {', '.join(sorted(used))}", "rules/support/env_vars.json")
 
 
-@cache
-def _options() -> dict[str, dict[str, Any]]:
-    options: dict[str, dict[str, Any]] = read_table("support/npu_options.json")["options"]
-    return options
-
-
 def _option(name: str) -> Iterator[Fact]:
-    row = _options().get(name)
+    row = read_table(_OPTIONS)["options"].get(name)
     if row is None:
         return
     parts = [f"an option of torch.npu.set_option ({row['about']})"]

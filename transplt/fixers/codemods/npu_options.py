@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
-from functools import cache
+from functools import partial
 from typing import Any
 
 from transplt.base.finding import Level
@@ -19,16 +19,12 @@ from transplt.rules.tables import read_table
 from transplt.syntax.nodes import by_place, string_of
 from transplt.syntax.scan import parent
 
+_table = partial(read_table, "support/npu_options.json")
+
 fixer = Fixer(__name__, code="NPU558", needs=(b"set_option",), words=("set_option",))
 
 _MODULES = ("torch.npu", "torch.npu.npu_config", "torch_npu.npu", "torch_npu.npu.npu_config")
 _API = "torch.npu.set_option"
-
-
-@cache
-def _options() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = read_table("support/npu_options.json")["options"]
-    return found
 
 
 @fixer.on(ast.Call, name=tuple(f"{module}.set_option" for module in _MODULES))
@@ -39,9 +35,9 @@ def options(work: Work, call: ast.Call) -> Finds:
         name = string_of(key)
         if name is None:
             continue
-        known = _options().get(name)
+        known = _table()["options"].get(name)
         if known is None:
-            close = difflib.get_close_matches(name, _options(), n=1, cutoff=0.6)
+            close = difflib.get_close_matches(name, _table()["options"], n=1, cutoff=0.6)
             hint = f"did you mean {close[0]}?" if close else "leave it out; transplt explain NPU558 lists the keys"
             message = f"torch.npu.set_option knows no {name}, and raises"
             yield work.note(key, fixer.code, message, api=_API, help=hint)

@@ -6,11 +6,13 @@ Types are names here ("float64"); the engine makes torch's of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from .config import config
 from .names import read_table, version_bit
+
+_table = partial(read_table, "limits")
 
 #: Every type a tensor of a training program may have.
 DTYPES = (
@@ -62,10 +64,6 @@ class Call:
     code: str
     message: str
     help: str
-
-
-def _table() -> dict[str, Any]:
-    return read_table("limits")
 
 
 def _card() -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from . import limits
 from .config import config
 from .limits import Limit
 from .names import read_table
+
+_table = partial(read_table, "types")
 
 #: Any argument that is computed with, and all of them together.
 ANY, ALL = "any", "*"
@@ -21,10 +23,6 @@ class Types:
 
     refuses: dict[str, Limit]
     on_cpu: frozenset[str]
-
-
-def _table() -> dict[str, Any]:
-    return read_table("types")
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from npu_emulator import DEVICE, limits
@@ -19,6 +19,8 @@ from npu_emulator.record import Place, record
 from npu_emulator.user_code import nearest
 
 from . import launch, place, tiles
+
+_table = partial(read_table, "triton")
 
 ENFORCED = DEVICE == "npu" and config.enforced
 _NAMES = {
@@ -45,11 +47,6 @@ class Refused(RuntimeError):
 
 class DoesNotFit(Refused):
     """The compiler for the card would refuse the kernel: with an autotuned kernel, it takes another configuration."""
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return read_table("triton")
 
 
 @cache
