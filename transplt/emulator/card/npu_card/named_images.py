@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from .named_operators import named
+from .named_operators import all_named, named
 from .operators.losses import ctc_loss, ctc_loss_backward
 from .operators.norms import group_norm
 
@@ -35,10 +35,14 @@ def resize_bilinear_backward(grad: Any, input: Any, *, align_corners: bool, half
     return _ATEN.upsample_bilinear2d_backward(grad, grad.shape[2:], input.shape, aligned)
 
 
-@named("ResizeNearestNeighborV2")
-def resize_nearest(input: Any, size: Any) -> Any:
-    """To the size that a tensor holds."""
-    return _ATEN.upsample_nearest2d(input, size.tolist())
+all_named({
+    # To the size that a tensor holds.
+    "ResizeNearestNeighborV2": lambda input, size: _ATEN.upsample_nearest2d(input, size.tolist()),
+    # By the input.
+    "HardSigmoidGrad": lambda grad, input: _ATEN.hardsigmoid_backward(grad, input),
+    # By the input.
+    "HardSwishGrad": lambda grad, input: _ATEN.hardswish_backward(grad, input),
+})  # fmt: skip
 
 
 @named("ResizeNearestNeighborV2Grad")
@@ -56,18 +60,6 @@ def group_norm_swish(
     area = input.numel() // max(batch * channels, 1)
     result, mean, inverse = group_norm(input, weight, bias, batch, channels, area, num_groups, eps)
     return _ATEN.silu(result) if activate_swish else result, mean, inverse
-
-
-@named("HardSigmoidGrad")
-def hard_sigmoid_backward(grad: Any, input: Any) -> Any:
-    """By the input."""
-    return _ATEN.hardsigmoid_backward(grad, input)
-
-
-@named("HardSwishGrad")
-def hard_swish_backward(grad: Any, input: Any) -> Any:
-    """By the input."""
-    return _ATEN.hardswish_backward(grad, input)
 
 
 @named("Elu")

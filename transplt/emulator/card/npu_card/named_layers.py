@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from .named_operators import _ATEN, named
+from .named_operators import _ATEN, all_named, named
 from .operators import OWN
 
 #: torch_npu gives the backward of a layer norm the variance without its epsilon (LayerNormBackwardKernelNpu.cpp).
@@ -257,9 +257,10 @@ def _draw_bits(
     return draw(sizes.reshape(-1).tolist(), 1 - float(keep), int(seed), int(offset.reshape(-1)[-1]), outputs=outputs)
 
 
-@named("DropOutDoMask")
-def _drop(x: Any, bits: Any, keep: Any) -> Any:
-    return OWN["aclnnDropoutDoMask"].function(x, bits, 1 - float(keep))
+all_named({
+    "DropOutDoMask": lambda x, bits, keep: OWN["aclnnDropoutDoMask"].function(x, bits, 1 - float(keep)),
+    "DropOutDoMaskV3": lambda x, mask, keep: _by_bytes(x, mask, float(keep)),
+})  # fmt: skip
 
 
 @named("DropOutGenMaskV3")
@@ -270,11 +271,6 @@ def _draw_bytes(sizes: Any, keep: Any, *, seed: int = 0, seed2: int = 0, outputs
 
 def _by_bytes(x: Any, mask: Any, keep: float) -> Any:
     return x.float() * mask.reshape(-1)[: x.numel()].reshape(x.shape) / keep
-
-
-@named("DropOutDoMaskV3")
-def _drop_by_bytes(x: Any, mask: Any, keep: Any) -> Any:
-    return _by_bytes(x, mask, float(keep))
 
 
 @named("AxpyWithSoftmaxAndDropOutDoMask")

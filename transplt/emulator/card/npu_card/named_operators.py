@@ -40,6 +40,12 @@ def named(*names: str) -> Callable[[Any], Any]:
     return add
 
 
+def all_named(functions: dict[str, Callable[..., Any]]) -> None:
+    """Likewise for a table of functions; a key may hold several names."""
+    for name, function in functions.items():
+        named(*name.split())(function)
+
+
 def _plain(functions: dict[str, Callable[..., Any]]) -> None:
     """Let functions of the inputs alone compute the operators of their names."""
     for name, function in functions.items():
@@ -95,9 +101,11 @@ _plain({
 })  # fmt: skip
 
 
-@named("Swish")
-def _swish(x: Any, *, scale: float = 1.0) -> Any:
-    return x * torch.sigmoid(scale * x)
+all_named({
+    "Swish": lambda x, *, scale=1.0: x * torch.sigmoid(scale * x),
+    "LeakyRelu": lambda x, *, negative_slope=0.01: F.leaky_relu(x, negative_slope),
+    "Cast": lambda x, *, outputs: x.to(outputs[0].dtype),
+})  # fmt: skip
 
 
 @named("FastGeluGrad")
@@ -113,35 +121,26 @@ def _log(x: Any, *, base: float = -1.0, scale: float = 1.0, shift: float = 0.0) 
     return found if base < 0 else found / torch.log(torch.tensor(base, device="cpu"))
 
 
-@named("LeakyRelu")
-def _leaky_relu(x: Any, *, negative_slope: float = 0.01) -> Any:
-    return F.leaky_relu(x, negative_slope)
-
-
 @named("LeakyReluGrad")
 def _leaky_relu_grad(gradient: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
     return torch.where(x > 0, gradient, gradient * negative_slope)
 
 
-@named("Cast")
-def _cast(x: Any, *, outputs: Sequence[Any]) -> Any:
-    return x.to(outputs[0].dtype)
-
-
 # ---- places: shapes and parts ----
-@named("Transpose")
-def _transpose(x: Any, order: Any) -> Any:
-    return x.permute(_numbers(order))
-
-
-@named("BroadcastTo")
-def _broadcast(x: Any, sizes: Any) -> Any:
-    return x.broadcast_to(_numbers(sizes))
-
-
-@named("Tile")
-def _tile(x: Any, times: Any) -> Any:
-    return x.repeat(_numbers(times))
+all_named({
+    "Transpose": lambda x, order: x.permute(_numbers(order)),
+    "BroadcastTo": lambda x, sizes: x.broadcast_to(_numbers(sizes)),
+    "Tile": lambda x, times: x.repeat(_numbers(times)),
+    "ConcatD": lambda *parts, concat_dim: torch.cat(parts, concat_dim),
+    "Pack": lambda *parts, axis: torch.stack(parts, axis),
+    "GatherElements": lambda x, index, *, dim=0: x.gather(dim, index.long()),
+    "ScatterElements": lambda x, index, values, *, axis=0: x.scatter(axis, index.long(), values),
+    "Index": lambda x, masks, sizes, *indices: _ATEN.index(x, _indices(masks, indices)),
+    "ReverseV2": lambda x, dims: x.flip(_numbers(dims)),
+    "Roll": lambda x, *, shifts, dims=(): x.roll(shifts, dims),
+    "Tril": lambda x, *, diagonal=0: torch.tril(x, diagonal),
+    "Triu": lambda x, *, diagonal=0: torch.triu(x, diagonal),
+})  # fmt: skip
 
 
 @named("Slice")
@@ -190,41 +189,16 @@ def _confusion_transpose(x: Any, *, perm: Sequence[int], shape: Sequence[int], t
     return x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
 
 
-@named("ConcatD")
-def _concat(*parts: Any, concat_dim: int) -> Any:
-    return torch.cat(parts, concat_dim)
-
-
-@named("Pack")
-def _pack(*parts: Any, axis: int) -> Any:
-    return torch.stack(parts, axis)
-
-
 @named("GatherV2")
 def _gather(x: Any, index: Any, dim: Any) -> Any:
     flat = x.index_select(int(dim), index.reshape(-1).long())
     return flat.unflatten(int(dim), index.shape) if index.dim() != 1 else flat
 
 
-@named("GatherElements")
-def _gather_elements(x: Any, index: Any, *, dim: int = 0) -> Any:
-    return x.gather(dim, index.long())
-
-
-@named("ScatterElements")
-def _scatter(x: Any, index: Any, values: Any, *, axis: int = 0) -> Any:
-    return x.scatter(axis, index.long(), values)
-
-
 def _indices(masks: Any, indices: Sequence[Any]) -> list[Any]:
     """One index for each dimension whose mask is 1, None for the others."""
     left = iter(indices)
     return [next(left) if mask else None for mask in _numbers(masks)]
-
-
-@named("Index")
-def _index(x: Any, masks: Any, sizes: Any, *indices: Any) -> Any:
-    return _ATEN.index(x, _indices(masks, indices))
 
 
 @named("IndexPutV2")
@@ -241,26 +215,6 @@ def _one_hot(x: Any, depth: Any, on: Any, off: Any, *, axis: int = -1) -> Any:
 def _one_hot_of_depth(x: Any, on: Any, off: Any, *, axis: int = -1, depth: int) -> Any:
     found = torch.where(x.unsqueeze(-1) == torch.arange(depth, device="cpu"), on, off)
     return found if axis == -1 else found.movedim(-1, axis)
-
-
-@named("ReverseV2")
-def _reverse(x: Any, dims: Any) -> Any:
-    return x.flip(_numbers(dims))
-
-
-@named("Roll")
-def _roll(x: Any, *, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    return x.roll(shifts, dims)
-
-
-@named("Tril")
-def _tril(x: Any, *, diagonal: int = 0) -> Any:
-    return torch.tril(x, diagonal)
-
-
-@named("Triu")
-def _triu(x: Any, *, diagonal: int = 0) -> Any:
-    return torch.triu(x, diagonal)
 
 
 # ---- along dimensions ----
@@ -285,19 +239,17 @@ def _powers(x: Any, *, p: float, axes: Sequence[int] = (), keepdim: bool = False
     return x.abs().amax(dims, keepdim) if p == torch.inf else x.abs().pow(p).sum(dims, keepdim)
 
 
-@named("LpNormUpdateV2")
-def _root(powers: Any, *, p: float) -> Any:
-    return powers if p == torch.inf else powers.pow(1 / p)
-
-
-@named("Cumsum")
-def _cumsum(x: Any, dim: Any) -> Any:
-    return x.cumsum(int(dim))
-
-
-@named("ArgMaxV2")
-def _argmax(x: Any, dim: Any, *, keep_dims: bool = False) -> Any:
-    return x.argmax(int(dim), keep_dims)
+all_named({
+    "LpNormUpdateV2": lambda powers, *, p: powers if p == torch.inf else powers.pow(1 / p),
+    "Cumsum": lambda x, dim: x.cumsum(int(dim)),
+    "ArgMaxV2": lambda x, dim, *, keep_dims=False: x.argmax(int(dim), keep_dims),
+    "TopKV2": lambda x, k, *, dim=-1, largest=True, sorted=True: tuple(x.topk(int(k), dim, largest, sorted)),
+    "Sort": lambda x, *, axis=-1, descending=False: tuple(x.sort(dim=axis, descending=descending, stable=True)),
+    "SortV2": lambda x, *, axis=-1, descending=False: x.sort(dim=axis, descending=descending)[0],
+    "SoftmaxV2": lambda x, *, axes=(-1,), outputs: torch.softmax(x.to(outputs[0].dtype), axes[0]),
+    "LogSoftmaxV2": lambda x, *, axes=(-1,), outputs: torch.log_softmax(x.to(outputs[0].dtype), axes[0]),
+    "SoftmaxGrad": lambda y, gradient, *, axes=(-1,): _ATEN._softmax_backward_data(gradient, y, axes[0], y.dtype),
+})  # fmt: skip
 
 
 @named("ArgMaxWithValue")
@@ -318,36 +270,6 @@ def _max_grad(zeros: Any, indices: Any, gradient: Any, *, dimension: int) -> Any
     if indices.dim() < zeros.dim():
         indices, gradient = indices.unsqueeze(dimension), gradient.unsqueeze(dimension)
     return zeros.scatter(dimension, indices.long(), gradient)
-
-
-@named("TopKV2")
-def _topk(x: Any, k: Any, *, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
-    return tuple(x.topk(int(k), dim, largest, sorted))
-
-
-@named("Sort")
-def _sort(x: Any, *, axis: int = -1, descending: bool = False) -> tuple[Any, Any]:
-    return tuple(x.sort(dim=axis, descending=descending, stable=True))
-
-
-@named("SortV2")
-def _sort_values(x: Any, *, axis: int = -1, descending: bool = False) -> Any:
-    return x.sort(dim=axis, descending=descending)[0]
-
-
-@named("SoftmaxV2")
-def _softmax(x: Any, *, axes: Sequence[int] = (-1,), outputs: Sequence[Any]) -> Any:
-    return torch.softmax(x.to(outputs[0].dtype), axes[0])
-
-
-@named("LogSoftmaxV2")
-def _log_softmax(x: Any, *, axes: Sequence[int] = (-1,), outputs: Sequence[Any]) -> Any:
-    return torch.log_softmax(x.to(outputs[0].dtype), axes[0])
-
-
-@named("SoftmaxGrad")
-def _softmax_grad(y: Any, gradient: Any, *, axes: Sequence[int] = (-1,)) -> Any:
-    return _ATEN._softmax_backward_data(gradient, y, axes[0], y.dtype)
 
 
 @named("LogSoftmaxGrad")

@@ -44,7 +44,7 @@ def operator(*names: str, arguments: str | None = None, sized: bool = False) -> 
     """Let the function below compute the functions `aclnn<name>` for each of `names`; `acl...` is a whole name."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        wants = "outputs" in inspect.signature(function).parameters
+        wants = inspect.isfunction(function) and "outputs" in inspect.signature(function).parameters
         for name in names:
             OWN[name if name.startswith("acl") else f"aclnn{name}"] = Own(function, arguments, sized, wants)
         return function
@@ -53,9 +53,9 @@ def operator(*names: str, arguments: str | None = None, sized: bool = False) -> 
 
 
 def same(functions: dict[str, Callable[..., Any]]) -> None:
-    """Let functions compute the functions `aclnn<name>` for the names of a table: they take the same arguments."""
+    """Likewise for a table of functions; a key may hold several names."""
     for name, function in functions.items():
-        OWN[f"aclnn{name}"] = Own(function)
+        operator(*name.split())(function)
 
 
 def straight(functions: dict[str, Callable[..., Any]]) -> None:

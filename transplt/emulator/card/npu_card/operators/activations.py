@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import operator
+from . import operator, same
 
 aten = torch.ops.aten
 
@@ -31,10 +31,12 @@ def softmax(input: Any, axis: int, outputs: Any) -> Any:
     return aten._softmax(input.to(_computed_in(input, outputs)), axis, False)
 
 
-@operator("LogSoftmax")
-def log_softmax(input: Any, axis: int, outputs: Any) -> Any:
-    """In the wider one of the types of input and output."""
-    return aten._log_softmax(input.to(_computed_in(input, outputs)), axis, False)
+same({
+    # In the wider one of the types of input and output.
+    "LogSoftmax": lambda input, axis, outputs: aten._log_softmax(input.to(_computed_in(input, outputs)), axis, False),
+    # From the input alone.
+    "LogSigmoidBackward": lambda grad, input, _buffer: grad * torch.sigmoid(-input),
+})  # fmt: skip
 
 
 @operator("SoftmaxBackward")
@@ -163,9 +165,3 @@ def gated_gelu_backward(
 def log_sigmoid(input: Any) -> Any:
     """The result; torch_npu makes the buffer empty (LogSigmoidNpuOpApi.cpp)."""
     return aten.log_sigmoid(input), None
-
-
-@operator("LogSigmoidBackward")
-def log_sigmoid_backward(grad: Any, input: Any, _buffer: Any) -> Any:
-    """From the input alone."""
-    return grad * torch.sigmoid(-input)

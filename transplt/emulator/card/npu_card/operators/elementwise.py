@@ -60,9 +60,15 @@ straight({
 same({"RemainderScalarTensor": torch.remainder})
 
 
-@operator("Rsubs")
-def _rsubs(self: Any, other: Any, alpha: Any) -> Any:
-    return torch.rsub(self, other, alpha=alpha)
+same({
+    "Rsubs": lambda self, other, alpha: torch.rsub(self, other, alpha=alpha),
+    "IsClose": lambda self, other, rtol, atol, equal_nan: torch.isclose(self, other, rtol, atol, equal_nan),
+    "Equal": lambda self, other: torch.tensor(torch.equal(self, other), device="cpu"),
+    # A negative `eps` is none (LogitKernelNpuOpApi.cpp).
+    "Logit": lambda self, eps: torch.logit(self, eps if eps >= 0 else None),
+    "LogitGrad": lambda self, grad, eps: torch.ops.aten.logit_backward(grad, self, eps if eps >= 0 else None),
+    "MaskedScale": lambda self, mask, scale: self * mask * scale,
+})  # fmt: skip
 
 
 @operator("IsInScalarTensor", "IsInTensorScalar")
@@ -78,32 +84,6 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> None:
 @operator("InplaceMaskedFillTensor")
 def _masked_fill_tensor(self: Any, mask: Any, value: Any) -> None:
     self.masked_fill_(mask.bool(), value.reshape(()))
-
-
-@operator("IsClose")
-def _isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    return torch.isclose(self, other, rtol, atol, equal_nan)
-
-
-@operator("Equal")
-def _equal(self: Any, other: Any) -> Any:
-    return torch.tensor(torch.equal(self, other), device="cpu")
-
-
-@operator("Logit")
-def _logit(self: Any, eps: float) -> Any:
-    """A negative `eps` is none (LogitKernelNpuOpApi.cpp)."""
-    return torch.logit(self, eps if eps >= 0 else None)
-
-
-@operator("LogitGrad")
-def _logit_grad(self: Any, grad: Any, eps: float) -> Any:
-    return torch.ops.aten.logit_backward(grad, self, eps if eps >= 0 else None)
-
-
-@operator("MaskedScale")
-def _masked_scale(self: Any, mask: Any, scale: float) -> Any:
-    return self * mask * scale
 
 
 @operator("FakeQuantPerTensorAffineCachemask")

@@ -53,9 +53,20 @@ def _index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool,
         aten.index_put_(self, positions, values, accumulate)
 
 
-@operator("IndexSelect")
-def _index_select(self: Any, dim: int, index: Any) -> Any:
-    return torch.index_select(self, dim, index)
+same({
+    "IndexSelect": lambda self, dim, index: torch.index_select(self, dim, index),
+    "Gather": lambda self, dim, index: torch.gather(self, dim, index.long()),
+    "ScatterAdd": lambda self, dim, index, source: torch.scatter_add(self, dim, index.long(), source),
+    "IndexAdd": lambda self, dim, index, source, alpha: torch.index_add(self, dim, index, source, alpha=alpha),
+    "IndexAddV2": lambda self, dim, index, source, alpha, mode: torch.index_add(self, dim, index, source, alpha=alpha),
+    "IndexCopy": lambda self, dim, index, source: torch.index_copy(self, dim, index.long(), source),
+    "IndexFill IndexFillTensor": lambda self, dim, index, value: torch.index_fill(self, dim, _whole(index), value),
+    "Take": lambda self, index: torch.take(self, index.long()),
+    "Embedding": lambda weight, indices: torch.embedding(weight, indices.long()),
+    "Sort": lambda self, stable, dim, descending: torch.sort(self, dim=dim, descending=descending, stable=stable),
+    "TopkV2": lambda self, k, dim, largest, ordered, stable: torch.topk(self, k, dim, largest, ordered),
+    "Bucketize": lambda self, boundaries, out_int32, right: torch.bucketize(self, boundaries, right=right),
+})  # fmt: skip
 
 
 @operator("GatherV3")
@@ -65,11 +76,6 @@ def _gather_slices(self: Any, dim: int, index: Any, batch_dims: int, mode: int) 
         raise NotImplementedError("aclnnGatherV3 with batch dimensions is not emulated")
     found = torch.index_select(self, dim, index.reshape(-1))
     return found.unflatten(dim, index.shape) if index.dim() else found.squeeze(dim)
-
-
-@operator("Gather")
-def _gather(self: Any, dim: int, index: Any) -> Any:
-    return torch.gather(self, dim, index.long())
 
 
 @operator("Scatter", "ScatterValue")
@@ -83,11 +89,6 @@ def _scatter(self: Any, dim: int, index: Any, source: Any, how: int) -> Any:
 def _scatter_in_place(self: Any, dim: int, index: Any, source: Any, how: int) -> None:
     with_what = {"reduce": _SCATTER[how]} if how else {}
     self.scatter_(dim, index.long(), source, **with_what)
-
-
-@operator("ScatterAdd")
-def _scatter_add(self: Any, dim: int, index: Any, source: Any) -> Any:
-    return torch.scatter_add(self, dim, index.long(), source)
 
 
 @operator("ScatterReduce")
@@ -130,29 +131,9 @@ def _scatter_nd_update(self: Any, indices: Any, updates: Any) -> None:
     self.index_put_(tuple(indices.long().unbind(-1)), updates)
 
 
-@operator("IndexAdd")
-def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    return torch.index_add(self, dim, index, source, alpha=alpha)
-
-
-@operator("IndexAddV2")
-def _index_add_with_mode(self: Any, dim: int, index: Any, source: Any, alpha: Any, mode: int) -> Any:
-    return torch.index_add(self, dim, index, source, alpha=alpha)
-
-
-@operator("IndexCopy")
-def _index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
-    return torch.index_copy(self, dim, index.long(), source)
-
-
 @operator("InplaceIndexCopy")
 def _index_copy_in_place(self: Any, dim: int, index: Any, source: Any) -> None:
     self.index_copy_(dim, index.long(), source)
-
-
-@operator("IndexFill", "IndexFillTensor")
-def _index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
-    return torch.index_fill(self, dim, _whole(index), value)
 
 
 @operator("InplaceIndexFill", "InplaceIndexFillTensor")
@@ -170,16 +151,6 @@ def _put(self: Any, index: Any, source: Any, accumulate: bool) -> None:
     self.put_(index.long(), source, accumulate)
 
 
-@operator("Take")
-def _take(self: Any, index: Any) -> Any:
-    return torch.take(self, index.long())
-
-
-@operator("Embedding")
-def _embedding(weight: Any, indices: Any) -> Any:
-    return torch.embedding(weight, indices.long())
-
-
 @operator("EmbeddingDenseBackward")
 def _embedding_backward(grad: Any, indices: Any, count: int, padding: int, scale: bool) -> Any:
     return aten.embedding_dense_backward(grad, indices.long(), count, padding, scale)
@@ -195,16 +166,6 @@ def _embedding_bag(
     return tuple(
         value if value.numel() == out.numel() else None for value, out in zip(found, outputs, strict=True)
     )  # fmt: skip
-
-
-@operator("Sort")
-def _sort(self: Any, stable: bool, dim: int, descending: bool) -> Any:
-    return torch.sort(self, dim=dim, descending=descending, stable=stable)
-
-
-@operator("TopkV2")
-def _topk(self: Any, k: int, dim: int, largest: bool, ordered: bool, stable: bool) -> Any:
-    return torch.topk(self, k, dim, largest, ordered)
 
 
 @operator("ApplyTopKTopP")
@@ -225,11 +186,6 @@ def _keep_top(logits: Any, p: Any, k: Any) -> Any:
 @operator("SearchSorted", "SearchSorteds")
 def _searchsorted(ordered: Any, self: Any, out_int32: bool, right: bool, sorter: Any) -> Any:
     return torch.searchsorted(ordered, self, right=right, sorter=sorter)
-
-
-@operator("Bucketize")
-def _bucketize(self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
-    return torch.bucketize(self, boundaries, right=right)
 
 
 @operator("Nonzero", sized=True)

@@ -16,10 +16,21 @@ same({
 })  # fmt: skip
 
 
-@operator("Cast")
-def _cast(self: Any, dtype: Any) -> Any:
-    """The output has the type already."""
-    return self
+same({
+    # The output has the type already.
+    "Cast": lambda self, dtype: self,
+    "Range": lambda start, end, step, outputs: torch.arange(outputs[0].numel(), device="cpu") * step + start,
+    "Eye": lambda rows, columns, outputs: torch.eye(rows, columns, dtype=outputs[0].dtype, device="cpu"),
+    "SplitWithSize": lambda self, sizes, dim: list(torch.split(self, list(sizes), dim)),
+    "RepeatInterleave": lambda self, repeats, size: torch.repeat_interleave(self, repeats.long()),
+    "RepeatInterleaveWithDim": lambda self, repeats, dim, size: torch.repeat_interleave(self, repeats.long(), dim),
+    "RepeatInterleaveInt": lambda self, repeats, size: torch.repeat_interleave(self, repeats),
+    "RepeatInterleaveIntWithDim": lambda self, repeats, dim, size: torch.repeat_interleave(self, repeats, dim),
+    "RepeatInterleaveTensor": lambda repeats, size: torch.repeat_interleave(repeats.long()),
+    "UnfoldGrad": lambda grad, sizes, dim, size, step: torch.ops.aten.unfold_backward(grad, sizes, dim, size, step),
+    # A private format of the card holds the same numbers; here they keep their order.
+    "NpuFormatCast": lambda source: source,
+})  # fmt: skip
 
 
 @operator("InplaceFillTensor")
@@ -39,11 +50,6 @@ def _arange(start: Any, end: Any, step: Any, outputs: Sequence[Any]) -> Any:
     return torch.arange(start, end, step, dtype=out.dtype, device="cpu")[: out.numel()]
 
 
-@operator("Range")
-def _range(start: Any, end: Any, step: Any, outputs: Sequence[Any]) -> Any:
-    return torch.arange(outputs[0].numel(), device="cpu") * step + start
-
-
 @operator("Linspace")
 def _linspace(start: Any, end: Any, steps: int, outputs: Sequence[Any]) -> Any:
     return torch.linspace(start, end, steps, dtype=outputs[0].dtype, device="cpu")
@@ -54,21 +60,11 @@ def _logspace(start: Any, end: Any, steps: int, base: float, outputs: Sequence[A
     return torch.logspace(start, end, steps, base, dtype=outputs[0].dtype, device="cpu")
 
 
-@operator("Eye")
-def _eye(rows: int, columns: int, outputs: Sequence[Any]) -> Any:
-    return torch.eye(rows, columns, dtype=outputs[0].dtype, device="cpu")
-
-
 @operator("OneHot")
 def _one_hot(self: Any, classes: int, on: Any, off: Any, axis: int) -> Any:
     """Numbers outside of the classes are cold everywhere, as documented for the operator."""
     found = self.unsqueeze(-1) == torch.arange(classes, device="cpu")
     return torch.where(found, on.reshape(()), off.reshape(())).movedim(-1, axis)
-
-
-@operator("SplitWithSize")
-def _split_with_size(self: Any, sizes: Sequence[int], dim: int) -> list[Any]:
-    return list(torch.split(self, list(sizes), dim))
 
 
 @operator("ConfusionTranspose")
@@ -97,31 +93,6 @@ def _strided_slice(
     return part
 
 
-@operator("RepeatInterleave")
-def _repeat_interleave(self: Any, repeats: Any, size: int) -> Any:
-    return torch.repeat_interleave(self, repeats.long())
-
-
-@operator("RepeatInterleaveWithDim")
-def _repeat_interleave_along(self: Any, repeats: Any, dim: int, size: int) -> Any:
-    return torch.repeat_interleave(self, repeats.long(), dim)
-
-
-@operator("RepeatInterleaveInt")
-def _repeat_interleave_evenly(self: Any, repeats: int, size: int) -> Any:
-    return torch.repeat_interleave(self, repeats)
-
-
-@operator("RepeatInterleaveIntWithDim")
-def _repeat_interleave_evenly_along(self: Any, repeats: int, dim: int, size: int) -> Any:
-    return torch.repeat_interleave(self, repeats, dim)
-
-
-@operator("RepeatInterleaveTensor")
-def _repeat_numbers(repeats: Any, size: int) -> Any:
-    return torch.repeat_interleave(repeats.long())
-
-
 @operator("RepeatInterleaveGrad")
 def _repeat_interleave_grad(grad: Any, repeats: Any, axis: int, outputs: Sequence[Any]) -> Any:
     source = torch.repeat_interleave(repeats.reshape(-1).long())
@@ -130,14 +101,3 @@ def _repeat_interleave_grad(grad: Any, repeats: Any, axis: int, outputs: Sequenc
         source = torch.arange(size, device="cpu").repeat_interleave(grad.shape[axis] // max(size, 1))
     found = torch.zeros(outputs[0].shape, dtype=grad.dtype, device="cpu")
     return found.index_add(axis, source, grad)
-
-
-@operator("UnfoldGrad")
-def _unfold_grad(grad: Any, sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
-    return torch.ops.aten.unfold_backward(grad, sizes, dim, size, step)
-
-
-@operator("NpuFormatCast")
-def _format_cast(source: Any) -> Any:
-    """A private format of the card holds the same numbers; here they keep their order."""
-    return source

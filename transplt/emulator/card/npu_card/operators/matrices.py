@@ -31,30 +31,19 @@ def _addmm_in_place(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precis
     self.addmm_(one, two, beta=beta, alpha=alpha)
 
 
-@operator("Baddbmm")
-def _baddbmm(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precision: int) -> Any:
-    return torch.baddbmm(self, one, two, beta=beta, alpha=alpha)
-
-
-@operator("Addbmm")
-def _addbmm(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precision: int) -> Any:
-    return torch.addbmm(self, one, two, beta=beta, alpha=alpha)
+same({
+    "Baddbmm": lambda self, one, two, beta, alpha, precision: torch.baddbmm(self, one, two, beta=beta, alpha=alpha),
+    "Addbmm": lambda self, one, two, beta, alpha, precision: torch.addbmm(self, one, two, beta=beta, alpha=alpha),
+    "LinalgCholesky": lambda self, upper: torch.linalg.cholesky(self, upper=upper),
+    "LinalgCross": lambda self, other, dim: torch.linalg.cross(self, other, dim=dim),
+    "TransformBiasRescaleQkv": lambda qkv, bias, heads: torch.ops.aten._transform_bias_rescale_qkv(qkv, bias, heads),
+})  # fmt: skip
 
 
 @operator("Addmv")
 def _addmv(self: Any, matrix: Any, vector: Any, alpha: Any, beta: Any, precision: int) -> Any:
     """Here alpha comes first."""
     return torch.addmv(self, matrix, vector, beta=beta, alpha=alpha)
-
-
-@operator("LinalgCholesky")
-def _cholesky(self: Any, upper: bool) -> Any:
-    return torch.linalg.cholesky(self, upper=upper)
-
-
-@operator("LinalgCross")
-def _cross(self: Any, other: Any, dim: int) -> Any:
-    return torch.linalg.cross(self, other, dim=dim)
 
 
 @operator("LinalgQr")
@@ -95,8 +84,3 @@ def _transpose_batch_matmul(
         raise NotImplementedError("aclnnTransposeBatchMatMul with a scale or a split batch is not emulated")
     found = torch.matmul(one.permute(order_one), two.permute(order_two))
     return (found if bias is None else found + bias).permute(order_out)
-
-
-@operator("TransformBiasRescaleQkv")
-def _heads_of_qkv(qkv: Any, bias: Any, heads: int) -> Any:
-    return torch.ops.aten._transform_bias_rescale_qkv(qkv, bias, heads)

@@ -18,55 +18,19 @@ same({
 })  # fmt: skip
 
 
-@operator("ReduceSum")
-def _sum(self: Any, dims: Sequence[int], keepdim: bool, dtype: Any) -> Any:
-    return torch.sum(self, dims, keepdim, dtype=dtype)
-
-
-@operator("ReduceNansum")
-def _nansum(self: Any, dims: Sequence[int], keepdim: bool, dtype: Any) -> Any:
-    return torch.nansum(self, dims, keepdim, dtype=dtype)
-
-
-@operator("Mean", "MeanV2")
-def _mean(self: Any, dims: Sequence[int], keepdim: bool, dtype: Any) -> Any:
-    return torch.mean(self, dims, keepdim, dtype=dtype)
-
-
-@operator("Prod")
-def _prod(self: Any, dtype: Any) -> Any:
-    return torch.prod(self, dtype=dtype)
-
-
-@operator("ProdDim")
-def _prod_along(self: Any, dim: int, keepdim: bool, dtype: Any) -> Any:
-    return torch.prod(self, dim, keepdim, dtype=dtype)
-
-
-@operator("Cumsum")
-def _cumsum(self: Any, dim: int, dtype: Any) -> Any:
-    return torch.cumsum(self, dim, dtype=dtype)
-
-
-@operator("Cumprod")
-def _cumprod(self: Any, dim: Any, dtype: Any) -> Any:
-    return torch.cumprod(self, int(dim), dtype=dtype)
-
-
-@operator("Aminmax")
-def _aminmax(self: Any, dims: Sequence[int], keepdim: bool) -> Any:
-    return torch.amin(self, dims, keepdim), torch.amax(self, dims, keepdim)
-
-
-@operator("AminmaxDim")
-def _aminmax_along(self: Any, dim: int, keepdim: bool) -> Any:
-    return torch.aminmax(self, dim=dim, keepdim=keepdim)
-
-
-@operator("Norm")
-def _norm(self: Any, order: Any, dims: Sequence[int], keepdim: bool) -> Any:
-    """No dimensions are all of them, here and below."""
-    return torch.linalg.vector_norm(self, order, dims or None, keepdim)
+same({
+    "ReduceSum": lambda self, dims, keepdim, dtype: torch.sum(self, dims, keepdim, dtype=dtype),
+    "ReduceNansum": lambda self, dims, keepdim, dtype: torch.nansum(self, dims, keepdim, dtype=dtype),
+    "Mean MeanV2": lambda self, dims, keepdim, dtype: torch.mean(self, dims, keepdim, dtype=dtype),
+    "Prod": lambda self, dtype: torch.prod(self, dtype=dtype),
+    "ProdDim": lambda self, dim, keepdim, dtype: torch.prod(self, dim, keepdim, dtype=dtype),
+    "Cumsum": lambda self, dim, dtype: torch.cumsum(self, dim, dtype=dtype),
+    "Cumprod": lambda self, dim, dtype: torch.cumprod(self, int(dim), dtype=dtype),
+    "Aminmax": lambda self, dims, keepdim: (torch.amin(self, dims, keepdim), torch.amax(self, dims, keepdim)),
+    "AminmaxDim": lambda self, dim, keepdim: torch.aminmax(self, dim=dim, keepdim=keepdim),
+    # No dimensions are all of them, here and below.
+    "Norm": lambda self, order, dims, keepdim: torch.linalg.vector_norm(self, order, dims or None, keepdim),
+})  # fmt: skip
 
 
 @operator("LinalgVectorNorm")
