@@ -68,22 +68,14 @@ same({
     "Logit": lambda self, eps: torch.logit(self, eps if eps >= 0 else None),
     "LogitGrad": lambda self, grad, eps: torch.ops.aten.logit_backward(grad, self, eps if eps >= 0 else None),
     "MaskedScale": lambda self, mask, scale: self * mask * scale,
+    "InplaceMaskedFillScalar": lambda self, mask, value: self.masked_fill_(mask.bool(), value),
+    "InplaceMaskedFillTensor": lambda self, mask, value: self.masked_fill_(mask.bool(), value.reshape(())),
 })  # fmt: skip
 
 
 @operator("IsInScalarTensor", "IsInTensorScalar")
 def _isin(elements: Any, among: Any, assume_unique: bool, invert: bool) -> Any:
     return torch.isin(elements, among, assume_unique=assume_unique, invert=invert)
-
-
-@operator("InplaceMaskedFillScalar")
-def _masked_fill(self: Any, mask: Any, value: Any) -> None:
-    self.masked_fill_(mask.bool(), value)
-
-
-@operator("InplaceMaskedFillTensor")
-def _masked_fill_tensor(self: Any, mask: Any, value: Any) -> None:
-    self.masked_fill_(mask.bool(), value.reshape(()))
 
 
 @operator("FakeQuantPerTensorAffineCachemask")

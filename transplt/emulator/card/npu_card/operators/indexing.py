@@ -14,6 +14,9 @@ same({
     "Topk": torch.topk, "MedianDim": torch.median, "NanMedianDim": torch.nanmedian,
     "InplaceMaskedScatter": lambda self, mask, source: self.masked_scatter_(mask.bool(), source),
     "EmbeddingRenorm": lambda self, indices, most, order: torch.embedding_renorm_(self, indices.long(), most, order),
+    "ScatterNdUpdate": lambda self, indices, updates: self.index_put_(tuple(indices.long().unbind(-1)), updates),
+    "InplaceIndexCopy": lambda self, dim, index, source: self.index_copy_(dim, index.long(), source),
+    "InplacePut": lambda self, index, source, accumulate: self.put_(index.long(), source, accumulate),
 })  # fmt: skip
 #: What a number is scattered with (ScatterKernelNpuOpApi.cpp; ScatterReduceKernelNpuOpApi.cpp has more).
 _SCATTER = {0: None, 1: "add", 2: "multiply"}
@@ -126,16 +129,6 @@ def _scatter_list(
         tensor.narrow(axis, int(indices[number]), update.shape[axis]).copy_(update)
 
 
-@operator("ScatterNdUpdate")
-def _scatter_nd_update(self: Any, indices: Any, updates: Any) -> None:
-    self.index_put_(tuple(indices.long().unbind(-1)), updates)
-
-
-@operator("InplaceIndexCopy")
-def _index_copy_in_place(self: Any, dim: int, index: Any, source: Any) -> None:
-    self.index_copy_(dim, index.long(), source)
-
-
 @operator("InplaceIndexFill", "InplaceIndexFillTensor")
 def _index_fill_in_place(self: Any, dim: int, index: Any, value: Any) -> None:
     self.index_fill_(dim, _whole(index), value)
@@ -144,11 +137,6 @@ def _index_fill_in_place(self: Any, dim: int, index: Any, value: Any) -> None:
 def _whole(index: Any) -> Any:
     """Positions that came as a tensor of any whole type, or as a list."""
     return index.long() if isinstance(index, torch.Tensor) else torch.tensor(index, dtype=torch.int64, device="cpu")
-
-
-@operator("InplacePut")
-def _put(self: Any, index: Any, source: Any, accumulate: bool) -> None:
-    self.put_(index.long(), source, accumulate)
 
 
 @operator("EmbeddingDenseBackward")

@@ -30,17 +30,9 @@ same({
     "UnfoldGrad": lambda grad, sizes, dim, size, step: torch.ops.aten.unfold_backward(grad, sizes, dim, size, step),
     # A private format of the card holds the same numbers; here they keep their order.
     "NpuFormatCast": lambda source: source,
+    "InplaceFillTensor": lambda self, value: self.copy_(value.reshape(())),
+    "InplaceOne": lambda self: self.fill_(1),
 })  # fmt: skip
-
-
-@operator("InplaceFillTensor")
-def _fill_with_tensor(self: Any, value: Any) -> None:
-    self.copy_(value.reshape(()))
-
-
-@operator("InplaceOne")
-def _one(self: Any) -> None:
-    self.fill_(1)
 
 
 @operator("Arange")

@@ -26,17 +26,13 @@ def _addmm(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precision: int)
     return torch.addmm(self, one, two, beta=beta, alpha=alpha)
 
 
-@operator("InplaceAddmm")
-def _addmm_in_place(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precision: int) -> None:
-    self.addmm_(one, two, beta=beta, alpha=alpha)
-
-
 same({
     "Baddbmm": lambda self, one, two, beta, alpha, precision: torch.baddbmm(self, one, two, beta=beta, alpha=alpha),
     "Addbmm": lambda self, one, two, beta, alpha, precision: torch.addbmm(self, one, two, beta=beta, alpha=alpha),
     "LinalgCholesky": lambda self, upper: torch.linalg.cholesky(self, upper=upper),
     "LinalgCross": lambda self, other, dim: torch.linalg.cross(self, other, dim=dim),
     "TransformBiasRescaleQkv": lambda qkv, bias, heads: torch.ops.aten._transform_bias_rescale_qkv(qkv, bias, heads),
+    "InplaceAddmm": lambda self, one, two, beta, alpha, precision: self.addmm_(one, two, beta=beta, alpha=alpha),
 })  # fmt: skip
 
 
