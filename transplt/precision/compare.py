@@ -229,10 +229,7 @@ def frames_of(npu: Part, bench: Part, found: Match, of: str = "") -> tuple[str, 
     assert row is not None
     stacks = part.stacks()
     forward = row.name.replace("backward", "forward"), row.name.replace("parameters_grad", "forward")
-    for name in (of, row.name, *forward):
-        if name in stacks:
-            return stacks[name]
-    return ()
+    return next((stacks[name] for name in (of, row.name, *forward) if name in stacks), ())
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from transplt.program.program import enclosing_function
 from transplt.syntax.names import Names
-from transplt.syntax.nodes import block_of, inner_nodes, is_dotted, last_name
+from transplt.syntax.nodes import block_of, inner_nodes, is_dotted, last_name, plain_name
 from transplt.syntax.scan import Scan, statement
 
 _SHAPES = frozenset({"view", "reshape"})
@@ -57,9 +57,9 @@ def shuffle_ending_at(scan: Scan, names: Names, last: ast.Call) -> Shuffle | Non
     if len(sizes) < 3 or len(apart) != len(sizes) + 1 or len(together) != len(sizes):
         return None
     first, channels, *rest = sizes
-    if [_name(node) for node in (apart[0], *apart[3:])] != [first, *rest]:
+    if [plain_name(node) for node in (apart[0], *apart[3:])] != [first, *rest]:
         return None
-    if [_name(node) for node in (together[0], *together[2:])] != [first, *rest]:
+    if [plain_name(node) for node in (together[0], *together[2:])] != [first, *rest]:
         return None
     if not all(_is_plain(node) for node in (apart[1], apart[2], together[1])):
         return None
@@ -91,7 +91,7 @@ def _below(scan: Scan, names: Names, node: ast.expr, gone: list[ast.Assign]) -> 
     block = block_of(here)
     at = next((index for index, each in enumerate(block) if each is here), 0)
     above = block[at - 1] if at else None
-    if not isinstance(above, ast.Assign) or [_name(target) for target in above.targets] != [node.id]:
+    if not isinstance(above, ast.Assign) or [plain_name(target) for target in above.targets] != [node.id]:
         return None
     gone.append(above)
     return _step(names, above.value)
@@ -115,8 +115,8 @@ def _nothing_else_reads(scan: Scan, last: ast.Call, gone: list[ast.Assign]) -> b
         return False
     if isinstance(end, ast.Return):
         return True
-    written = {_name(target) for target in end.targets}
-    for name in {_name(target) for each in gone for target in each.targets} - written:
+    written = {plain_name(target) for target in end.targets}
+    for name in {plain_name(target) for each in gone for target in each.targets} - written:
         reads = (use for use in scan.names.get(name, ()) if isinstance(use.ctx, ast.Load))
         if any(statement(use) not in (end, *gone) for use in reads if scan.scope_of(use) is scan.scope_of(last)):
             return False
@@ -140,13 +140,9 @@ def _names_of_sizes(line: ast.stmt, x: str) -> list[str]:
     match line:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
             if ast.unparse(value) in {f"{of}.{how}" for of in (x, f"{x}.data") for how in ("size()", "shape")}:
-                names = [_name(each) for each in targets]
+                names = [plain_name(each) for each in targets]
                 return names if all(names) else []
     return []
-
-
-def _name(node: ast.AST) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_plain(node: ast.expr, depth: int = 0) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.flow.callees import DATA_PARALLEL
-from transplt.program.cards import goes_to_card
 from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
@@ -145,32 +144,6 @@ def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
         if any(program.slot(owner, node) == wrap.origin and isinstance(node.ctx, ast.Load) for node in uses):
             found.append(call)
     return found
-
-
-def is_moved(models: Models, wrap: Wrap) -> bool:
-    """True for a model that is seen to go to a card before it is wrapped: where it is made, set up or handed over."""
-    program = models.program
-    function = enclosing_function(wrap.after)
-    same = {wrap.origin, *_other_names(program, wrap.origin)}
-    pending: list[tuple[File, ast.AST]] = []
-    for slot in same:
-        pending += [(value.file, value.node) for value in program.values.get(slot, ())]
-    for used in names_and_attributes(wrap.file):
-        above = enclosing_function(used) is function and begins(used) <= ends(wrap.after)
-        if above and program.slot(wrap.file, used) in same:
-            pending.append((wrap.file, statement(used)))
-    seen: set[ast.AST] = set()
-    while pending:
-        file, node = pending.pop()
-        for call in inner_nodes(node, ast.Call):
-            if goes_to_card(file.names, call):
-                return True
-            callee = program.callee(file, call)
-            made = program.constructor(callee) if callee is not None else None
-            if made is not None and made not in seen:
-                seen.add(made)
-                pending.append((program.owner[made], made))
-    return False
 
 
 def buffers_apart(models: Models, origin: Variable) -> bool:

@@ -35,10 +35,7 @@ class Tracked:
 
 def find_repository(folder: Path) -> Path | None:
     """The folder at or above `folder` that holds `.git`, or None."""
-    for candidate in (folder, *folder.parents):
-        if os.path.lexists(candidate / ".git"):
-            return candidate
-    return None
+    return next((candidate for candidate in (folder, *folder.parents) if os.path.lexists(candidate / ".git")), None)
 
 
 def read_tracked(folder: Path) -> Tracked | None:

@@ -98,9 +98,9 @@ def _read(data: bytes, path: str) -> tuple[Source | None, _Meaning, str]:
     suffix = PurePosixPath(path.lower()).suffix
     if suffix in _PYTHON:
         try:
-            return read_source(data), _python, "#"
+            return read_source(data), tree_of, "#"
         except UnreadableSource:
-            return None, _python, "#"
+            return None, tree_of, "#"
     kind, source = kind_of(path, data), text_of(data)
     if suffix in (".yml", ".yaml"):
         return source, _yaml, "#"
@@ -112,14 +112,15 @@ def _read(data: bytes, path: str) -> tuple[Source | None, _Meaning, str]:
         return source, _requirements, "#"
     if kind is FileKind.NATIVE and not has_hash_comments(path) and suffix != ".ptx":
         return source, _native, "//"
-    return None, _python, "#"
+    return None, tree_of, "#"
 
 
-def _python(utf8: bytes) -> str | None:
+def tree_of(text: str | bytes) -> str | None:
+    """What Python code says, whatever its form; None for what is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.dump(ast.parse(utf8))
+            return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

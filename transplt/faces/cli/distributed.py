@@ -54,10 +54,7 @@ def project_of(entry: Path) -> Path:
     if not entry.is_file():
         raise UsageError(f"no such file: {shown(entry)} (-m)")
     folder = Path(os.path.realpath(entry)).parent
-    for above in (folder, *folder.parents):
-        if any((above / name).exists() for name in _TOP):
-            return above
-    return folder
+    return next((above for above in (folder, *folder.parents) if any((above / name).exists() for name in _TOP)), folder)
 
 
 def entry_in(source: Path, entry: str) -> str:

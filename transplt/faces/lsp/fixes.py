@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Finding, Level
+from transplt.engine.files.add_ignores import tree_of
 
 #: What edits of other findings need: `import torch_npu`.
 _IMPORT = "NPU403"
@@ -102,21 +101,12 @@ def _ignore(text: str, path: str, finding: Finding) -> Fix | None:
         edit = TextEdit(at, at, f", {finding.code}")
     else:
         edit = TextEdit(start + len(shown), start + len(line[0]), f"  # transplt: ignore[{finding.code}]")
-    before, after = _tree(text), _tree(applied(text, [edit]))
+    before, after = tree_of(text), tree_of(applied(text, [edit]))
     if before is None or before != after:
         return None
     return Fix(f"Ignore {finding.code} in this line", (edit,), safe=False)
 
 
-def _tree(text: str) -> str | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.dump(ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def _compiles(text: str, edits: Iterable[TextEdit], path: str) -> bool:
     """True when the text compiles with the edits, or is no Python."""
-    return not path.endswith((".py", ".pyw")) or _tree(text) is None or _tree(applied(text, edits)) is not None
+    return not path.endswith((".py", ".pyw")) or tree_of(text) is None or tree_of(applied(text, edits)) is not None

@@ -17,7 +17,7 @@ from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
 from transplt.program.program import enclosing_function
-from transplt.syntax.nodes import argument_at, called_name, hides_arguments, last_name, of_kind, string_of
+from transplt.syntax.nodes import argument_at, called_name, hides_arguments, is_none, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load(", "jit.load"))
@@ -119,17 +119,17 @@ def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
         if len(values) != len(above):
             return False
         return any(
-            (_is_none(value) and (len(values) == 1 or _asked_above(each))) or _is_none_if_asked(value)
+            (is_none(value) and (len(values) == 1 or _asked_above(each))) or _is_none_if_asked(value)
             for each, value in values
         )
-    return _is_none(place) or _is_none_if_asked(place)
+    return is_none(place) or _is_none_if_asked(place)
 
 
 def _is_none_if_asked(value: ast.expr) -> bool:
     if not isinstance(value, ast.IfExp):
         return False
     asked, negated = _asks_for_device(value.test)
-    return asked and _is_none(value.orelse if negated else value.body)
+    return asked and is_none(value.orelse if negated else value.body)
 
 
 def _asked_above(assigned: ast.stmt) -> bool:
@@ -147,7 +147,3 @@ def _asks_for_device(test: ast.expr) -> tuple[bool, bool]:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return called_name(inner) == "is_available", True
     return called_name(test) == "is_available", False
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -14,12 +14,12 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.reductions import is_cpu, is_double, names_device
+from transplt.fixers.codemods.reductions import is_double, names_device
 from transplt.flow.default_type import double_defaults
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import arguments_of, by_place, call_of, keyword_of, last_name, of_kind
+from transplt.syntax.nodes import arguments_of, by_place, call_of, keyword_of, last_name, of_kind, string_of
 from transplt.syntax.scan import parent, statement
 
 fixer = Fixer(__name__, code="NPU136", rank=262, needs=(b"double", b"float64", b"Double"))
@@ -148,7 +148,7 @@ def _moves(work: Work, call: ast.Call) -> bool:
     if last in ("cuda", "npu"):
         return True
     given = arguments_of(call)
-    return last == "to" and any(names_device(work, each) and not is_cpu(each) for each in given)
+    return last == "to" and any(names_device(work, each) and string_of(each) != "cpu" for each in given)
 
 
 def _same(node: ast.expr, other: ast.expr) -> bool:

@@ -19,7 +19,7 @@ from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name, plain_name
+from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name, plain_name, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU314", rank=260)
@@ -170,13 +170,13 @@ def _on_device(work: Work, value: ast.expr | None) -> bool:
         func = value.func
         device = keyword_of(value, "device")
         if device is not None:
-            return not is_cpu(device)
+            return string_of(device) != "cpu"
         if not isinstance(func, ast.Attribute):
             return False
         if func.attr in ("cuda", "npu", "cpu"):
             return func.attr != "cpu"
         if func.attr == "to" and value.args and names_device(work, value.args[0]):
-            return not is_cpu(value.args[0])
+            return string_of(value.args[0]) != "cpu"
         if func.attr == "DoubleTensor":
             return (work.names.qualified(func) or "").startswith("torch.cuda.")
         value = func.value
@@ -195,7 +195,3 @@ def names_device(work: Work, node: ast.expr) -> bool:
         return isinstance(node.value, (str, int))
     last = last_name(node)
     return DEVICE in marks_by_name(last)
-
-
-def is_cpu(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == "cpu"

@@ -22,7 +22,7 @@ from transplt.program.training import Loader
 from transplt.program.variable_values import uses
 from transplt.rules.torch_callables import full_names, names_of
 from transplt.rules.versions import LAST_CUDA_PINNING, versions_of
-from transplt.syntax.nodes import argument_at, call_of, is_dotted, keyword_of, lacks, last_name, nodes_in
+from transplt.syntax.nodes import argument_at, call_of, is_dotted, keyword_of, lacks, last_name, nodes_in, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
@@ -104,7 +104,7 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
             match inner:
                 case ast.Call(func=ast.Attribute(attr=method)) if method in MOVES:
                     return True
-                case ast.keyword(arg="device", value=device) if not is_cpu(device):
+                case ast.keyword(arg="device", value=device) if string_of(device) != "cpu":
                     return True
                 case (ast.Name() | ast.Attribute()) as read if isinstance(read.ctx, ast.Load):
                     slot = program.slot(file, read)
@@ -112,11 +112,6 @@ def _makes_device_tensors(found: Reading, loader: Loader) -> bool:
                     made = program.definition(file, read)
                     pending += [(program.owner[made], made)] if made is not None else []
     return False
-
-
-def is_cpu(node: ast.expr) -> bool:
-    """True for the string "cpu"."""
-    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 # --- workers ---------------------------------------------------------------------------------------------------------

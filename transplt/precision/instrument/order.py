@@ -14,7 +14,7 @@ from transplt.program.program import LOADERS, Program, enclosing_function
 from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import last_names
 from transplt.syntax.files import File
-from transplt.syntax.nodes import by_place, class_of_method, has_key, hides_arguments, keyword_of, last_name
+from transplt.syntax.nodes import by_place, class_of_method, has_key, hides_arguments, is_false, keyword_of, last_name
 
 _SAMPLERS = last_names("shuffles")
 #: Arguments of a loader that need workers, and what they are without.
@@ -83,7 +83,7 @@ def fix_order(edits: Edits) -> None:
             _kernel(edits, call)
     for node in ast.walk(file.scan.tree):
         match node:
-            case ast.Assign(targets=[ast.Attribute() as target, *_], value=value) if not _is_zero(value):
+            case ast.Assign(targets=[ast.Attribute() as target, *_], value=value) if not is_false(value):
                 if file.names.qualified(target) == "torch.backends.cudnn.benchmark":
                     edits.rewrite(value, "False")
             case ast.Dict() if has_key(node, "num_workers"):
@@ -115,12 +115,12 @@ def _loader(edits: Edits, call: ast.Call, *, plain: bool = False) -> None:
     if any(isinstance(each, ast.Starred) for each in call.args):
         return
     workers = keyword_of(call, "num_workers") or (call.args[5] if len(call.args) > 5 else None)
-    if workers is not None and not _is_zero(workers):
+    if workers is not None and not is_false(workers):
         news.append(argument_replaced(5, "num_workers", "0"))
         given = [name for name in _OF_WORKERS if keyword_of(call, name) is not None]
         news += [without_arguments(*given)] if given else []
     shuffle = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
-    if shuffle is not None and not _is_zero(shuffle) and not plain and keyword_of(call, "generator") is None:
+    if shuffle is not None and not is_false(shuffle) and not plain and keyword_of(call, "generator") is None:
         news.append(_seeded())
         edits.probes = True
     edits.rewrite(call, *news)
@@ -134,7 +134,7 @@ def _dict(edits: Edits, node: ast.Dict) -> None:
     """Arguments of a loader that come with `**`."""
     wanted = {"num_workers": "0", **_OF_WORKERS}
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and key.value in wanted and not _is_zero(value):
+        if isinstance(key, ast.Constant) and key.value in wanted and not is_false(value):
             edits.rewrite(value, wanted[key.value])
 
 
@@ -158,7 +158,3 @@ def _kernel(edits: Edits, call: ast.Call) -> None:
         none = 1.0 if name == "keep_prob" else 0.0
         if share is not None and not (isinstance(share, ast.Constant) and share.value == none):
             edits.report(share, f"this kernel drops out by itself: give it {name}={none} for the probe")
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not node.value

@@ -133,8 +133,8 @@ def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
         return Word.RUNS, str(reference["why"])
     numbers, tensors = reference["numbers"], reference["tensors"]
     left_out = reference["unstable"]
-    counts = f"{_number(numbers, 'printed number')} and {_number(tensors, 'saved tensor')}"
-    skipped = f"; {_number(left_out, 'printed number')} skipped, which differ between runs of the original"
+    counts = f"{number_of(numbers, 'printed number')} and {number_of(tensors, 'saved tensor')}"
+    skipped = f"; {number_of(left_out, 'printed number')} skipped, which differ between runs of the original"
     rest = skipped if left_out else ""
     return Word.EQUAL, f"{counts} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
 
@@ -144,11 +144,12 @@ def _first_and_count(findings: list[dict[str, Any]], count: bool = False) -> str
     place = f"{first['path']}:{first['line']}: " if first["path"] else ""
     what = f"{place}{first['code']} {first['message']}: {first['help']}"
     more = len(findings) - 1
-    head = f"{_number(len(findings), 'warning')}: " if count else ""
+    head = f"{number_of(len(findings), 'warning')}: " if count else ""
     return head + what + (f", and {more} more" if more else "")
 
 
-def _number(count: int, noun: str) -> str:
+def number_of(count: int, noun: str) -> str:
+    """A number of things, in words: `1 step`, `2 steps`."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
@@ -265,7 +266,7 @@ def _why_nothing(facts: Facts) -> str:
     if not facts.processes:
         return "it started no Python process"
     if facts.cut:
-        return f"{_number(facts.cut, 'process')} of it had to stop before reporting, and the others only used the CPU"
+        return f"{number_of(facts.cut, 'process')} of it had to stop before reporting, and the others only used the CPU"
     if not any(process["torch"] for process in facts.processes):
         return "PyTorch was never imported"
     if facts.warnings:

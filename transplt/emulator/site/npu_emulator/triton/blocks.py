@@ -41,14 +41,14 @@ class BlockPointer:
         return replace(self, offsets=tuple(a + b for a, b in zip(self.offsets, _numbers(offsets), strict=True)))
 
 
-def _number(value: Any) -> int:
+def number_of(value: Any) -> int:
     if isinstance(value, tl.tensor):
         return int(value.handle.data.item())
     return int(getattr(value, "value", value))
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
-    return tuple(_number(value) for value in values)
+    return tuple(number_of(value) for value in values)
 
 
 def make_block_ptr(
@@ -72,7 +72,7 @@ def to_load(block: BlockPointer, boundary_check: Any, padding: Any) -> tuple[Any
     handle = block.base.handle
     element = block.base.dtype.element_ty
     size = max(1, element.primitive_bitwidth // 8)
-    checked = {_number(axis) % len(block.shape) for axis in (boundary_check or ())}
+    checked = {number_of(axis) % len(block.shape) for axis in (boundary_check or ())}
     at = np.full(block.block_shape, int(handle.data.item()), np.int64)
     mask = np.ones(block.block_shape, dtype=bool)
     for axis, count in enumerate(block.block_shape):

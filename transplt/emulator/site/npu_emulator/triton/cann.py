@@ -18,6 +18,7 @@ import triton.language as tl
 import triton.runtime.interpreter as interpreter
 
 from . import limits
+from .blocks import number_of
 from .libdevice import library
 
 _PACKAGE = "triton.language.extra"
@@ -28,14 +29,8 @@ _NOT_EMULATED = (
 ).split()
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, tl.tensor):
-        return int(value.handle.data.item())
-    return int(getattr(value, "value", value))
-
-
 def _part(offsets: Any, sizes: Any, strides: Any) -> tuple[slice, ...]:
-    numbers = [(_number(o), _number(n), _number(s)) for o, n, s in zip(offsets, sizes, strides, strict=True)]
+    numbers = [(number_of(o), number_of(n), number_of(s)) for o, n, s in zip(offsets, sizes, strides, strict=True)]
     return tuple(slice(start, start + (count - 1) * step + 1, step or 1) for start, count, step in numbers)
 
 
@@ -58,21 +53,21 @@ def insert_slice(ful: Any, sub: Any, offsets: Any, sizes: Any, strides: Any, **r
 
 def get_element(src: Any, indice: Any, **rest: Any) -> Any:
     """One element of a tile, a scalar."""
-    value = src.handle.data[tuple(_number(each) for each in indice)]
+    value = src.handle.data[tuple(number_of(each) for each in indice)]
     return tl.tensor(interpreter.TensorHandle(np.array([value]), src.dtype.scalar), src.dtype.scalar)
 
 
 def sort(ptr: Any, dim: Any = -1, descending: Any = False, **rest: Any) -> Any:
     """The tile sorted along an axis."""
     limits.check_type("sort", ptr.dtype)
-    data = np.sort(ptr.handle.data, axis=_number(dim))
-    return _tensor(np.flip(data, _number(dim)) if getattr(descending, "value", descending) else data, ptr.dtype)
+    data = np.sort(ptr.handle.data, axis=number_of(dim))
+    return _tensor(np.flip(data, number_of(dim)) if getattr(descending, "value", descending) else data, ptr.dtype)
 
 
 def flip(ptr: Any, dim: Any = -1, **rest: Any) -> Any:
     """The tile turned round along an axis."""
     limits.check_type("flip", ptr.dtype)
-    return _tensor(np.flip(ptr.handle.data, _number(dim)), ptr.dtype)
+    return _tensor(np.flip(ptr.handle.data, number_of(dim)), ptr.dtype)
 
 
 def cast(input: Any, dtype: Any, *args: Any, overflow_mode: Any = None, **rest: Any) -> Any:
@@ -86,7 +81,7 @@ def cast(input: Any, dtype: Any, *args: Any, overflow_mode: Any = None, **rest: 
 def parallel(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> range:
     """A range whose steps may be shared by the vector cores."""
     start, end = (0, arg1) if arg2 is None else (arg1, arg2)
-    return range(_number(start), _number(end), 1 if step is None else _number(step))
+    return range(number_of(start), number_of(end), 1 if step is None else number_of(step))
 
 
 def sub_vec_id(**rest: Any) -> Any:
@@ -101,7 +96,7 @@ def sub_vec_num(**rest: Any) -> Any:
 
 def multibuffer(src: Any, size: Any, **rest: Any) -> None:
     """A hint: this tile is to have so many buffers."""
-    if _number(size) != 2:
+    if number_of(size) != 2:
         raise AssertionError("only support bufferize equals 2")
 
 
