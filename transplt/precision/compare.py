@@ -12,7 +12,7 @@ from transplt.base.disk.child import leave_signals
 from transplt.precision.after_backward import Behind, behind, changed_at_start, judge_noisy, together
 from transplt.precision.align import in_optimizer
 from transplt.precision.distance import apart, by_figures
-from transplt.precision.elements import Array, elements
+from transplt.precision.elements import elements
 from transplt.precision.judge import judge
 from transplt.precision.judgement import OPTIMIZER, WEIGHTS, AllMetrics, Judgement
 from transplt.precision.match import Match, Matched, match
@@ -211,15 +211,12 @@ def matched_with_metrics(npu: Part, bench: Part, given: float | None = None) -> 
         ours, theirs = elements(records[0], one), elements(records[1], other)
         if ours is None or theirs is None:
             return by_figures(one, other, least)
-        metrics[one.path, other.path] = measured(ours, theirs, lambda: _both(records, one, other))
+        metrics[one.path, other.path] = measured(
+            ours, theirs, lambda: (elements(records[0], one), elements(records[1], other))
+        )
         return apart(one, other, least, metrics[one.path, other.path])
 
     return match(npu, bench, given, distance, records), metrics
-
-
-def _both(records: Sequence[Record], one: Tensor, other: Tensor) -> tuple[Array, Array]:
-    """The elements of two tensors that have been read before."""
-    return elements(records[0], one), elements(records[1], other)
 
 
 def frames_of(npu: Part, bench: Part, found: Match, of: str = "") -> tuple[str, ...]:

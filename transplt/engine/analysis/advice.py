@@ -235,20 +235,15 @@ def _copies(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
 
 def _copies_twice(call: ast.Call) -> bool:
     """True for a chain of calls that exchanges dimensions before `contiguous`, and again before another one."""
-    names = _chained(call)
+    # The methods of a chain of calls, the last one first.
+    names: list[str] = []
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        names.append(node.func.attr)
+        node = node.func.value
     copies = [index for index, name in enumerate(names) if name == "contiguous"]
     steps = zip(copies, [*copies[1:], len(names)], strict=True)
     return sum(not _EXCHANGES.isdisjoint(names[start:end]) for start, end in steps) > 1
-
-
-def _chained(call: ast.Call) -> list[str]:
-    """The methods of a chain of calls, the last one first."""
-    found: list[str] = []
-    node: ast.expr = call
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        found.append(node.func.attr)
-        node = node.func.value
-    return found
 
 
 def _forks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:

@@ -89,18 +89,14 @@ def partial_of_a_scaler(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.ClassDef)
 def scaler_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
     if any(work.names.qualified(base) in CUDA_SCALERS for base in node.bases):
-        yield from _subclass(work, node)
-
-
-def _subclass(work: Work, node: ast.ClassDef) -> Finds:
-    """`super().__init__(scale, growth, backoff, interval, enabled)`: the fifth place is `dynamic` on the NPU."""
-    for call in ast.walk(node):
-        match call:
-            case ast.Call(func=ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super")))):
-                if shape(call)[0] > 4 and work.take(call):
-                    message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
-                    api = "torch.cuda.amp.GradScaler"
-                    yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
+        # `super().__init__(scale, growth, backoff, interval, enabled)`: the fifth place is `dynamic` on the NPU.
+        for call in ast.walk(node):
+            match call:
+                case ast.Call(func=ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super")))):
+                    if shape(call)[0] > 4 and work.take(call):
+                        message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
+                        api = "torch.cuda.amp.GradScaler"
+                        yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
 
 
 def _brought_by_two(work: Work, func: ast.expr) -> bool:

@@ -37,15 +37,7 @@ _FIELDS = {
 @fixer.on(ast.Module)
 def parallel_programs(work: Work, tree: ast.Module) -> Finds:
     """Claim uses of DataParallel that run as they are, and report what options of process groups lose."""
-    _data_parallel(work)
-    if b"device_id" in work.source.utf8:
-        yield from _sharded(work)
-    if "Options" in work.scan.attributes:
-        yield from _options(work)
-
-
-def _data_parallel(work: Work) -> None:
-    """`isinstance(model, nn.DataParallel)` and annotations run without a GPU: they are no work."""
+    # `isinstance(model, nn.DataParallel)` and annotations run without a GPU: they are no work.
     nodes: list[ast.expr] = [*work.scan.attributes.get("DataParallel", ())]
     for name, bindings in work.scan.root.bindings.items():
         if any(binding.target in DATA_PARALLEL for binding in bindings):
@@ -53,6 +45,10 @@ def _data_parallel(work: Work) -> None:
     for node in nodes:
         if _only_asks(work, node) and work.names.qualified(node) in DATA_PARALLEL:
             work.take(node)
+    if b"device_id" in work.source.utf8:
+        yield from _sharded(work)
+    if "Options" in work.scan.attributes:
+        yield from _options(work)
 
 
 def _sharded(work: Work) -> Finds:

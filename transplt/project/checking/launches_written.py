@@ -130,7 +130,10 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         if isinstance(value, ast.Constant):
             found[each.name] = _constant(value.value)
         elif types.get(each.name) or each.name in pointers:
-            found[each.name] = _pointer(each.name, types.get(each.name) or assumed)
+            dtype = types.get(each.name) or assumed
+            if dtype not in WIDTHS:
+                raise _Unknown(f"{each.name} is of {dtype}, which Triton has not", "")
+            found[each.name] = {"kind": "tensor", "type": dtype, "aligned": True}
         elif each.name in handed:
             raise _Unknown(f"whether {each.name} is a pointer is not in the text")
         elif _FRACTION.search(each.name) and not _divides(kernel, each.name):
@@ -138,12 +141,6 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         else:
             found[each.name] = {"kind": "int", "type": "i32", "one": each.name in ones, "divisible": False}
     return found
-
-
-def _pointer(name: str, dtype: str) -> dict[str, Any]:
-    if dtype not in WIDTHS:
-        raise _Unknown(f"{name} is of {dtype}, which Triton has not", "")
-    return {"kind": "tensor", "type": dtype, "aligned": True}
 
 
 def _divides(kernel: Kernel, name: str) -> bool:

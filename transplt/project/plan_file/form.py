@@ -118,7 +118,9 @@ def parse_plan(text: str, name: str, where: str) -> PlanText:
         key, value = _key_and_value(line, at)
         if key in CHOICES and (match := _PLACE.fullmatch(value)):
             place = PlannedPlace(key, _path(match[1], at), int(match[2]), match[3], match[4], number)
-            _check_choice(place, at)
+            makes = IN_QUESTION.get(place.code, APPLY)
+            if place.choice not in (OPEN, LEAVE, makes):
+                raise UsageError(f"{at}: {place.code} is one of {OPEN}, {makes}, {LEAVE}, not {place.choice}")
             same = (place.path, place.code, place.mark)
             if same in seen:
                 raise UsageError(f"{at}: {visible(place.name)} is decided in line {seen[same]} already")
@@ -202,12 +204,6 @@ def _value(key: str, value: str, at: str) -> str:
     if value not in known:
         raise UsageError(f"{at}: {key} is one of {', '.join(known)}, not {shortened(value, 60)!r}")
     return value
-
-
-def _check_choice(place: PlannedPlace, at: str) -> None:
-    makes = IN_QUESTION.get(place.code, APPLY)
-    if place.choice not in (OPEN, LEAVE, makes):
-        raise UsageError(f"{at}: {place.code} is one of {OPEN}, {makes}, {LEAVE}, not {place.choice}")
 
 
 def _leave(found: PlanText, value: str, at: str) -> None:

@@ -76,7 +76,12 @@ def _side(number: int | None, text: str, side: str, same: bool) -> str:
 
 
 def _note(finding: Finding) -> str:
-    each = _finding(finding)
+    state = state_of(finding)
+    effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
+    each = {
+        "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
+        "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
+    }  # fmt: skip
     help_ = f' <span class="help">{escape(each["help"])}</span>' if each["help"] and each["state"] != "done" else ""
     words = f"{escape(each['code'])} {each['says']}: {escape(each['text'])}"
     return f'<span class="{each["state"]}">{words}{help_}</span>'
@@ -93,12 +98,3 @@ def _elsewhere(findings: tuple[Finding, ...], there: set[int | None]) -> list[di
         for line, same in made.items()
         for at, each in enumerate(same)
     ]
-
-
-def _finding(finding: Finding) -> dict[str, str]:
-    state = state_of(finding)
-    effort = f"_{finding.effort.value}" if finding.effort and state == "left" else ""
-    return {
-        "code": finding.code, "state": state, "says": gettext(SAYS[f"{state}{effort}"]),
-        "text": visible(finding.text), "help": visible(finding.ignored or finding.help),
-    }  # fmt: skip

@@ -36,7 +36,10 @@ def install() -> None:
     torch.Generator = _Generator  # type: ignore[misc]
     silent.on_host = host_view
     remember_gelu(torch.nn.functional)
-    _refuse_graphs()
+    # Nothing records what a stream is given: said where a program asks for it, in place of a function of CANN.
+    graph = getattr(torch.npu, "NPUGraph", None)  # type: ignore[attr-defined]
+    if graph is not None:
+        graph.capture_begin = _no_graphs
     if config.shapes:
         from npu_emulator import shapes
 
@@ -55,13 +58,6 @@ def install() -> None:
     torch.load = _report_unmapped(torch.load)
     _watch_silent()
     _watch_data_parallel()
-
-
-def _refuse_graphs() -> None:
-    """Nothing records what a stream is given: said where a program asks for it, in place of a function of CANN."""
-    graph = getattr(torch.npu, "NPUGraph", None)  # type: ignore[attr-defined]
-    if graph is not None:
-        graph.capture_begin = _no_graphs
 
 
 def _no_graphs(*args: Any, **kwargs: Any) -> None:

@@ -50,7 +50,9 @@ def install() -> None:
 
     _device._device_constructors()  # caches the originals; must come before any factory is wrapped
     _patch_moves()
-    _patch_lazy()
+    # Parameters of a lazy module refuse all but a few methods, which they know by identity.
+    mixin: Any = torch.nn.parameter.UninitializedTensorMixin
+    mixin._allowed_methods = _Allowed(mixin._allowed_methods)
     _patch_factories()
     _patch_pinning()
     _patch_compile()
@@ -105,12 +107,6 @@ class _Allowed(list[Any]):
 
     def __contains__(self, function: Any) -> bool:
         return super().__contains__(function) or super().__contains__(inspect.unwrap(function))
-
-
-def _patch_lazy() -> None:
-    """Parameters of a lazy module refuse all but a few methods, which they know by identity."""
-    mixin: Any = torch.nn.parameter.UninitializedTensorMixin
-    mixin._allowed_methods = _Allowed(mixin._allowed_methods)
 
 
 def _builtin(wrapper: Any, name: str) -> None:

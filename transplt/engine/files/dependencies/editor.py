@@ -7,7 +7,6 @@ files that are compiled from others, are reported and left.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 
 from transplt.base.finding import Effort, Level
@@ -362,10 +361,6 @@ def _indexes(document: Document, text: str, requirements: list[Requirement]) -> 
             if not text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("#"):
                 yield Edit((start, end), INDEX, message, new, api="torch")
         return
-    yield from _toml_indexes(text, message)
-
-
-def _toml_indexes(text: str, message: str) -> Iterator[Edit | Kept]:
     elsewhere = elsewhere_indexes(text)
     for value in toml_values(text):
         content = text[value.start + 1 : value.end - 1]

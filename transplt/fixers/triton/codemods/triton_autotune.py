@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import one_after_the_other
 from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
-from transplt.fixers.triton.reader.kernels import AUTOTUNE, Kernel, kernels_in
+from transplt.fixers.triton.reader.kernels import AUTOTUNE, kernels_in
 from transplt.fixers.triton.reader.launches import OPTIONS
 from transplt.rules.triton_names import launch_options
 
@@ -43,23 +43,19 @@ def measured(work: Work, call: ast.Call) -> Finds:
 def configurations(work: Work, tree: ast.Module) -> Finds:
     """Options of other cards among the constexprs, and very many configurations."""
     for kernel in kernels_in(work.file):
-        yield from _foreign(work, kernel)
+        known = {each.name for each in kernel.parameters} | launch_options() | OPTIONS
+        done: set[str] = set()
+        for config in kernel.configs:
+            for name in config.values.keys() - known - done:
+                done.add(name)
+                yield work.note(
+                    config.call, fixer.code, f"triton-ascend knows no option {name}, and raises KeyError where "
+                    f"{kernel.name} is launched", api="triton.Config", blocks="first step", help="leave it out",
+                )  # fmt: skip
         many = len(kernel.configs)
         if kernel.autotuner is not None and many > _MANY:
             yield work.note(
                 kernel.autotuner.func, fixer.code, f"the autotuner of {kernel.name} compiles and measures {many} "
                 "configurations where a key changes", level=Level.INFO, api="triton.autotune", blocks="slow",
                 help="keep those whose blocks fit into the unified buffer, and a few of them",
-            )  # fmt: skip
-
-
-def _foreign(work: Work, kernel: Kernel) -> Finds:
-    known = {each.name for each in kernel.parameters} | launch_options() | OPTIONS
-    done: set[str] = set()
-    for config in kernel.configs:
-        for name in config.values.keys() - known - done:
-            done.add(name)
-            yield work.note(
-                config.call, fixer.code, f"triton-ascend knows no option {name}, and raises KeyError where "
-                f"{kernel.name} is launched", api="triton.Config", blocks="first step", help="leave it out",
             )  # fmt: skip

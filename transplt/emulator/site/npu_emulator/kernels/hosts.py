@@ -68,7 +68,7 @@ class _Marker(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
-        if any(_launches(each) for each in _own(node)):
+        if any(isinstance(each, ast.Call) and isinstance(each.func, ast.Subscript) for each in _own(node)):
             name = ast.copy_location(ast.Name(_NAME, ast.Load()), node)
             node.decorator_list.append(name)
         return node
@@ -80,10 +80,6 @@ def _own(node: ast.AST) -> Any:
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield child
             yield from _own(child)
-
-
-def _launches(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
 
 
 def compiled(text: bytes | str, path: str) -> Any:

@@ -46,17 +46,15 @@ def install() -> None:
     """Watch torch.distributed; does nothing in a torch without it."""
     if not torch.distributed.is_available():
         return
-    _watch_functions()
-    _watch_groups()
+    for name in FUNCTIONS:
+        replace(name, functools.partial(_recorded_function, name))
+    replace("init_process_group", _recorded_beginning)
+    replace("new_group", _recorded_making)
+    replace("destroy_process_group", _recorded_ending)
     _watch_waiting()
     _watch_errors()
     if "torch_npu" not in sys.modules:
         when_imported("torch_npu", lambda module: replace("barrier", functools.partial(_recorded_function, "barrier")))
-
-
-def _watch_functions() -> None:
-    for name in FUNCTIONS:
-        replace(name, functools.partial(_recorded_function, name))
 
 
 def replace(name: str, wrap: Callable[[Any], Any]) -> None:
@@ -85,7 +83,7 @@ def _recorded_function(name: str, original: Any) -> Any:
             return original(*args, **kwargs)
         with _recording(fields) as later:
             result = original(*args, **kwargs)
-            if _is_work(result):
+            if isinstance(result, torch.distributed.Work):
                 later(result)
         return result
 
@@ -94,10 +92,6 @@ def _recorded_function(name: str, original: Any) -> Any:
 
 def _inside() -> bool:
     return bool(getattr(_here, "depth", 0))
-
-
-def _is_work(value: Any) -> bool:
-    return isinstance(value, torch.distributed.Work)
 
 
 @contextlib.contextmanager
@@ -136,12 +130,6 @@ def _user_frame() -> FrameType | None:
 
 def _line_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:300]}"
-
-
-def _watch_groups() -> None:
-    replace("init_process_group", _recorded_beginning)
-    replace("new_group", _recorded_making)
-    replace("destroy_process_group", _recorded_ending)
 
 
 def _recorded_beginning(begin: Any) -> Any:

@@ -92,12 +92,8 @@ def _random_signs(size: int, dtype: Any) -> tuple[Any, Any]:
     if known is None or known.shape[1] < size:
         length = max(size, 4096)
         # Filled row by row from one stream, so that a longer vector begins as a shorter one did.
-        drawn = torch.empty((length, 2), dtype=torch.int8).random_(0, 2, generator=_own_generator())
+        generator = torch._C.Generator()
+        generator.manual_seed(20_26)
+        drawn = torch.empty((length, 2), dtype=torch.int8).random_(0, 2, generator=generator)
         known = _signs[dtype] = (drawn.T.contiguous().to(dtype) * 2) - 1
     return known[0, :size], known[1, :size]
-
-
-def _own_generator() -> Any:
-    generator = torch._C.Generator()
-    generator.manual_seed(20_26)
-    return generator

@@ -4,18 +4,14 @@ import torch
 from torch import nn
 
 
-def _features(depth):
-    layers, last = [], 3
-    for _ in range(depth):
-        layers += [nn.Conv2d(last, 8, 3, padding=1), nn.ReLU(inplace=False)]
-        last = 8
-    return nn.Sequential(*layers)
-
-
 class _VGG(nn.Module):
     def __init__(self, *args, **kwargs):
         super().__init__()
-        self.features = _features(18)
+        layers, last = [], 3
+        for _ in range(18):
+            layers += [nn.Conv2d(last, 8, 3, padding=1), nn.ReLU(inplace=False)]
+            last = 8
+        self.features = nn.Sequential(*layers)
 
     def forward(self, x):
         return self.features(x)
