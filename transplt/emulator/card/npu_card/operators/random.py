@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from npu_emulator.config import config
 
-from . import operator
+from . import operator, same
 
 _SHARED = config.random == "cpu"
 _MASK = (1 << 64) - 1
@@ -58,11 +58,6 @@ def _normal_in_place(self: Any, mean: float, std: float, seed: int, offset: int)
     self.normal_(mean, std, generator=_generator(seed, offset))
 
 
-@operator("InplaceNormalTensor")
-def _normal_of_graph(self: Any, mean: float, std: float, seed: Any, offset: Any, more: int) -> None:
-    _normal_in_place(self, mean, std, *_captured(seed, offset, more))
-
-
 @operator("NormalFloatFloat", "NormalFloatTensor", "NormalTensorFloat", "NormalTensorTensor")
 def _normal(mean: Any, std: Any, seed: int, offset: int, outputs: Sequence[Any]) -> None:
     (out,) = outputs
@@ -76,11 +71,6 @@ def _normal(mean: Any, std: Any, seed: int, offset: int, outputs: Sequence[Any])
 @operator("InplaceUniform")
 def _uniform(self: Any, low: float, high: float, seed: int, offset: int) -> None:
     self.uniform_(low, high, generator=_generator(seed, offset))
-
-
-@operator("InplaceUniformTensor")
-def _uniform_of_graph(self: Any, low: float, high: float, seed: Any, offset: Any, more: int) -> None:
-    _uniform(self, low, high, *_captured(seed, offset, more))
 
 
 @operator("SimThreadExponential")
@@ -99,19 +89,9 @@ def _random(self: Any, low: int, high: int, seed: int, offset: int) -> None:
         self.random_(low, high, generator=_generator(seed, offset))
 
 
-@operator("InplaceRandomTensor")
-def _random_of_graph(self: Any, low: int, high: int, seed: Any, offset: Any, more: int) -> None:
-    _random(self, low, high, *_captured(seed, offset, more))
-
-
 @operator("InplaceRandomWithoutFromTo")
 def _random_without_bounds(self: Any, seed: int, offset: int) -> None:
     self.random_(generator=_generator(seed, offset))
-
-
-@operator("InplaceRandomWithoutFromToTensor")
-def _random_without_bounds_of_graph(self: Any, seed: Any, offset: Any, more: int) -> None:
-    _random_without_bounds(self, *_captured(seed, offset, more))
 
 
 @operator("InplaceBernoulli", "InplaceBernoulliTensor")
@@ -129,9 +109,13 @@ def _multinomial(self: Any, samples: int, replacement: bool, seed: int, offset: 
     return torch.multinomial(self, samples, replacement, generator=_generator(seed, offset))
 
 
-@operator("MultinomialTensor")
-def _multinomial_of_graph(self: Any, samples: int, replacement: bool, seed: Any, offset: Any, more: int) -> Any:
-    return _multinomial(self, samples, replacement, *_captured(seed, offset, more))
+same({
+    "InplaceNormalTensor": lambda self, mean, std, *at: _normal_in_place(self, mean, std, *_captured(*at)),
+    "InplaceUniformTensor": lambda self, low, high, *at: _uniform(self, low, high, *_captured(*at)),
+    "InplaceRandomTensor": lambda self, low, high, *at: _random(self, low, high, *_captured(*at)),
+    "InplaceRandomWithoutFromToTensor": lambda self, *at: _random_without_bounds(self, *_captured(*at)),
+    "MultinomialTensor": lambda self, count, again, *at: _multinomial(self, count, again, *_captured(*at)),
+})  # fmt: skip
 
 
 @operator("RReluWithNoise")
