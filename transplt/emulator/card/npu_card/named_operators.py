@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ def named(*names: str) -> Callable[[Any], Any]:
     """Let the function below compute the operators of these names."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values() if inspect.isfunction(function) else ()
         keywords = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
 
         def run(inputs: list[Any], attributes: dict[str, Any], outputs: list[Any]) -> Any:
@@ -46,16 +45,6 @@ def all_named(functions: dict[str, Callable[..., Any]]) -> None:
         named(*name.split())(function)
 
 
-def _plain(functions: dict[str, Callable[..., Any]]) -> None:
-    """Let functions of the inputs alone compute the operators of their names."""
-    for name, function in functions.items():
-        NAMED[name] = partial(_of_inputs, function)
-
-
-def _of_inputs(function: Callable[..., Any], inputs: list[Any], attributes: dict[str, Any], outputs: list[Any]) -> Any:
-    return function(*inputs)
-
-
 def _numbers(values: Any) -> list[int]:
     """A tensor of numbers as a list."""
     found: list[int] = values.reshape(-1).tolist()
@@ -63,14 +52,14 @@ def _numbers(values: Any) -> list[int]:
 
 
 # ---- element by element ----
-_plain({
+all_named({
     name: getattr(torch, name.lower()) for name in (
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1",
         "Floor", "Log1p", "Neg", "Reciprocal", "Relu", "Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt",
         "Square", "Tan", "Tanh", "Trunc", "Maximum", "Minimum", "Pow", "Atan2", "Less", "Greater",
     )
 })  # fmt: skip
-_plain({
+all_named({
     "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "RealDiv": torch.true_divide, "FloorDiv": torch.floor_divide,
     "FloorMod": torch.remainder, "Mod": torch.fmod, "Equal": torch.eq, "NotEqual": torch.ne, "LessEqual": torch.le,
     "GreaterEqual": torch.ge, "LogicalAnd": torch.logical_and, "LogicalOr": torch.logical_or,
@@ -88,7 +77,7 @@ _plain({
     "HardSwish": F.hardswish, "HardSigmoid": F.hardsigmoid,
 })  # fmt: skip
 # CANN's gelu is that by tanh.
-_plain({
+all_named({
     "Gelu": lambda x: F.gelu(x, approximate="tanh"),
     "FastGelu": lambda x: x * torch.sigmoid(1.702 * x),
     "ReluGrad": lambda gradient, x: gradient * (x > 0),

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import operator
+from . import operator, same
 
 _UNARY = (
     "Abs Acos Asin Atan Cos Cosh Erf Erfc Exp Expm1 Log Log10 Log1p Log2 Neg Reciprocal Sigmoid Sign Sin Sinh Sqrt Tan "
@@ -88,36 +88,18 @@ for _name in ("Addcmul", "Addcdiv"):
     _add_ternary(_name)
 
 
-@operator("ForeachZeroInplace")
-def _zero(inputs: Any) -> None:
-    torch._foreach_zero_(inputs)
-
-
-@operator("ForeachCopy")
-def _copy(inputs: Any, outputs: Any) -> None:
-    torch._foreach_copy_(outputs[0], inputs)
-
-
-@operator("ForeachNorm")
-def _norm(inputs: Any, order: Any, outputs: Any) -> None:
-    torch._foreach_copy_(outputs[0], torch._foreach_norm(inputs, order))
-
-
-@operator("ForeachLerpScalar")
-def _lerp(inputs: Any, ends: Any, weight: Any, outputs: Any) -> None:
-    _each("lerp", outputs[0], inputs, ends, _number(weight))
-
-
-@operator("ForeachLerpList")
-def _lerp_with_list(inputs: Any, ends: Any, weights: Any, outputs: Any) -> None:
-    _each("lerp", outputs[0], inputs, ends, weights)
+same({
+    "ForeachZeroInplace": lambda inputs: torch._foreach_zero_(inputs),
+    "ForeachCopy": lambda inputs, outputs: torch._foreach_copy_(outputs[0], inputs),
+    "ForeachNorm": lambda inputs, order, outputs: torch._foreach_copy_(outputs[0], torch._foreach_norm(inputs, order)),
+    "ForeachLerpScalar": lambda inputs, ends, weight, outputs: _each("lerp", outputs[0], inputs, ends, _number(weight)),
+    "ForeachLerpList": lambda inputs, ends, weights, outputs: _each("lerp", outputs[0], inputs, ends, weights),
+    "ForeachRoundOffNumber ForeachRoundOffNumberV2": lambda inputs, mode, outputs: _each(
+        _ROUNDING[int(_number(mode))], outputs[0], inputs
+    ),
+})  # fmt: skip
 
 
 @operator("ForeachPowScalarAndTensor")
 def _pow_of_number(base: Any, exponents: Any, outputs: Any) -> None:
     torch._foreach_copy_(outputs[0], torch._foreach_pow(base, exponents))
-
-
-@operator("ForeachRoundOffNumber", "ForeachRoundOffNumberV2")
-def _round(inputs: Any, mode: Any, outputs: Any) -> None:
-    _each(_ROUNDING[int(_number(mode))], outputs[0], inputs)

@@ -19,7 +19,6 @@ from npu_emulator.triton import launch
 from npu_emulator.triton.launch import Launch, Program
 
 FORWARD, REVERSE, INTERLEAVED = "forward", "reverse", "interleaved"
-ORDERS = (FORWARD, REVERSE, INTERLEAVED)
 #: So many programs run side by side when they are interleaved: a card has 40 vector cores.
 SIDE_BY_SIDE = 40
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import triton.language as tl
 import triton.runtime.interpreter as interpreter
 
 from . import limits, place
@@ -30,10 +29,6 @@ def base_of(tensor: Any, name: str) -> Base:
     storage = tensor.untyped_storage()
     start = storage.data_ptr()
     return Base(start, start + storage.nbytes(), name)
-
-
-def is_pointer(handle: Any) -> bool:
-    return isinstance(handle, _Handle) and isinstance(handle.dtype, tl.pointer_type)
 
 
 def inherit(result: Any, args: tuple[Any, ...]) -> None:
