@@ -110,11 +110,6 @@ def _log(x: Any, *, base: float = -1.0, scale: float = 1.0, shift: float = 0.0) 
     return found if base < 0 else found / torch.log(torch.tensor(base, device="cpu"))
 
 
-@named("LeakyReluGrad")
-def _leaky_relu_grad(gradient: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
-    return torch.where(x > 0, gradient, gradient * negative_slope)
-
-
 # ---- places: shapes and parts ----
 all_named({
     "Transpose": lambda x, order: x.permute(_numbers(order)),
@@ -173,11 +168,6 @@ def _view_copy(
     _as_strided(target, sizes, strides, start).copy_(_as_strided(x, x_sizes, x_strides, x_start))
 
 
-@named("ConfusionTransposeD")
-def _confusion_transpose(x: Any, *, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
-    return x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
-
-
 @named("GatherV2")
 def _gather(x: Any, index: Any, dim: Any) -> Any:
     flat = x.index_select(int(dim), index.reshape(-1).long())
@@ -188,11 +178,6 @@ def _indices(masks: Any, indices: Sequence[Any]) -> list[Any]:
     """One index for each dimension whose mask is 1, None for the others."""
     left = iter(indices)
     return [next(left) if mask else None for mask in _numbers(masks)]
-
-
-@named("IndexPutV2")
-def _index_put(x: Any, values: Any, masks: Any, _: Any, *indices: Any, accumulate: bool = False) -> Any:
-    return _ATEN.index_put(x, _indices(masks, indices), values, accumulate)
 
 
 @named("OneHot")
@@ -238,6 +223,24 @@ all_named({
     "SoftmaxV2": lambda x, *, axes=(-1,), outputs: torch.softmax(x.to(outputs[0].dtype), axes[0]),
     "LogSoftmaxV2": lambda x, *, axes=(-1,), outputs: torch.log_softmax(x.to(outputs[0].dtype), axes[0]),
     "SoftmaxGrad": lambda y, gradient, *, axes=(-1,): _ATEN._softmax_backward_data(gradient, y, axes[0], y.dtype),
+    "LeakyReluGrad": lambda gradient, x, *, negative_slope=0.01: (
+        torch.where(x > 0, gradient, gradient * negative_slope)
+    ),
+    "ConfusionTransposeD": lambda x, *, perm, shape, transpose_first: (
+        x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
+    ),
+    "IndexPutV2": lambda x, values, masks, _, *indices, accumulate=False: (
+        _ATEN.index_put(x, _indices(masks, indices), values, accumulate)
+    ),
+    "LogSoftmaxGrad": lambda gradient, y, *, axis=(-1,): (
+        _ATEN._log_softmax_backward_data(gradient, y, axis[0], y.dtype)
+    ),
+    "ScaledMaskedSoftmax": lambda x, mask, *, scale=1.0, fixed_triu_mask=False: (
+        OWN["aclnnScaledMaskedSoftmax"].function(x, mask, scale, fixed_triu_mask)
+    ),
+    "ScaledMaskedSoftmaxGrad": lambda gradient, y, mask, *, scale=1.0, fixed_triu_mask=False: (
+        OWN["aclnnScaledMaskedSoftmaxBackward"].function(gradient, y, mask, scale, fixed_triu_mask)
+    ),
 })  # fmt: skip
 
 
@@ -259,20 +262,3 @@ def _max_grad(zeros: Any, indices: Any, gradient: Any, *, dimension: int) -> Any
     if indices.dim() < zeros.dim():
         indices, gradient = indices.unsqueeze(dimension), gradient.unsqueeze(dimension)
     return zeros.scatter(dimension, indices.long(), gradient)
-
-
-@named("LogSoftmaxGrad")
-def _log_softmax_grad(gradient: Any, y: Any, *, axis: Sequence[int] = (-1,)) -> Any:
-    return _ATEN._log_softmax_backward_data(gradient, y, axis[0], y.dtype)
-
-
-@named("ScaledMaskedSoftmax")
-def _masked_softmax(x: Any, mask: Any, *, scale: float = 1.0, fixed_triu_mask: bool = False) -> Any:
-    return OWN["aclnnScaledMaskedSoftmax"].function(x, mask, scale, fixed_triu_mask)
-
-
-@named("ScaledMaskedSoftmaxGrad")
-def _masked_softmax_grad(
-    gradient: Any, y: Any, mask: Any, *, scale: float = 1.0, fixed_triu_mask: bool = False
-) -> Any:
-    return OWN["aclnnScaledMaskedSoftmaxBackward"].function(gradient, y, mask, scale, fixed_triu_mask)

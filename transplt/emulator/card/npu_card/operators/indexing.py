@@ -69,6 +69,15 @@ same({
     "Sort": lambda self, stable, dim, descending: torch.sort(self, dim=dim, descending=descending, stable=stable),
     "TopkV2": lambda self, k, dim, largest, ordered, stable: torch.topk(self, k, dim, largest, ordered),
     "Bucketize": lambda self, boundaries, out_int32, right: torch.bucketize(self, boundaries, right=right),
+    "InplaceIndexFill InplaceIndexFillTensor": lambda self, dim, index, value: (
+        self.index_fill_(dim, _whole(index), value)
+    ),
+    "EmbeddingDenseBackward": lambda grad, indices, count, padding, scale: (
+        aten.embedding_dense_backward(grad, indices.long(), count, padding, scale)
+    ),
+    "SearchSorted SearchSorteds": lambda ordered, self, out_int32, right, sorter: (
+        torch.searchsorted(ordered, self, right=right, sorter=sorter)
+    ),
 })  # fmt: skip
 
 
@@ -129,19 +138,9 @@ def _scatter_list(
         tensor.narrow(axis, int(indices[number]), update.shape[axis]).copy_(update)
 
 
-@operator("InplaceIndexFill", "InplaceIndexFillTensor")
-def _index_fill_in_place(self: Any, dim: int, index: Any, value: Any) -> None:
-    self.index_fill_(dim, _whole(index), value)
-
-
 def _whole(index: Any) -> Any:
     """Positions that came as a tensor of any whole type, or as a list."""
     return index.long() if isinstance(index, torch.Tensor) else torch.tensor(index, dtype=torch.int64, device="cpu")
-
-
-@operator("EmbeddingDenseBackward")
-def _embedding_backward(grad: Any, indices: Any, count: int, padding: int, scale: bool) -> Any:
-    return aten.embedding_dense_backward(grad, indices.long(), count, padding, scale)
 
 
 @operator("EmbeddingBag")
@@ -169,11 +168,6 @@ def _keep_top(logits: Any, p: Any, k: Any) -> Any:
         below[..., -1] = False
         ordered = ordered.masked_fill(below, -torch.inf)
     return torch.empty_like(ordered).scatter_(-1, places, ordered)
-
-
-@operator("SearchSorted", "SearchSorteds")
-def _searchsorted(ordered: Any, self: Any, out_int32: bool, right: bool, sorter: Any) -> Any:
-    return torch.searchsorted(ordered, self, right=right, sorter=sorter)
 
 
 @operator("Nonzero", sized=True)

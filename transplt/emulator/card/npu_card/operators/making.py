@@ -32,6 +32,15 @@ same({
     "NpuFormatCast": lambda source: source,
     "InplaceFillTensor": lambda self, value: self.copy_(value.reshape(())),
     "InplaceOne": lambda self: self.fill_(1),
+    "Linspace": lambda start, end, steps, outputs: (
+        torch.linspace(start, end, steps, dtype=outputs[0].dtype, device="cpu")
+    ),
+    "LogSpace": lambda start, end, steps, base, outputs: (
+        torch.logspace(start, end, steps, base, dtype=outputs[0].dtype, device="cpu")
+    ),
+    "ConfusionTranspose": lambda self, order, shape, transpose_first: (
+        self.permute(order).reshape(shape) if transpose_first else self.reshape(shape).permute(order)
+    ),
 })  # fmt: skip
 
 
@@ -42,26 +51,11 @@ def _arange(start: Any, end: Any, step: Any, outputs: Sequence[Any]) -> Any:
     return torch.arange(start, end, step, dtype=out.dtype, device="cpu")[: out.numel()]
 
 
-@operator("Linspace")
-def _linspace(start: Any, end: Any, steps: int, outputs: Sequence[Any]) -> Any:
-    return torch.linspace(start, end, steps, dtype=outputs[0].dtype, device="cpu")
-
-
-@operator("LogSpace")
-def _logspace(start: Any, end: Any, steps: int, base: float, outputs: Sequence[Any]) -> Any:
-    return torch.logspace(start, end, steps, base, dtype=outputs[0].dtype, device="cpu")
-
-
 @operator("OneHot")
 def _one_hot(self: Any, classes: int, on: Any, off: Any, axis: int) -> Any:
     """Numbers outside of the classes are cold everywhere, as documented for the operator."""
     found = self.unsqueeze(-1) == torch.arange(classes, device="cpu")
     return torch.where(found, on.reshape(()), off.reshape(())).movedim(-1, axis)
-
-
-@operator("ConfusionTranspose")
-def _transpose_and_reshape(self: Any, order: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
-    return self.permute(order).reshape(shape) if transpose_first else self.reshape(shape).permute(order)
 
 
 @operator("StridedSlice")

@@ -15,17 +15,6 @@ same({
 })  # fmt: skip
 
 
-@operator("Mm", "BatchMatMul", "Matmul", "MatmulWeightNz", "BatchMatMulWeightNz", "Mv")
-def _matmul(self: Any, other: Any, precision: int) -> Any:
-    """`precision` allows the card fewer bits in its products (cube_math_type); the CPU takes all."""
-    return torch.matmul(self, other)
-
-
-@operator("Addmm", "AddmmWeightNz")
-def _addmm(self: Any, one: Any, two: Any, beta: Any, alpha: Any, precision: int) -> Any:
-    return torch.addmm(self, one, two, beta=beta, alpha=alpha)
-
-
 same({
     "Baddbmm": lambda self, one, two, beta, alpha, precision: torch.baddbmm(self, one, two, beta=beta, alpha=alpha),
     "Addbmm": lambda self, one, two, beta, alpha, precision: torch.addbmm(self, one, two, beta=beta, alpha=alpha),
@@ -33,13 +22,18 @@ same({
     "LinalgCross": lambda self, other, dim: torch.linalg.cross(self, other, dim=dim),
     "TransformBiasRescaleQkv": lambda qkv, bias, heads: torch.ops.aten._transform_bias_rescale_qkv(qkv, bias, heads),
     "InplaceAddmm": lambda self, one, two, beta, alpha, precision: self.addmm_(one, two, beta=beta, alpha=alpha),
+    # `precision` allows the card fewer bits in its products (cube_math_type); the CPU takes all.
+    "Mm BatchMatMul Matmul MatmulWeightNz BatchMatMulWeightNz Mv": lambda self, other, precision: (
+        torch.matmul(self, other)
+    ),
+    "Addmm AddmmWeightNz": lambda self, one, two, beta, alpha, precision: (
+        torch.addmm(self, one, two, beta=beta, alpha=alpha)
+    ),
+    # Here alpha comes first.
+    "Addmv": lambda self, matrix, vector, alpha, beta, precision: (
+        torch.addmv(self, matrix, vector, beta=beta, alpha=alpha)
+    ),
 })  # fmt: skip
-
-
-@operator("Addmv")
-def _addmv(self: Any, matrix: Any, vector: Any, alpha: Any, beta: Any, precision: int) -> Any:
-    """Here alpha comes first."""
-    return torch.addmv(self, matrix, vector, beta=beta, alpha=alpha)
 
 
 @operator("LinalgQr")

@@ -73,11 +73,6 @@ def _uniform(self: Any, low: float, high: float, seed: int, offset: int) -> None
     self.uniform_(low, high, generator=_generator(seed, offset))
 
 
-@operator("SimThreadExponential")
-def _exponential(self: Any, count: int, rate: float, seed: int, offset: int) -> None:
-    self.exponential_(rate, generator=_generator(seed, offset))
-
-
 @operator("InplaceRandom")
 def _random(self: Any, low: int, high: int, seed: int, offset: int) -> None:
     """`high` is not drawn. A call without bounds is known by the bounds that torch_npu gives it: the CPU draws it
@@ -94,16 +89,6 @@ def _random_without_bounds(self: Any, seed: int, offset: int) -> None:
     self.random_(generator=_generator(seed, offset))
 
 
-@operator("InplaceBernoulli", "InplaceBernoulliTensor")
-def _bernoulli(self: Any, probability: Any, seed: int, offset: int) -> None:
-    self.bernoulli_(probability, generator=_generator(seed, offset))
-
-
-@operator("Randperm")
-def _randperm(count: int, seed: int, offset: int, outputs: Sequence[Any]) -> Any:
-    return torch.randperm(count, dtype=outputs[0].dtype, device="cpu", generator=_generator(seed, offset))
-
-
 @operator("Multinomial")
 def _multinomial(self: Any, samples: int, replacement: bool, seed: int, offset: int) -> Any:
     return torch.multinomial(self, samples, replacement, generator=_generator(seed, offset))
@@ -115,6 +100,15 @@ same({
     "InplaceRandomTensor": lambda self, low, high, *at: _random(self, low, high, *_captured(*at)),
     "InplaceRandomWithoutFromToTensor": lambda self, *at: _random_without_bounds(self, *_captured(*at)),
     "MultinomialTensor": lambda self, count, again, *at: _multinomial(self, count, again, *_captured(*at)),
+    "SimThreadExponential": lambda self, count, rate, seed, offset: (
+        self.exponential_(rate, generator=_generator(seed, offset))
+    ),
+    "InplaceBernoulli InplaceBernoulliTensor": lambda self, probability, seed, offset: (
+        self.bernoulli_(probability, generator=_generator(seed, offset))
+    ),
+    "Randperm": lambda count, seed, offset, outputs: (
+        torch.randperm(count, dtype=outputs[0].dtype, device="cpu", generator=_generator(seed, offset))
+    ),
 })  # fmt: skip
 
 

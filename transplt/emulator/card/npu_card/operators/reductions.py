@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 
-from . import operator, same
+from . import same
 
 same({
     "Max": torch.max, "Min": torch.min, "MaxDim": torch.max, "MinDim": torch.min, "AminmaxAll": torch.aminmax,
@@ -30,35 +27,23 @@ same({
     "AminmaxDim": lambda self, dim, keepdim: torch.aminmax(self, dim=dim, keepdim=keepdim),
     # No dimensions are all of them, here and below.
     "Norm": lambda self, order, dims, keepdim: torch.linalg.vector_norm(self, order, dims or None, keepdim),
+    "LinalgVectorNorm": lambda self, order, dims, keepdim, dtype: (
+        torch.linalg.vector_norm(self, order, dims or None, keepdim, dtype=dtype)
+    ),
+    "Std": lambda self, dims, correction, keepdim: (
+        torch.std(self, dims or None, correction=correction, keepdim=keepdim)
+    ),
+    "VarCorrection": lambda self, dims, correction, keepdim: (
+        torch.var(self, dims or None, correction=correction, keepdim=keepdim)
+    ),
+    "StdMeanCorrection": lambda self, dims, correction, keepdim: (
+        torch.std_mean(self, dims or None, correction=correction, keepdim=keepdim)
+    ),
+    "VarMean": lambda self, dims, correction, keepdim: (
+        torch.var_mean(self, dims or None, correction=correction, keepdim=keepdim)
+    ),
+    # The card counts whole numbers, too.
+    "Histc": lambda self, bins, low, high: (
+        torch.histc(self if self.is_floating_point() else self.float(), bins, low, high)
+    ),
 })  # fmt: skip
-
-
-@operator("LinalgVectorNorm")
-def _vector_norm(self: Any, order: Any, dims: Sequence[int], keepdim: bool, dtype: Any) -> Any:
-    return torch.linalg.vector_norm(self, order, dims or None, keepdim, dtype=dtype)
-
-
-@operator("Std")
-def _std(self: Any, dims: Sequence[int], correction: int, keepdim: bool) -> Any:
-    return torch.std(self, dims or None, correction=correction, keepdim=keepdim)
-
-
-@operator("VarCorrection")
-def _var(self: Any, dims: Sequence[int], correction: int, keepdim: bool) -> Any:
-    return torch.var(self, dims or None, correction=correction, keepdim=keepdim)
-
-
-@operator("StdMeanCorrection")
-def _std_mean(self: Any, dims: Sequence[int], correction: int, keepdim: bool) -> Any:
-    return torch.std_mean(self, dims or None, correction=correction, keepdim=keepdim)
-
-
-@operator("VarMean")
-def _var_mean(self: Any, dims: Sequence[int], correction: int, keepdim: bool) -> Any:
-    return torch.var_mean(self, dims or None, correction=correction, keepdim=keepdim)
-
-
-@operator("Histc")
-def _histc(self: Any, bins: int, low: Any, high: Any) -> Any:
-    """The card counts whole numbers, too."""
-    return torch.histc(self if self.is_floating_point() else self.float(), bins, low, high)
