@@ -143,16 +143,13 @@ class Lives:
         for number, tile in enumerate(self._tiles):
             self._dying.setdefault(tile.last, []).append(number)
         self._peaks: dict[tuple[object, ...], Peak] = {}
-        counts = self._counts()
+        held = {tile.kind for tile in self._tiles if tile.held or tile.by_dot}
+        counts = [count for (count, width), kind in self._kinds.items() if kind in held or width == _BLOCK]
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
         self.names = frozenset(name for each in counts for name in each.names)
         beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
         self.rows = self.names - {name for each in beside for name in each.names}
         self._names_in_order = sorted(self.names)
-
-    def _counts(self) -> list[Size]:
-        held = {tile.kind for tile in self._tiles if tile.held or tile.by_dot}
-        return [count for (count, width), kind in self._kinds.items() if kind in held or width == _BLOCK]
 
     def peak(self, sizes: Mapping[str, int]) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
@@ -257,10 +254,8 @@ class Lives:
             return number
         if tile.computed is None:
             tile.held = tile.held or not tile.by_dot
-            made = self._make(value, "float32", (number,))
-            self._tiles[number].computed = made
-        assert self._tiles[number].computed is not None
-        return self._tiles[number].computed or 0
+            tile.computed = self._make(value, "float32", (number,))
+        return tile.computed
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -458,7 +453,7 @@ class Lives:
                     self._vector(each, self.model.of(nodes[name]), computes=False)
         if "value" in nodes and given.get("value") is None and value.is_tile and not value.data:
             given["value"] = self._positions(nodes["value"], value)
-        masked = [each for name, found in given.items() if name == "mask" for each in _flat(found)]
+        masked = _flat(given.get("mask"))
         # Where a mask was computed, what is there is read first.
         again = [self._kind(value.count, WIDTHS.get(value.dtype, 2))] * 2 if masked and value.is_tile else []
         if "pointer" in nodes and self.model.of(nodes["pointer"]).strided:
@@ -485,10 +480,8 @@ class Lives:
         self, node: ast.Call, value: KernelValue, nodes: dict[str, ast.expr], given: dict[str, _Found]
     ) -> _Found:
         for each in ("input", "lhs"):
-            left = given.get(each)
-            if isinstance(nodes.get(each), ast.Name) and isinstance(left, int) and last_name(node.func) == "dot":
-                name = nodes[each]
-                assert isinstance(name, ast.Name)
+            name, left = nodes.get(each), given.get(each)
+            if isinstance(name, ast.Name) and isinstance(left, int) and last_name(node.func) == "dot":
                 self._dots.append((self._node, name.id, left, len(self._steps)))
         return self._make(value, "float32", _flat(tuple(given.values())), held=False, by_dot=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -62,25 +63,18 @@ def _each(value: Any, change: Any) -> Any:
     return value
 
 
-def _scaled(tensor: Any, value: str) -> Any:
-    return tensor * float(value or 1.02)
-
-
-def _rounded(tensor: Any, value: str) -> Any:
-    return tensor.to(torch.bfloat16).to(tensor.dtype)
-
-
-def _negated(tensor: Any, value: str) -> Any:
-    return -tensor
-
-
 def _with_nan(tensor: Any, value: str) -> Any:
     bad = torch.zeros(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     bad[:1] = float("nan")
     return tensor + bad.view(tensor.shape)
 
 
-_CHANGES = {"scale": _scaled, "bf16": _rounded, "sign": _negated, "nan": _with_nan}
+_CHANGES: dict[str, Callable[..., Any]] = {
+    "scale": lambda tensor, value: tensor * float(value or 1.02),
+    "bf16": lambda tensor, value: tensor.to(torch.bfloat16).to(tensor.dtype),
+    "sign": lambda tensor, value: -tensor,
+    "nan": _with_nan,
+}
 
 
 def _with_eps(func: Any, args: Any, kwargs: Any, eps: float) -> Any:
