@@ -74,6 +74,12 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
 SCORE = {"main.py": "from score.both import f\nx()\n", "score/both.py": "from .net import Net\nx()\n",
          "score/net.py": "", "score/other.py": "from .net import Net\nx()\n"}  # fmt: skip
 BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": "from .inner import f\nx()\n", "flow/inner.py": ""}
+#: A script that adds the folder above its own to where it looks, as its modules do by `src.`
+LOGGED = {
+    "src/train.py": "import os, sys\nsys.path.append(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))\n"
+    "from log import say\nfrom trainer import Trainer\nx()\n",
+    "src/trainer.py": "from log import say\nfrom src.utils import f\nx()\n", "src/utils.py": "import math\nx()\n",
+}  # fmt: skip
 GET = "def get_config():\n    return 1\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
                   "configs/ve/one.py": f"from configs.base import get\n{GET}", "configs/ve/alone.py": GET}  # fmt: skip
@@ -120,6 +126,12 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from device import DEVICE_TYPE", "device.py"),
         ({"train.py": "from net import say\nx()\n", "net/__init__.py": "", "net/out.py": ""}, "train.py",
          "from net.device import DEVICE_TYPE", "net/device.py"),
+        ({**LOGGED, "log/__init__.py": "", "log/out.py": ""}, "src/trainer.py", "from device import DEVICE_TYPE",
+         "device.py"),
+        ({**LOGGED, "log/__init__.py": "", "log/out.py": ""}, "src/train.py", "from device import DEVICE_TYPE",
+         "device.py"),
+        ({**{name: text.replace("log", "net") for name, text in LOGGED.items()}, "net/__init__.py": ""},
+         "src/trainer.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Scripts of two folders that find nothing in common have one each.
         ({"a/main.py": "import one\nx()\n", "a/one.py": "", "b/main.py": "import two\nx()\n", "b/two.py": ""},
          "a/main.py", "from device import DEVICE_TYPE", "a/device.py"),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from transplt.base.settings import Settings
 from transplt.flow.chooser_place import is_harmless, is_installed, npu_chooser, own_place
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.helper_place import HelperPlace, place_of
+from transplt.flow.helper_place import NO_HOME, HelperPlace, place_of
 from transplt.flow.import_layout import (
     INIT,
     ImportLayout,
@@ -29,8 +29,6 @@ from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
 _NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
-#: Packages that all scripts may import, and that are for something else.
-_NO_HOME = frozenset({"log", "logs", "logger", "logging", "data", "dataset", "datasets", "config", "configs"})
 #: How the path of a notebook ends.
 NOTEBOOK = ".ipynb"
 _HELPERS = ("utils", "util", "common")
@@ -177,7 +175,7 @@ def _in_the_package(
     together = layout.parts.get(path, [path])
     edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
     names = {edge.name.partition(".")[0] for edge in edges}
-    packages = [name for name in names - _NO_HOME if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
+    packages = [name for name in names - NO_HOME if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
     if len(packages) != 1 or (len(names) > 1 and not is_installed(project, folder)):
         return place  # with other modules beside it, the package is one folder of the program
     inner = f"{folder}/{packages[0]}" if folder else packages[0]

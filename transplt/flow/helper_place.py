@@ -36,7 +36,10 @@ from transplt.flow.import_layout import (
 )
 from transplt.syntax.modules import outermost_package, packages_of
 
-__all__ = ["NAME", "HelperPlace", "place_of", "program_of"]
+__all__ = ["NAME", "NO_HOME", "HelperPlace", "place_of", "program_of"]
+
+#: Packages that all scripts may import, and that are for something else.
+NO_HOME = frozenset({"log", "logs", "logger", "logging", "data", "dataset", "datasets", "config", "configs"})
 
 #: The settings of a manual: they name the folder of what is described.
 _OF_SPHINX = re.compile(r"(?:^|/)docs?/(?:source/)?conf\.py$")
@@ -145,7 +148,8 @@ def _found_by_all(
         imported = {edge.name.partition(".")[0] for each in together for edge in layout.edges.get(each, ())
                     if edge.base == base}  # fmt: skip
         packages = sorted(name for name in imported if in_folder(base, f"{name}/{INIT}", "") in project.placing)
-        if len(packages) == 1 and not any(posixpath.dirname(script) == base for script in scripts):
+        beside = any(posixpath.dirname(script) == base for script in scripts)
+        if len(packages) == 1 and packages[0] not in NO_HOME and not beside:
             return _new(layout, posixpath.join(base, packages[0]), packages[0])
         return _new(layout, base)
     return None
