@@ -280,3 +280,32 @@ def test_noise_that_each_rank_draws_is_no_difference(draw: str, tmp_path: Path) 
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1,2", "--steps", "3")
     assert found.verdict == "equal", found.output
+
+
+_BY_LENGTH = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+data = TensorDataset(torch.arange(48.0).view(12, 4) / 48)
+loader = DataLoader(data, batch_size=2, sampler=DistributedSampler(data, num_replicas=1, rank=0))
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step, (x,) in enumerate(loader):
+    optimizer.param_groups[0]["lr"] = 0.1 * (1 + step) / len(loader)
+    loss = model(x.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_a_loader_in_the_originals_order_is_as_long_as_before(tmp_path: Path) -> None:
+    """Both are stopped after two steps of six: the order that is given ends there."""
+    port = _BY_LENGTH.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
+    for name, written in (("original", _BY_LENGTH), ("migrated", port)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", "--steps", "2")
+    assert found.verdict == "equal", found.output

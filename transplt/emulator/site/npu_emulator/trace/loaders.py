@@ -52,13 +52,13 @@ def _apart(loader: int, turn: tuple[int, int] | None) -> Iterator[None]:
 
 
 class _Indices:
-    """Gives the batches of a sampler on, and records them."""
+    """Gives the batches of a sampler on, and records them. `counted`: has as many as the program is told."""
 
-    def __init__(self, batches: Any, loader: int, epoch: int, single: bool) -> None:
-        self.batches, self.loader, self.epoch, self.single = batches, loader, epoch, single
+    def __init__(self, batches: Any, counted: Any, loader: int, epoch: int, single: bool) -> None:
+        self.batches, self.counted, self.loader, self.epoch, self.single = batches, counted, loader, epoch, single
 
     def __len__(self) -> int:
-        return len(self.batches)
+        return len(self.counted)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.batches, name)
@@ -153,7 +153,10 @@ def install() -> None:
             return batches
         given = _given(self, which, _epochs[which])
         single = not self._auto_collation
-        return _Indices(batches if given is None else given, which, _epochs[which], single)
+        given = batches if given is None else given
+        # Another order of the same samples ends where its run was stopped: as many batches are those of the loader.
+        counted = given if config.trace and config.trace["replay_all"] else batches
+        return _Indices(given, counted, which, _epochs[which], single)
 
     kind._index_sampler = property(_index_sampler)
     sampler: Any = data.distributed.DistributedSampler
