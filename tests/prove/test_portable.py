@@ -106,3 +106,13 @@ def test_tests_that_cannot_be_started_are_said(tmp_path: Path) -> None:
     _, parts = proved(tmp_path, tests="import no_such_module\n")
     assert parts[TESTS][0] == "not run"
     assert parts[TESTS][1].startswith("the migrated project's tests: ")
+
+
+def test_what_stops_both_before_a_step_is_said(tmp_path: Path) -> None:
+    for name in ("original", "migrated"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text("import torch\n\nraise ValueError('no data')\n", encoding="utf-8")
+    prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", "--style", "portable")
+    parts = json.loads((tmp_path / "proof.json").read_text(encoding="utf-8"))["comparisons"]
+    said = {part["title"]: (part["verdict"], part["sentence"]) for part in parts}
+    assert said[CUDA] == ("runs", "both stop: main.py:3: ValueError: no data; nothing to compare")

@@ -64,7 +64,8 @@ def _equal(found: Findings, other: Run) -> Verdict:
     counts = [(found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor")]
     counted = ", ".join(many(count, noun) for count, noun in counts if count)
     if not counted:
-        return Verdict(Word.RUNS, "ran to the end; nothing to compare")
+        ended = f"both stop: {other.stop}" if other.stop is not None else "ran to the end"
+        return Verdict(Word.RUNS, f"{ended}; nothing to compare")
     if found.reasons:
         return Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}")
     behind = f", then both stop: {other.stop}" if other.stop is not None else ""
