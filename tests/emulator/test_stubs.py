@@ -77,7 +77,8 @@ def test_a_run_says_how_large_the_data_sets_were(folder: Path) -> None:
     from tests.forked import transplt_run
 
     text = "import torch_npu\nimport torchvision\nimport torch\n"
-    text += "kept = [torchvision.datasets.CIFAR10('data', train=train) for train in (True, False)]\n"
+    text += "to = torchvision.transforms.Normalize(mean=[0.5] * 3, std=[0.5] * 3, inplace=True)\n"
+    text += "kept = [torchvision.datasets.CIFAR10('data', train=train, transform=to) for train in (True, False)]\n"
     text += "print([len(each) for each in kept], torch.ones(1).npu().item())\n"
     (folder / "main.py").write_text(text)
     code, out, err = transplt_run(["--stubs", "torchvision=7", "main.py"], folder)

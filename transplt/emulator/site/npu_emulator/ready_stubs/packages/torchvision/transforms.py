@@ -50,7 +50,7 @@ CenterCrop = RandomCrop = RandomResizedCrop = Scale = Resize
 
 
 class Normalize:
-    def __init__(self, mean, std, *args):
+    def __init__(self, mean, std, inplace=False):
         self.mean, self.std = (torch.tensor(each).view(-1, 1, 1) for each in (mean, std))
 
     def __call__(self, image):
