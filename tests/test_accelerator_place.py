@@ -20,9 +20,7 @@ from transplt.syntax.files import File
 OURS = helper_text(["DEVICE_TYPE", "device", "device_module"], portable=True)
 
 
-def taken(
-    files: dict[str, str], path: str, names: str = "DEVICE_TYPE", **more: object
-) -> tuple[str, str]:
+def taken(files: dict[str, str], path: str, names: str = "DEVICE_TYPE", **more: object) -> tuple[str, str]:
     """The file with its last statement replaced by names of the module, and the paths where that is written."""
     settings = Settings(style="portable", **{"helper_file": True, **more})  # type: ignore[arg-type]
     data = clean(files[path]).encode()

@@ -97,7 +97,7 @@ def test_what_differs_on_cuda_alone_by_less_than_a_rounding_is_seen(tmp_path: Pa
 
 
 def test_what_stops_on_cuda_alone_is_seen(tmp_path: Path) -> None:
-    told, parts = proved(tmp_path, ('device_module.set_device(', 'torch.npu.set_device('))
+    told, parts = proved(tmp_path, ("device_module.set_device(", "torch.npu.set_device("))
     assert told.verdict == "stops"
     assert parts[f"{CUDA} with 2 processes"][0] == "stops"
 
