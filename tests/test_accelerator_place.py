@@ -72,6 +72,11 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
 SCORE = {"main.py": "from score.both import f\nx()\n", "score/both.py": "from .net import Net\nx()\n",
          "score/net.py": "", "score/other.py": "from .net import Net\nx()\n"}  # fmt: skip
 BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": "from .inner import f\nx()\n", "flow/inner.py": ""}
+#: A package with a module that is started to try it out, and scripts that import the package.
+INSTALLED = {
+    "net/__init__.py": "from net.loss import f\n", "net/loss.py": "if __name__ == '__main__':\n    print(1)\n",
+    "scripts/train.py": "import net\nx()\n", "scripts/plain.py": "import torch\nx()\n",
+}  # fmt: skip
 #: A script that adds the folder above its own to where it looks, as its modules do by `src.`
 LOGGED = {
     "src/train.py": "import os, sys\nsys.path.append(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))\n"
@@ -149,6 +154,10 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
           "net/run.py": "from .loss import f\nif __name__ == '__main__':\n    f()\n",
           "tests/one/test_loss.py": "import torch\nfrom net.loss import f\nx()\n"},
          "tests/one/test_loss.py", "from net.device import DEVICE_TYPE", "net/device.py"),
+        # So does a script beside it, whatever else is started; what takes nothing of the package does not.
+        ({**INSTALLED, "setup.py": ""}, "scripts/train.py", "from net.device import DEVICE_TYPE", "net/device.py"),
+        ({**INSTALLED, "setup.py": ""}, "scripts/plain.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        (INSTALLED, "scripts/train.py", "from device import DEVICE_TYPE", "scripts/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
         (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),

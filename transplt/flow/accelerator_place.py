@@ -64,8 +64,10 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool,
         return known
     if not settings.helper_file:
         return None
-    if place is None:
-        return _of_an_imported_package(project, layout, path, settings)
+    if place is None or not (place.package or outermost_package(path, project.placing)):
+        imported = _of_an_imported_package(project, layout, path, settings, installed=place is not None)
+        if place is None or imported is not None:
+            return imported
     if len(place.paths) == 1:
         place = _beside_helpers(project, layout, _in_the_package(project, layout, path, place, settings.entry))
     folders = [posixpath.dirname(each) for each in place.paths]
@@ -150,13 +152,17 @@ def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> H
 
 
 def _of_an_imported_package(
-    project: ProjectFacts, layout: ImportLayout, path: str, settings: Settings
+    project: ProjectFacts, layout: ImportLayout, path: str, settings: Settings, *, installed: bool
 ) -> HelperPlace | None:
-    """The module of the package from which a file takes most: whoever runs it, a test as a rule, finds that already."""
+    """The module of the package from which a file takes most, or of one that is `installed` from a folder above:
+    whoever runs the file, a test as a rule, finds that already.
+    """
     targets = [edge.target for edge in layout.edges.get(path, ()) if not edge.name.startswith(".")]
     tops = Counter(outermost_package(each, project.placing) for each in targets)
     for top, _ in tops.most_common():
-        if not top or is_below(path, top):
+        folder = posixpath.dirname(top)
+        elsewhere = installed and not (is_below(path, folder) and is_installed(project, folder))
+        if not top or is_below(path, top) or elsewhere:
             continue
         inside = next(each for each in targets if is_below(each, top))
         place = module_place(project, inside, settings, starts=False)
