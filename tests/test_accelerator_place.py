@@ -72,6 +72,10 @@ PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "
 SCORE = {"main.py": "from score.both import f\nx()\n", "score/both.py": "from .net import Net\nx()\n",
          "score/net.py": "", "score/other.py": "from .net import Net\nx()\n"}  # fmt: skip
 BESIDE = {"models.py": "", "flow/__init__.py": "", "flow/net.py": "from .inner import f\nx()\n", "flow/inner.py": ""}
+#: A module that nobody imports, and that imports nothing of its package.
+ALONE = {"net/__init__.py": "", "net/use.py": "from net.loss import f\nx\n", "net/loss.py": "",
+         "net/tools/__init__.py": "", "net/tools/card.py": "import torch\ndef f():\n    return 1\nx\n",
+         "tests/test_use.py": "import net\nfrom net.use import f\nx()\n"}  # fmt: skip
 #: A package with a module that is started to try it out, and scripts that import the package.
 INSTALLED = {
     "net/__init__.py": "from net.loss import f\n", "net/loss.py": "if __name__ == '__main__':\n    print(1)\n",
@@ -158,6 +162,8 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
         ({**INSTALLED, "setup.py": ""}, "scripts/train.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         ({**INSTALLED, "setup.py": ""}, "scripts/plain.py", "from device import DEVICE_TYPE", "scripts/device.py"),
         (INSTALLED, "scripts/train.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        # A module that nobody imports yet is of its package, if that is installed.
+        ({**ALONE, "setup.py": ""}, "net/tools/card.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
         (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),

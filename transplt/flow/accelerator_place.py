@@ -94,12 +94,17 @@ def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> Help
 
 
 def _as_beside(project: ProjectFacts, layout: ImportLayout, path: str, entry: str) -> HelperPlace | None:
-    """The place for a file of which nothing tells how it is read, as it is for what lies beside it: all there that
-    nobody imports find the project's modules from one folder. So a loader reads configurations.
+    """The place for a file of which nothing tells how it is read: that of its package, if this is installed, or as it
+    is for what lies beside it: all there that nobody imports find the project's modules from one folder. So a loader
+    reads configurations.
     """
     folder = posixpath.dirname(path)
     if not folder or layout.edges.get(path) or layout.importers.get(path):
         return None
+    if (top := outermost_package(path, project.placing)) and is_installed(project, posixpath.dirname(top)):
+        place = place_of(project, in_folder(top, INIT, ""), starts=False, entry=entry)
+        if place is not None and place.package == posixpath.basename(top):
+            return place
     beside = [each for each in sorted(layout.edges) if posixpath.dirname(each) == folder and layout.edges[each]
               and not layout.importers.get(each)]  # fmt: skip
     bases = {edge.base for each in beside for edge in layout.edges[each]}
