@@ -257,7 +257,8 @@ def _proved(proof: Proof) -> Part:
     steps = sum(part.findings.steps for part in proof.parts)
     lines = (
         f"{many(steps, 'step')} compared",
-        f"operators on the card: {mine} of the port, {theirs} of the original ({share:.0%})",
+        f"operators on the card: {mine} of the port"
+        + (f", {theirs} of the original ({share:.0%})" if theirs else "; a layer of the original is many operators"),
         *(f"{part.title}: {part.verdict}" for part in proof.parts),
         *proof.advice,
     )

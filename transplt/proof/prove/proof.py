@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -28,13 +29,17 @@ from transplt.proof.prove.unseeded import as_started
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
 
+#: Operators of an NPU that are a layer each.
+_LAYER = re.compile("lstm|gru|rnn", re.IGNORECASE)
+
 
 @dataclass
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
     is what the migrated program held of its card, in words, `advice` what helps where a program stops; `idle`: the
     original stopped before its first step, so that no migrated program can be held against it; `operators`: how many
-    ran on the card of each program, by itself; `caught`: the error that the migrated program printed and went on
+    ran on the card of each program, by itself (0 of the original where its layers are one operator of an NPU: an LSTM
+    is many of a GPU); `caught`: the error that the migrated program printed and went on
     from, as a clause."""
 
     parts: list[Part] = field(default_factory=list)
@@ -74,7 +79,8 @@ class Prover:
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone, compiled = self._judged_by_compiler(self.migrated.run(replay=order))
         proof.memory = in_words(uses(alone.outcome.processes))
-        proof.operators, proof.caught = (reference.operators, alone.operators), caught(alone)
+        whole = any(_LAYER.search(name) for process in alone.outcome.processes for name in process["operators"])
+        proof.operators, proof.caught = (0 if whole else reference.operators, alone.operators), caught(alone)
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))
