@@ -145,4 +145,4 @@ def test_transplt_run_adds_itself(migrated: Path) -> None:
     command = [sys.executable, "-m", "transplt", "run", "--report", str(migrated.parent / "run.json"), "train.py"]
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     subprocess.run(command, check=True, cwd=migrated, capture_output=True, env=here)
-    assert "Verdict: <strong>runs</strong>: it ended well" in page(migrated)
+    assert "Verdict: <strong>runs</strong>: finished without errors" in page(migrated)
