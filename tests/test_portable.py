@@ -801,6 +801,7 @@ def test_a_single_file_where_the_settings_name_the_module() -> None:
     assert not result.changed and "device_module of the project's module" in result.findings[0].message
 
 
+@pytest.mark.torch
 def test_a_choice_in_a_file_that_has_its_names_for_something_else() -> None:
     source = "import torch\nDEVICE_TYPE = 3\ntorch.cuda.synchronize()\n"
     after = migrate_source(source.encode(), "train.py", Settings(style="portable")).data.decode()

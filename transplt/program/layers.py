@@ -18,7 +18,7 @@ _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _DRAWN = names_of("torch", "draws") | frozenset(
     "random uniform choice choices sample randrange shuffle any numel nonzero binomial".split()
 )
-_OF_KIND = frozenset({"isinstance", "hasattr", "len"})
+_OF_KIND = names_of("builtins", "asks") | {"len"}
 
 
 def left_out_at_times(program: Program) -> tuple[File, ast.ClassDef] | None:

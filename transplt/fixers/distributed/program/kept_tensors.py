@@ -17,13 +17,16 @@ from transplt.program.loops import counts
 from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.variable_values import values_of
+from transplt.rules.torch_callables import TENSOR, names_of
 from transplt.syntax.nodes import attribute_of, by_place, called_name, inner_nodes, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 
 #: Methods that write rows of a tensor at indices.
 _BY_INDEX = frozenset({"index_copy_", "index_add_", "index_fill_", "scatter_", "scatter_add_"})
 #: What an index goes through on its way.
-_SAME = frozenset("cuda cpu npu to long int numpy detach view reshape squeeze flatten contiguous tolist".split())
+_SAME = names_of(TENSOR, "to_card") | frozenset(
+    "cpu long int numpy detach view reshape squeeze flatten contiguous tolist".split()
+)
 #: Parameters of a forward pass that is given the numbers of samples.
 _NUMBERS = re.compile(r"(?:^|_)(?:ind(?:ex|exes|ices)?|idx|ids?)s?$", re.IGNORECASE)
 
