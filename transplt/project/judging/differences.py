@@ -130,18 +130,25 @@ def _numbers_of(found: Differences, both: _Both, around: Around) -> None:
 
 
 def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:
-    """Statements of functions that train, to the same target, that compute with other numbers or operators."""
+    """Statements of functions that train, to the same target, that compute with other numbers or operators; what
+    a name of `with scale_loss(loss / n, optimizer) as scaled` stands for counts with it."""
     trains = {(each.path, each.scope) for each in both.theirs if re.search(r"\.(?:backward|step)\(", each.text)}
     there: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for each in reversed(both.apart.new):
         there[_target(each)].append(each)
-    handed = {(each.path, each.scope): each for each in both.apart.new if isinstance(each.node, ast.With)}
+    handed = {
+        (each.path, each.scope, item.optional_vars.id): _numbers(each)
+        for each in both.apart.new if isinstance(each.node, ast.With)
+        for item in each.node.items if isinstance(item.optional_vars, ast.Name)
+    }  # fmt: skip
     for each in both.apart.gone:
         same = there[_target(each)]
         if (each.path, each.scope) in trains and same and not _MEASURES.search(each.text) and not each.said:
             other = same.pop()
-            head = handed.get((other.path, other.scope))  # `with scale_loss(loss / n, optimizer) as scaled:`
-            if _numbers(each) not in (_numbers(other), *([_numbers(other) + _numbers(head)] if head else [])):
+            numbers = _numbers(other)
+            for name in {*re.findall(r"\w+", other.text)}:
+                numbers += handed.get((other.path, other.scope, name), Counter())
+            if _numbers(each) != numbers:
                 yield each, other
 
 

@@ -127,16 +127,18 @@ def judge(
         sides = read_side(first), read_side(second)
         done = Judgement(original, port)
         found = differences(*sides)
-        lines = {path: data.splitlines() for path, data in sides[1].files.items()}
+        told = {each.path for each in (*found.against, *found.also)} & {*sides[1].files}
+        lines = {path: sides[1].files[path].splitlines() for path in told}
         meant = [each for each in found.against if each.code == TRAINS_OTHERWISE and each.api in allowed]
         against = _checked([each for each in found.against if each not in meant], lines)
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
-        done.parts += _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
-        done.parts.insert(1, _of(CHANGED, TRAINS_OTHERWISE, against, "nothing that decides how it trains"))
-        done.parts.insert(2, _of(ROUND, GETS_ROUND, against, "nothing was seen that hides an error or writes a result"))
+        left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
+        changed = _of(CHANGED, TRAINS_OTHERWISE, against, "nothing that decides how it trains")
+        hidden = _of(ROUND, GETS_ROUND, against, "nothing was seen that hides an error or writes a result")
+        done.parts = [left, changed, hidden, kernels]
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
@@ -166,7 +168,7 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], well: str) -> 
     return Part(title, Mark.AGAINST if mine else Mark.GOOD, told or well, mine)
 
 
-def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> list[Part]:
+def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
     """What a check finds in the copy of a port that stops it or computes something else, and what the compiler says of
     its kernels. Settings, comments and baselines of the port say nothing here."""
     result, kernels = _compiled(check_paths([copy], options), port, copy, progress)
@@ -183,13 +185,12 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
     for why, found in aside.items():
         first = found[0].finding
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
-    if against:
-        counted = Counter(BLOCKS_TEXT[blocks[id(each.finding)]] for each in against)
-        sentence = "; ".join(f"{many(count, 'place')}: {what}" for what, count in counted.items())
-        return [Part(LEFT, Mark.AGAINST, sentence, against, (*lines,)), kernels]
-    if not any(map(_NAMES_CARD.search, port.files.values())):
-        return [Part(LEFT, Mark.AGAINST, "no file of the port names an NPU", (), (*lines,)), kernels]
-    return [Part(LEFT, Mark.GOOD, "nothing that stops it or computes something else", (), (*lines,)), kernels]
+    counted = Counter(BLOCKS_TEXT[blocks[id(each.finding)]] for each in against)
+    wrong = "; ".join(f"{many(count, 'place')}: {what}" for what, count in counted.items())
+    if not wrong and not any(map(_NAMES_CARD.search, port.files.values())):
+        wrong = "no file of the port names an NPU"
+    well, mark = "nothing that stops it or computes something else", Mark.AGAINST if wrong else Mark.GOOD
+    return Part(LEFT, mark, wrong or well, against, (*lines,)), kernels
 
 
 def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[dict[int, str], list[str]]:

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import basename
 
 from transplt.base.disk.git_index import find_repository
 from transplt.base.disk.git_objects import commit_of
@@ -108,11 +109,7 @@ def pairs(
             continue
         texts, taken = {each.text for each in said}, {*found.values()}
         votes = Counter(other for text in texts for other in there[text][:_MOST] if other not in taken)
-        best = max(votes, key=lambda each: (votes[each], _name(each) == _name(path), each), default="")
+        best = max(votes, key=lambda each: (votes[each], basename(each) == basename(path), each), default="")
         if best and votes[best] >= _SAME * len(texts):
             found[path] = best
     return found
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]

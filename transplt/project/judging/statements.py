@@ -189,17 +189,14 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), False
     test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
+    aside = isinstance(node, ast.Try) and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
     for name, value in ast.iter_fields(node):
         if name not in _INSIDE or not isinstance(value, list):
             continue
         under = guards
         if isinstance(node, ast.If):
             under = (*guards, f"not ({test})" if name == "orelse" else test)
-        elif (
-            isinstance(node, ast.Try)
-            and name == "handlers"
-            and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
-        ):
+        elif aside and name == "handlers":
             under = (*guards, ASIDE)
         for each in value:
             inside = loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))
@@ -224,7 +221,7 @@ _KEYS: tuple[Callable[[Statement], Hashable], ...] = (
     lambda each: each.text,
 )
 #: From which key on a statement is looked for elsewhere, and up to which length it says too little for that.
-_ELSEWHERE, _SHORT = 3, 15
+_ELSEWHERE, SHORT = 3, 15
 
 
 def compared(before: Iterable[Statement], after: Iterable[Statement]) -> Apart:
@@ -238,7 +235,7 @@ def compared(before: Iterable[Statement], after: Iterable[Statement]) -> Apart:
         left, matched = [], set()
         for each in gone:
             same = there[key(each)]
-            if same and (number < _ELSEWHERE or len(each.text) > _SHORT):
+            if same and (number < _ELSEWHERE or len(each.text) > SHORT):
                 other = same.pop()
                 matched.add(id(other))
                 alike.append((each, other))

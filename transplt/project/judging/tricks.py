@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from transplt.project.judging.statements import ASIDE, TABLE, Apart, Statement, neutral
+from transplt.project.judging.statements import ASIDE, SHORT, TABLE, Apart, Statement, neutral
 from transplt.project.judging.themes import Grade, facts_of, is_plain, name_of, theme_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -46,8 +46,6 @@ _EXITS = frozenset("exit _exit quit abort SystemExit".split())
 _MADE = re.compile(r"ema\b|sched|mixup|optim|criterion|augment|clip")
 #: A model or a loss that is given something in the memory of the host.
 _CALLS_MODEL = re.compile(r"(?:model|net|criterion)\w*(?:\.cpu\(\))?\(.*\.cpu\(\)")
-#: Up to this length a text says too little to be a copy.
-_COPIED = 15
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 SKIPPED = "a test is skipped"
 
@@ -80,7 +78,7 @@ class Around:
     def is_old(self, statement: Statement) -> bool:
         """Whether it is in a function that the original has, and was not copied from beside it."""
         here = (statement.path, statement.scope) in self.scopes
-        return here and not (len(statement.text) > _COPIED and (statement.path, statement.text) in self.texts)
+        return here and not (len(statement.text) > SHORT and (statement.path, statement.text) in self.texts)
 
 
 def _hides_errors(each: Statement, around: Around) -> _Told:
