@@ -10,6 +10,7 @@ translates it, and `--missing` lists it.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
@@ -52,8 +53,18 @@ def messages() -> Iterator[tuple[str | tuple[str, ...], str]]:
         yield from ((text, f"rules/diagnostics/{code}.md") for text in (page.title, page.action) if text)
     table = read_table("support/substitutions.json")
     for row in (*table["families"], *table["entries"]):
-        if row.get("title"):
-            yield row["title"], "rules/support/substitutions.json"
+        for text in filter(None, (row.get("title"), row.get("how"))):
+            yield text, "rules/support/substitutions.json"
+    yield from helps()
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """What findings say to do, where it is one text whatever was found: an action says the same."""
+    for room in ("fixers", "engine"):
+        for path in sorted((ROOT / "transplt" / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.keyword) and node.arg == "help" and isinstance(node.value, ast.Constant):
+                    yield node.value.value, path.relative_to(ROOT).as_posix()
 
 
 def template() -> Catalog:

@@ -114,6 +114,19 @@ def test_a_migration_in_chinese(project: Path) -> None:
     assert chinese == {name: (folder / name).read_bytes() for name in chinese}, "what programs read is English"
 
 
+def test_how_an_action_is_done_is_chinese_and_its_machine_words_are_not(project: Path) -> None:
+    (project / "run.sh").write_text("nvidia-smi --query-gpu=name --format=csv | tail -1\n")
+    (project / "tool.py").write_text("import torch\nkind = 'x' if torch.version.cuda > '11' else 'y'\n")
+    english = "npu-smi info lists the cards in another format: code that parses the output has to change"
+    said, page = migrated(project)
+    assert f"<p>{english}</p>" in page
+    said, page = migrated(project, "--language", "zh")
+    assert "<p>npu-smi info 以另一种格式列出卡：解析其输出的代码须修改</p>" in page and f"<p>{english}" not in page
+    assert re.search('<p lang="en">', page), "what the catalogue does not have says that it is English"
+    workbook = (project.parent / "out" / "proj_msft" / "change_list.csv").read_text("utf-8")
+    assert not re.search("[\u4e00-\u9fff]", workbook)
+
+
 def test_a_check_in_chinese(project: Path) -> None:
     found = CliRunner().invoke(main, ["check", str(project), "--language", "zh", "--format", "json"])
     assert "个文件中发现" in found.stderr

@@ -45,7 +45,7 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     assert "(effort: an hour or two)" in out
     assert err == (
         "found 3 findings in 1 file\n"
-        "[*] 2 fixable with --fix --style npu (what --style portable edits, a check with it says)\n"
+        "[*] 2 fixable with --fix --style npu (check with --style portable to see what that style fixes)\n"
     )
     assert (project / "train.py").read_text() == TRAIN
 

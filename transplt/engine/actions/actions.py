@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
-from transplt.base.language import Sentence
+from transplt.base.language import Sentence, marked
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import IMAGE, OFFERED, PACKAGES, Group, Groups, aside
@@ -255,8 +255,11 @@ def _how(draft: _Draft) -> str:
     if not names:
         return _by_hand(draft)
     count = sum(bool(finding.adaptor) for finding in findings)
-    some = "" if count == len(findings) else f" {count} of {len(findings)} places; the rest"
-    return f"`--adapt {','.join(names)}` writes{some or ' it'}, by hand: {_by_hand(draft)}"
+    given = {"names": ",".join(names), "how": _by_hand(draft)}
+    if count == len(findings):
+        return Sentence("`--adapt {names}` writes it, by hand: {how}", **given)
+    text = marked("`--adapt {names}` writes {count} of {total} places; the rest, by hand: {how}")
+    return Sentence(text, count=count, total=len(findings), **given)
 
 
 def _by_hand(draft: _Draft) -> str:
@@ -269,7 +272,7 @@ def _by_hand(draft: _Draft) -> str:
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
         more = len({text for _, text in helps}) - 1
-        return help_ + (f" (see the findings for {more} other cases)" if more > 1 else "")
+        return Sentence("{how} (see the findings for {count} other cases)", how=help_, count=more) if more > 1 else help_
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:

@@ -45,7 +45,8 @@ _IMPORTED = "NPU553"
 _STOPPING = (_IMPORTED, "NPU554")
 #: Folders in which a project has its own package.
 _LAYOUTS = ("src", "python", "lib", "packages")
-_KERNEL_HOW = (
+_UNASKED = marked("nothing of the project asks for it: take the line out")
+_KERNEL_HOW = marked(
     "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
 )
@@ -154,7 +155,7 @@ class Groups:
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
-            how = "change the requirements first, then lock again"
+            how = marked("change the requirements first, then lock again")
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
@@ -175,7 +176,7 @@ class Groups:
                 "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
                 name=folder or Sentence("the top folder"),
             )
-            how = "none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs"
+            how = marked("none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs")
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
@@ -208,7 +209,7 @@ class Groups:
         title = Sentence(page.action, name=name) if page.action else by_hand
         blocks = self._asked_for(finding, page)
         goes = finding.code == _REQUIRED and blocks == "tidy"
-        return Group(title, page.code, name, blocks, "nothing of the project asks for it: take the line out" * goes)
+        return Group(title, page.code, name, blocks, _UNASKED if goes else "")
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
         """What a finding blocks; a package that functions import and nothing of the project installs, the program that
@@ -251,14 +252,14 @@ class Groups:
     def _kernel(self, unit: Unit, finding: Finding, stops: bool = False) -> Group:
         """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
         if not unit.kernel:
-            how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
+            how = marked("torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU")
             title = Sentence("Port the C++ code in {name}", name=str(unit))
             blocks = "slow" if finding.path in self._asking else "later"
             return Group(title, "sources", str(unit), blocks, how, Effort.MEDIUM)
         if self._kernels.idle(unit):
             gone = marked("Remove the sources of {name}: npu_port.py replaces the functions that were called")
             title = Sentence(gone, name=str(unit))
-            how = "delete them, or keep them for CUDA: the project no longer builds or imports them"
+            how = marked("delete them, or keep them for CUDA: the project no longer builds or imports them")
             return Group(title, "kernel", str(unit), "tidy", how, Effort.LOW)
         if unit.parts == 1:
             title = Sentence("Replace the CUDA kernel {name}, or rewrite it for the NPU", name=str(unit))
@@ -268,7 +269,7 @@ class Groups:
         blocks = "slow" if unit in self._kernels.spared else "import" if stops else "first step"
         if blocks != "slow" and (finding.late == "other" or unit in self._kernels.late or aside(finding)):
             blocks = "later"  # one place that training meets says more
-        how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
+        how = Sentence("{how}; {binds}", how=_KERNEL_HOW, binds=binds) if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 
 
@@ -285,7 +286,7 @@ def _of_others(path: str) -> str | None:
 def _third_party(finding: Finding, folder: str) -> Group:
     """The one thing to do about the code of somebody else in a folder."""
     title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
-    how = "look for a package or fork for Ascend that replaces it; otherwise port it as a separate project"
+    how = marked("look for a package or fork for Ascend that replaces it; otherwise port it as a separate project")
     blocks = _blocks(finding, _page(finding.code))
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
@@ -310,7 +311,7 @@ def _substitution(finding: Finding) -> Group | None:
         match = next((found for name in names if (found := entry.pattern.search(name))), None)
         if match is not None:
             name = match[1] if entry.each else ""
-            how = entry.how.replace("{name}", name)
+            how = Sentence(entry.how, name=name)
             blocks = _here(finding.blocks or entry.blocks, finding)
             if entry.page:
                 return Group(Sentence(_page(entry.page).action), entry.page, "", blocks, how, entry.effort)
@@ -328,7 +329,7 @@ def _other_file(finding: Finding) -> Group:
 
 def _build(folder: str, blocks: str = "import") -> Group:
     name = posixpath.join(folder, "setup.py")
-    how = "NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files"
+    how = marked("NPU hosts have no nvcc: build the rest as CppExtension or NpuExtension, without .cu files")
     title = Sentence("Remove the CUDA build from {name}", name=name)
     return Group(title, "build", name, blocks, how, Effort.MEDIUM)
 
@@ -336,7 +337,7 @@ def _build(folder: str, blocks: str = "import") -> Group:
 def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
         title = Sentence("Apply the safe edits: transplt check --fix")
-        how = "run `transplt check --fix` in a git repository, or migrate the project"
+        how = marked("run `transplt check --fix` in a git repository, or migrate the project")
         return Group(title, OFFERED, "", "first step", how)
     page = _page(finding.code)
     title = Sentence("Decide whether to apply edits of --unsafe-fixes: {title}", title=Sentence(page.title))

@@ -81,7 +81,7 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
         blocks=min((action.blocks for action in same), key=BLOCKS.index),
         effort=level_of(hours),
         hours=hours,
-        how=f"{len(parts)} actions, each listed below",
+        how=Sentence("{count} actions, each listed below", count=len(parts)),
         codes=tuple(code for code, _ in sorted(codes.items(), key=lambda item: (-item[1], item[0]))),
         places=tuple(place for part in parts for place in part.places),
         findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),

@@ -73,7 +73,7 @@ def footer(
     if holding != result.files:
         line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
     yield line + baseline
-    style = gettext(" --style npu (what --style portable edits, a check with it says)")
+    style = gettext(" --style npu (check with --style portable to see what that style fixes)")
     yield from _fixable(result, "" if styled else style, fixing)
 
 
