@@ -594,6 +594,41 @@ def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
     assert percent(0.9994) == "99%" and percent(0.29) == "29%" and percent(1.0) == "100%"
 
 
+CONFIGS = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": 64}, num_warps=2, num_stages=3),
+        triton.Config({"BLOCK": 64}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK": 128}, num_warps=4),
+        triton.Config({"BLOCK": 128}, num_warps=8, num_stages=4),
+    ],
+    key=["n"],
+)
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + places, 2 * tl.load(x + places, mask=places < n), mask=places < n)
+
+
+def run(x):
+    double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x.cuda(), x.numel())
+"""
+
+
+def test_an_edit_of_several_pieces_is_one_place(tmp_path: Path) -> None:
+    """Two configurations that are the same then go in one edit: two lines of the diff, one place of the share."""
+    (tmp_path / "kernel.py").write_text(CONFIGS)
+    plan = make_plan(Options(tmp_path, jobs=0))
+    migrated, summary = diff_tree(plan), summarize(analyse_tree(plan))
+    assert [each.span.line for each in migrated.findings if each.code == "NPU561"] == [8, 9, 10, 11]
+    assert sum(each.places for each in migrated.findings if each.code == "NPU561") == 3
+    assert automatic_share(migrated) == percent(summary.effort.share) == "66%"
+
+
 def test_barracuda_is_no_cuda(tmp_path: Path) -> None:
     (tmp_path / "names.json").write_text('{"fish": "BARRACUDA", "n": ["barracudas", "libcuda", "usecuda", "a-cuda"]}\n')
     result = diff_tree(make_plan(Options(tmp_path, jobs=0)))

@@ -78,7 +78,8 @@ class Finding:
     behind a `guard`; `handled` says that the project trains on NPUs as it is. `blocks`: what this one keeps a program
     from, where its code says another thing of most (BLOCKS in transplt/rules/pages.py). `adaptor` is what writes the
     thing that is missing, where it is asked for (`--adapt`). `details` are what the message says, for those who go by
-    it: (what, value), as ("library", "warp"); messages may be worded anew, or translated.
+    it: (what, value), as ("library", "warp"); messages may be worded anew, or translated. `places` is how many planned
+    edits it is: none for the second piece of one, and for a line that an edit needs.
     """
 
     path: str
@@ -99,6 +100,7 @@ class Finding:
     blocks: str = ""
     adaptor: str = ""
     details: tuple[tuple[str, str], ...] = ()
+    places: int = 1
 
     def detail(self, what: str) -> str:
         """The first detail of a kind; empty where there is none."""

@@ -318,8 +318,11 @@ def _splits_word_end(before: str, after: str, tail: int) -> bool:
 def findings_of(source: Source, path: str, pieces: Sequence[Piece]) -> list[Finding]:
     """One record for each piece; several edits of one piece give it the first one's code and all messages."""
     records = []
+    counted: set[int] = set()
     for piece in pieces:
         first = piece.edits[0]
+        new = {id(edit) for edit in piece.edits} - counted
+        counted |= new
         messages = dict.fromkeys(edit.message for edit in piece.edits)
         before = source.slice(piece.start, piece.end)
         operation = Operation.MODIFY
@@ -338,6 +341,7 @@ def findings_of(source: Source, path: str, pieces: Sequence[Piece]) -> list[Find
                 help=first.help,
                 edit=Replacement(operation, before, piece.after),
                 applied=True,
+                places=len(new),
             )
         )
     return records

@@ -138,4 +138,5 @@ def _line(work: Work, item: Placed) -> Finding:
         message=item.message,
         edit=Replacement(operation, before, item.text),
         applied=True,
+        places=0,
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from transplt.base.finding import Effort, Finding, Operation
+from transplt.base.finding import Effort, Finding
 from transplt.engine.actions.groups import Groups
 from transplt.rules.pages import BLOCKS
 from transplt.rules.support_tables import canonical
@@ -73,7 +73,7 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
     for finding in findings:
         if finding.applied:
             automatic += 1
-            done += bool(finding.api) or finding.edit is None or finding.edit.operation is not Operation.INSERT
+            done += finding.places
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1

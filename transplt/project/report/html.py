@@ -208,10 +208,9 @@ def _repeated(action: Action) -> str:
 
 
 def automatic_share(result: RunResult) -> str:
-    """The edited part of the places in Python, as `analyze` and `survey` give it; a dash where there are none."""
+    """The edited part of the places in Python, as `analyze` and `survey` give it; all where there are none."""
     efforts = (effort_of(record.path, record.findings) for record in result.python_files)
-    effort = total(efforts, {record.path for record in result.python_files}, 0.0)
-    return percent(effort.share) if effort.counted else "-"
+    return percent(total(efforts, {record.path for record in result.python_files}, 0.0).share)
 
 
 def token_bar(result: RunResult) -> list[dict[str, Any]]:

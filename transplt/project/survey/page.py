@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import transplt
-from transplt.base.render.cell import shortened
+from transplt.base.render.cell import many, shortened
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.effort import percent
@@ -29,7 +29,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
         version=transplt.__version__,
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
-            ("automatic, of the places in Python", percent(total["share_automatic"]), f"{total['left']:,} places left"),
+            ("automatic, of the places in Python", percent(total["share_automatic"]), f"{many(total['left'], 'place')} left"),
             ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
             (
                 "no known blocker", f"{total['nothing_stops']}",
