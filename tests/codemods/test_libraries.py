@@ -315,6 +315,42 @@ def test_similar_modules_of_apex() -> None:
     )
 
 
+@pattern("P53")
+def test_of_two_calls_in_one_expression_the_usable_one_is_written() -> None:
+    result = check_rewrite(
+        """
+        import torch
+        from apex.normalization import FusedLayerNorm
+        norms = [FusedLayerNorm(8), FusedLayerNorm(8, memory_efficient=True)]
+        """,
+        """
+        import torch
+        from apex.normalization import FusedLayerNorm
+        norms = [torch.nn.LayerNorm(8), FusedLayerNorm(8, memory_efficient=True)]
+        """,
+        similar=True,
+        open_codes=["NPU510"],
+    )
+    assert [(each.span.line, "no memory_efficient" in each.message) for each in result.findings if each.open] == [
+        (2, False), (3, True),
+    ]  # fmt: skip
+
+
+@pattern("P53")
+@pytest.mark.parametrize("use", ["isinstance(norms[0], FusedLayerNorm)", "kinds = FusedLayerNorm"])
+def test_no_call_is_written_where_the_name_is_also_used_as_a_class(use: str) -> None:
+    """What becomes torch's would be no instance of apex's class any more."""
+    check_noop(
+        f"""
+        from apex.normalization import FusedLayerNorm
+        norms = [FusedLayerNorm(8), FusedLayerNorm(8, memory_efficient=True)]
+        {use}
+        """,
+        similar=True,
+        open_codes=["NPU510"],
+    )
+
+
 @pattern("P55")
 def test_the_attention_of_xformers() -> None:
     check_noop(

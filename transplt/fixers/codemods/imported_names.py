@@ -14,7 +14,7 @@ from transplt.syntax.annotations import is_annotation
 from transplt.syntax.modules import module_name
 from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import parent
-from transplt.syntax.scopes import Scope
+from transplt.syntax.scopes import Binding, Scope
 
 _SPEAKS_TO_US = re.compile(rb"transplt:")
 
@@ -75,17 +75,24 @@ def is_called(work: Work, local: str, scope: Scope) -> bool:
     return False
 
 
-def similar_fits(work: Work, rule: Rule, local: str, scope: Scope) -> bool:
+def calls_of(work: Work, local: str, scope: Scope) -> list[ast.Call | None]:
+    """The call of each use of an imported name; None for a use that calls nothing."""
+    return [
+        call_of(name)
+        for name in work.scan.names.get(local, ())
+        if isinstance(name.ctx, ast.Load)
+        and (found := work.names.lookup(local, work.scan.scope_of(name))) is not None
+        and found[0] is scope
+    ]
+
+
+def similar_fits(rule: Rule, calls: list[ast.Call | None]) -> bool:
     """True when each use of an imported name can become that of the similar API; else the import must not move."""
-    conditional = rule.skip_if is not None
-    for name in work.scan.names.get(local, ()):
-        found = work.names.lookup(local, work.scan.scope_of(name))
-        if found is None or found[0] is not scope or not isinstance(name.ctx, ast.Load):
-            continue
-        call = call_of(name)
-        if call is None:
-            if conditional:
-                return False
-        elif not accepts(rule, call):
-            return False
-    return True
+    return all(rule.skip_if is None if call is None else accepts(rule, call) for call in calls)
+
+
+def mixed_imports(work: Work) -> set[Binding]:
+    """Names that are only called, and whose import stays since not each call can become that of the similar API: those
+    that can are written out. For `work.once`; filled where imports are looked at, before the references.
+    """
+    return set()

@@ -17,7 +17,7 @@ from transplt.edits.trees.names import modules_imported, names_imported
 from transplt.edits.trees.transform import New
 from transplt.edits.unused_imports import is_listed
 from transplt.edits.work import Work
-from transplt.fixers.codemods.imported_names import is_called, may_rename, similar_fits
+from transplt.fixers.codemods.imported_names import calls_of, is_called, may_rename, mixed_imports, similar_fits
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.modules import import_base
 from transplt.syntax.scopes import Binding, Scope
@@ -259,8 +259,10 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         elif is_unlisted(rule, prefix, full):
             found.append(unlisted(work, alias, full))
             return stays
-        elif rule.otherwise is not None and prefix == full and not similar_fits(work, rule, local, scope):
+        elif rule.otherwise is not None and prefix == full and not similar_fits(rule, calls := calls_of(work, local, scope)):
             found += work.note_rule(alias, rule.otherwise, full)
+            if all(calls):
+                work.once(mixed_imports).update(each for each in scope.bindings.get(local, ()) if each.node is node)
             return stays
         else:
             target = new + full[len(prefix) :]

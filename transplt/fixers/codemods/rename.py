@@ -15,11 +15,12 @@ from transplt.edits.imports import STANDARD
 from transplt.edits.trees.names import dotted as dotted_name
 from transplt.edits.work import Work
 from transplt.fixers.codemods.args import carry_over
+from transplt.fixers.codemods.imported_names import mixed_imports
 from transplt.fixers.codemods.module import is_unlisted, local_target, new_name, unlisted
 from transplt.fixers.codemods.packages import is_in_a_branch
 from transplt.program.program import enclosing_function
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.nodes import dotted, of_kind
+from transplt.syntax.nodes import call_of, dotted, of_kind
 from transplt.syntax.scopes import Binding
 
 fixer = Fixer(__name__, code="NPU002", rank=410)
@@ -83,8 +84,9 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         return
     if depth < 0 or (depth == 0 and binding is not None):
         # The import itself carries the new name; arguments may still have to change.
-        if depth == 0:
-            yield from carry_over(work, rule, links[0], full)
+        fits = depth == 0 and (yield from carry_over(work, rule, links[0], full))
+        if fits and binding in work.once(mixed_imports) and call_of(name) and work.take_for(rule, name):
+            yield from _rename(work, rule, name, name, local, base, base, prefix, target, full)
         if local != name.id:
             yield from _rename_root(work, name, local, base)
         return
