@@ -26,7 +26,7 @@ def step(number: int, dtype: str = "float32") -> dict[str, Any]:
     drift = 1 + 0.01 * number
     weights = {"weight": tensor([0.5 * drift, -0.25], dtype=dtype), "bias": tensor([0.1 * drift, 0.2], dtype=dtype)}
     return {
-        LINEAR: {"input_args": [tensor([1.0, 2.0], dtype=dtype)], "input_kwargs": {}, "parameters": weights,
+        LINEAR: {"input_args": [tensor([drift, 2.0], dtype=dtype)], "input_kwargs": {}, "parameters": weights,
                  "output": [tensor([0.1, 0.3 * drift], dtype=dtype)]},
         SIGMOID: {"input_args": [tensor([0.1, 0.3], dtype=dtype)], "input_kwargs": {},
                   "output": [tensor([0.52, 0.57], dtype=dtype)]},
@@ -58,7 +58,7 @@ def hits(folder: Path, *steps: dict[str, Any], arguments: tuple[str, ...] = ("--
 def test_a_sound_run_hits_none(tmp_path: Path) -> None:
     assert hits(tmp_path / "a", step(0), step(1), step(2)) == {}
     code, out = call(str(tmp_path / "a"))
-    assert code == 0 and out == "transplt anomalies: none of 9 watch points is hit in 3 steps of 1 rank\n"
+    assert code == 0 and out == "transplt anomalies: none of 11 watch points is hit in 3 steps of 1 rank\n"
 
 
 #: What is put into step 1 of a sound run, the watch point that it is for, and the tensor and figures that are named.
@@ -97,9 +97,63 @@ def test_each_watch_point(point: str, tmp_path: Path) -> None:
 
 
 def test_there_are_sixteen() -> None:
-    assert set(CASES) == {point.name for point in POINTS} and len(CASES) == 16
+    assert set(CASES) == {point.name for point in POINTS} - OF_DATA and len(CASES) == 16
     out = call("--list")[1]
-    assert "* unchanged-weight         检查未变化权重" in out and len(out.splitlines()) == 18
+    assert "* unchanged-weight         检查未变化权重" in out and len(out.splitlines()) == 21
+
+
+OF_DATA = {"label-range", "constant-data", "repeated-data"}
+LOSS, NET = "Functional.cross_entropy.0.forward", "Module.net.Net.forward.0"
+
+
+def labelled(
+    labels: list[float], scores: tuple[int, ...] = (3, 4), dtype: str = "int64", **more: Any
+) -> dict[str, Any]:
+    """A loss of three samples and four classes."""
+    given = [tensor([0.5, 0.25], shape=scores), tensor(labels, dtype=dtype)]
+    return {LOSS: {"input_args": given, "input_kwargs": more, "output": [tensor([1.0])]}}
+
+
+IGNORES = {"ignore_index": {"type": "int", "value": 255, "Max": 255, "Min": 255}}
+
+
+@pytest.mark.parametrize(
+    ("loss", "why"),
+    [
+        (labelled([0, 2, 4]), "labels from 0 to 4, and 4 classes"),
+        (labelled([-1, 2, 3]), "labels from -1 to 3, and 4 classes"),
+        (labelled([0, 255, 1]), "labels from 0 to 255, and 4 classes"),
+        (labelled([0, 21], scores=(1, 21, 8, 8)), "labels from 0 to 21, and 21 classes"),
+        (labelled([0, 2, 3]), ""),
+        (labelled([-100, 2, 3]), ""),  # what is left out unless another is named
+        (labelled([0, 255, 1], **IGNORES), ""),
+        (labelled([3], scores=(4,)), ""),
+        (labelled([0.5, 7.0, 0.25], dtype="float32"), ""),  # shares of classes
+    ],
+)
+def test_labels_that_are_no_class(loss: dict[str, Any], why: str, tmp_path: Path) -> None:
+    found = hits(tmp_path / "a", loss)
+    assert [hit["why"] for hit in found.get("label-range", ())] == [why] * bool(why)
+
+
+@pytest.mark.parametrize(
+    ("second", "point"),
+    [
+        (tensor([0.5, 0.5]), "constant-data"),
+        (tensor([0.0, 0.0]), "constant-data"),
+        (tensor([1.0, 2.0]), "repeated-data"),
+        (tensor([2.0, 1.5]), ""),
+        (tensor([7, 7], dtype="int64"), ""),  # first tokens, or a mask
+    ],
+)
+def test_data_of_the_model(second: Any, point: str, tmp_path: Path) -> None:
+    for number, entry in enumerate((tensor([1.0, 2.0]), second)):
+        rows = {LINEAR: {"input_args": [tensor([0.0, 0.0])], "input_kwargs": {}, "output": [tensor([1.0, 2.0])]},
+                NET: {"input_args": [entry], "input_kwargs": {}, "output": [tensor([1.0, 2.0])]}}  # fmt: skip
+        write_rank(tmp_path / f"step{number}/rank", rows, parents={LINEAR: NET, NET: None})
+    document = json.loads(call(str(tmp_path), "--format=json", "--checks", ",".join(sorted(OF_DATA)))[1])
+    found = [(each["name"], hit["operator"], hit["step"]) for each in document["points"] for hit in each["hits"]]
+    assert found == ([(point, NET, 1)] if point else [])
 
 
 def test_the_end_of_float16_is_an_overflow(tmp_path: Path) -> None:
@@ -239,6 +293,7 @@ def test_a_saturated_activation(tmp_path: Path) -> None:
 
 def test_weights_without_modules(tmp_path: Path) -> None:
     """Level L1 records functions only: their second and third inputs are the weights."""
+
     def at(bias: float) -> dict[str, Any]:
         entry = {"input_args": [tensor([1.0]), tensor([0.5 + bias]), tensor([bias])], "input_kwargs": {},
                  "output": [tensor([1.0])]}  # fmt: skip

@@ -28,10 +28,10 @@ def anomalies(
     dumps: tuple[str, ...], *, checks: str, bounds: tuple[str, ...], between: str | None, listed: bool, as_json: bool,
     exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Check the steps of a training for problems: zeros, overflows, unchanged weights, lost gradients.
+    """Check the steps of a training for problems: zeros, overflows, unchanged weights, labels.
 
-    DUMP is a dump of statistics of several steps, with all ranks; no second dump is needed. The sixteen checks are
-    those of the model tuning guide. Exit codes: 1 a check found something, 2 a DUMP cannot be read.
+    DUMP is a dump of statistics of several steps, with all ranks; no second dump is needed. Sixteen checks are
+    those of the model tuning guide, three look at data and labels. Exit codes: 1 a check found something, 2 a DUMP cannot be read.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.watch import points, watched_text

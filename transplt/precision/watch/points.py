@@ -1,4 +1,4 @@
-"""The sixteen watch points of the guide on tuning models (MindInsight's debugger), by their names.
+"""The sixteen watch points of the guide on tuning models (MindInsight's debugger), by their names, and three of data.
 
 The guide names them and gives no bounds: the bounds here are this program's, and `--bound NAME=VALUE` sets others.
 Those of too large and too small tensors are where float16 ends (65504, and 2**-24 as the smallest number above 0).
@@ -46,6 +46,9 @@ POINTS = (
     Point("gradient-too-large", "检查梯度过大", "the norm of a gradient is above the bound", 1e3),
     Point("activation-range", "检查激活值范围",
           "an activation has elements outside its range, or all of them at one end of it", None, True),
+    Point("label-range", "检查标签范围", "a label is no class of its loss", None, True),
+    Point("constant-data", "检查恒定数据", "all elements of the model's data are one number", None, True),
+    Point("repeated-data", "检查重复数据", "the model's data has the same figures as in the step before", None),
 )  # fmt: skip
 BY_NAME = {point.name: point for point in POINTS}
 RECOMMENDED, ALL = "recommended", "all"

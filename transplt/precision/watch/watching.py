@@ -10,7 +10,7 @@ from transplt.base.render.cell import figure
 from transplt.precision.difference_kinds import extent, not_finite
 from transplt.precision.distance import largest, overflows
 from transplt.precision.record import GRADIENT, OPTIMIZER, Dump, Part, Record, Row, Tensor
-from transplt.precision.watch import roles
+from transplt.precision.watch import given, roles
 from transplt.precision.watch.flow import Flow
 from transplt.precision.watch.points import Point
 
@@ -59,6 +59,7 @@ class _Before:
 
     weights: dict[tuple[str, str], Tensor] = field(default_factory=dict)
     gradients: dict[tuple[str, str], float] = field(default_factory=dict)
+    data: dict[str, Tensor] = field(default_factory=dict)
 
 
 def watch(
@@ -100,6 +101,8 @@ class _Step:
         self.watched.tensors += sum(roles.is_floating(tensor) for row in record.rows for tensor in row.tensors)
         if wanted & {"operator-overflow", "overflow"}:
             self._overflows(record, wanted)
+        if wanted & {"label-range", "constant-data", "repeated-data"}:
+            self._given(record, before, wanted)
         for row, tensor in roles.outputs(record):
             self._output(row, tensor, wanted)
         sizes: dict[str, float] = {}
@@ -129,6 +132,18 @@ class _Step:
             outputs = [tensor for tensor in row.outputs if tensor in bad]
             if "operator-overflow" in wanted and outputs and not came_in and row.kind not in (GRADIENT, OPTIMIZER):
                 self._hit("operator-overflow", row, outputs[0], f"{extent_of(outputs[0])}, and its inputs are finite")
+
+    def _given(self, record: Record, before: _Before, wanted: set[str]) -> None:
+        for row in record.rows if "label-range" in wanted else ():
+            if (found := given.labels_out_of_range(row)) is not None:
+                self._hit("label-range", row, *found)
+        data = {row.name: (row, tensor) for row, tensor in given.data(record)}
+        for name, (row, tensor) in data.items():
+            if "constant-data" in wanted and given.is_constant(tensor):
+                self._hit("constant-data", row, tensor, extent_of(tensor))
+            if "repeated-data" in wanted and tensor.max is not None and before.data.get(name) == tensor:
+                self._hit("repeated-data", row, tensor, f"{extent_of(tensor)}, as in the step before")
+        before.data = {name: tensor for name, (_, tensor) in data.items()}
 
     def _output(self, row: Row, tensor: Tensor, wanted: set[str]) -> None:
         size, low, high = largest(tensor), tensor.min or 0.0, tensor.max or 0.0
