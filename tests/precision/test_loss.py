@@ -78,6 +78,43 @@ def test_apart_for_good_is_later_than_the_first_divergence() -> None:
     assert said.startswith("different: first divergence at step 21 (") and said.endswith("apart for good from step 121 on")
 
 
+UP = [v + max(0, n - 150) * 0.02 for n, v in enumerate(DOWN)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "hint"),
+    [
+        (UP, DOWN, "A rises again after its lowest and B does not: compare the learning rates"),
+        (UP, UP, "both rise again after their lowest: a learning rate"),
+        (DOWN, UP, ""),
+        (DOWN, DOWN, ""),
+        ([v + 0.01 for v in DOWN], DOWN, ""),
+        (UP[145:160], DOWN[145:160], ""),  # too short to have a course
+    ],
+)
+def test_a_loss_that_rises_again(ours: list[float], theirs: list[float], hint: str) -> None:
+    found = pair(log(ours), log(theirs))
+    text = loss_text(Answer(("a", "b"), found, judged(found, Limits()), None))
+    assert hint in text and ("rise" in text) == bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("validation", "hint"),
+    [
+        ([1.0, 0.6, 0.5, 0.6, 0.7, 0.9], "rises from 0.5 at value 3 to 0.9 at the end while `loss` falls"),
+        ([1.0, 0.6, 0.5, 0.5, 0.5, 0.51], ""),
+        ([1.0, 0.6, 0.5, 0.6, 0.9, 0.5], ""),
+        ([0.5, 0.9], ""),
+    ],
+)
+def test_a_validation_that_rises_while_the_training_falls(validation: list[float], hint: str) -> None:
+    text = log(DOWN) + "".join(f"epoch {epoch}: val_loss {value}\n" for epoch, value in enumerate(validation, 1))
+    hints = pair(text, log(DOWN)).hints
+    assert [hint in each for each in hints] == [True] * bool(hint)
+    flat = pair(text.replace(log(DOWN), log(UP)), log(UP))
+    assert flat.hints == [], "the training rises itself"
+
+
 PAIRED: dict[str, tuple[str, str, list[tuple[float, float]]]] = {
     "by step": ("step 2 loss 2\nstep 3 loss 3\n", "step 1 loss 10\nstep 2 loss 20\nstep 3 loss 30\n", [(2, 20), (3, 30)]),
     "by order": ("loss 1\nloss 2\n", "loss 10\nloss 20\nloss 30\n", [(1, 10), (2, 20)]),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.base.render.cell import figure, many, visible
+from transplt.precision.loss.course import rises
 from transplt.precision.loss.pairing import Pair, Paired
 from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
 
@@ -93,6 +94,11 @@ def advice(answer: Answer) -> list[str]:
         hints.append("apart after few updates: look at the backward pass, the optimizer, the learning rate")
     elif first is not None:
         hints.append("apart after many equal values: rounding that adds up, an overflow, other data from there on")
+    if rises(pair.a for pair in pairs) and not rises(pair.b for pair in pairs):
+        hints.append(
+            "A rises again after its lowest and B does not: compare the learning rates of both step by step (schedule, "
+            "warm-up, scaling by the number of cards)"
+        )
     if first is not None:
         hints.append(f"record both sides around {first.place} and compare the dumps: docs/precision.md says how")
     return hints
@@ -124,7 +130,7 @@ def loss_text(answer: Answer) -> str:
 
 def remarks(answer: Answer) -> list[str]:
     """What is worth knowing beside the verdict."""
-    lines = list(answer.found.remarks)
+    lines, pairs = list(answer.found.remarks), answer.found.pairs
     if answer.judged.both_not_finite:
         lines.append(f"{many(answer.judged.both_not_finite, 'value')} are no numbers on both sides")
     if len(answer.found.pairs) != max(answer.found.counts) and not lines:
@@ -133,7 +139,9 @@ def remarks(answer: Answer) -> list[str]:
         names = [f"`{name}`" for name in answer.found.others]
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         lines.append(f"also there: {', '.join(names[:8])}{more} (--name)")
-    return lines
+    if rises(pair.a for pair in pairs) and rises(pair.b for pair in pairs):
+        lines.append("both rise again after their lowest: a learning rate that is too large there is the usual reason")
+    return lines + answer.found.hints
 
 
 def drift(judged: Judged) -> str:

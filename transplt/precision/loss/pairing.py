@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.render.cell import many
+from transplt.precision.loss.course import overfits
 from transplt.precision.loss.curve import Curve, Curves, normal
 from transplt.precision.loss.line import is_aside
 
@@ -51,6 +52,7 @@ class Paired:
     by_order: bool = False
     remarks: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
 
 def paired(a: Curves, b: Curves) -> Paired:
@@ -60,8 +62,10 @@ def paired(a: Curves, b: Curves) -> Paired:
     other = theirs.get(normal(one.name)) or _chosen(theirs, set(ours), b)
     found = Paired((one.name, other.name), (len(one), len(other)), [])
     found.others = sorted({curve.name for curve in (*ours.values(), *theirs.values())} - {one.name, other.name})
-    for curves in (a, b):
+    for curves, named, chosen in ((a, ours, one), (b, theirs, other)):
         found.remarks += [f"{curves.source}: {remark}" for remark in curves.remarks]
+        if text := overfits(named.values(), chosen):
+            found.hints.append(f"{curves.source}: {text}")
     if normal(one.name) != normal(other.name):
         held = f"`{one.name}` of {a.source} is held against `{other.name}` of {b.source}"
         found.remarks.append(f"{held} (--name decides)")
