@@ -235,9 +235,12 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
     places = [
         (
             (
-                path != draft.group.name, all(aside(each) for each, _ in same), path.startswith("."),
+                path != draft.group.name,
+                all(aside(each) for each, _ in same),
+                path.startswith("."),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
-                min(BLOCKS.index(group.blocks) for _, group in same), named_after(path) or path.endswith(".ipynb"),
+                min(BLOCKS.index(group.blocks) for _, group in same),
+                named_after(path) or path.endswith(".ipynb"),
                 all(each.late in ("other", "unnamed") for each, _ in same),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
@@ -272,7 +275,8 @@ def _by_hand(draft: _Draft) -> str:
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
         more = len({text for _, text in helps}) - 1
-        return Sentence("{how} (see the findings for {count} other cases)", how=help_, count=more) if more > 1 else help_
+        others = marked("{how} (see the findings for {count} other cases)")
+        return Sentence(others, how=help_, count=more) if more > 1 else help_
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:

@@ -252,7 +252,9 @@ class Groups:
     def _kernel(self, unit: Unit, finding: Finding, stops: bool = False) -> Group:
         """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
         if not unit.kernel:
-            how = marked("torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU")
+            how = marked(
+                "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
+            )
             title = Sentence("Port the C++ code in {name}", name=str(unit))
             blocks = "slow" if finding.path in self._asking else "later"
             return Group(title, "sources", str(unit), blocks, how, Effort.MEDIUM)

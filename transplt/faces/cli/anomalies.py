@@ -30,8 +30,9 @@ def anomalies(
 ) -> int:  # fmt: skip
     """Check the steps of a training for problems: zeros, overflows, unchanged weights, labels.
 
-    DUMP is a dump of statistics of several steps, with all ranks; no second dump is needed. Sixteen checks are
-    those of the model tuning guide, three look at data and labels. Exit codes: 1 a check found something, 2 a DUMP cannot be read.
+    DUMP is a dump of statistics of several steps, with all ranks; no second dump is needed. Sixteen checks are those of
+    the model tuning guide, three look at data and labels. Exit codes: 1 a check found something, 2 a DUMP cannot be
+    read.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.watch import points, watched_text

@@ -259,7 +259,11 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         elif is_unlisted(rule, prefix, full):
             found.append(unlisted(work, alias, full))
             return stays
-        elif rule.otherwise is not None and prefix == full and not similar_fits(rule, calls := calls_of(work, local, scope)):
+        elif (
+            rule.otherwise is not None
+            and prefix == full
+            and not similar_fits(rule, calls := calls_of(work, local, scope))
+        ):
             found += work.note_rule(alias, rule.otherwise, full)
             if all(calls):
                 work.once(mixed_imports).update(each for each in scope.bindings.get(local, ()) if each.node is node)

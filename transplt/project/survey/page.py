@@ -29,7 +29,10 @@ def survey_page(value: dict[str, Any]) -> bytes:
         version=transplt.__version__,
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
-            ("automatic, of the places in Python", percent(total["share_automatic"]), f"{many(total['left'], 'place')} left"),
+            (
+                "automatic, of the places in Python", percent(total["share_automatic"]),
+                f"{many(total['left'], 'place')} left",
+            ),
             ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
             (
                 "no known blocker", f"{total['nothing_stops']}",
