@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 import os
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from transplt.base.errors import UsageError
 from transplt.faces.cli.compare import compare as command
+from transplt.faces.cli.show import show
 from transplt.precision.dumps import open_dump
 from transplt.precision.record import UnusableDump
 
@@ -218,3 +222,70 @@ def test_an_h5_file_is_read_and_its_links_are_not_followed(tmp_path: Path) -> No
         file["/Relu/1/output/z"] = h5py.ExternalLink("bench.h5", "/Conv2d/0/output/y")
     with pytest.raises(UnusableDump, match="is a link"):
         open_dump(str(tmp_path / "npu.h5")).parts[0, 0].read()
+
+
+# --- files of weights ------------------------------------------------------------------------------------------------
+
+
+def safetensors(header: object, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+SAFE = safetensors(
+    {
+        "__metadata__": {"format": "pt"},
+        "fc.weight": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]},
+        "fc.bias": {"dtype": "BF16", "shape": [2], "data_offsets": [8, 12]},
+    },
+    struct.pack("<2f", 1.5, -2.0) + struct.pack("<2H", 0x3F00, 0x4000),
+)
+
+
+def weights_shown(path: Path, name: str, *more: str) -> str:
+    result = CliRunner().invoke(show, [str(path), name, *more], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_show_reads_weights_of_safetensors_and_npz(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    (tmp_path / "m.safetensors").write_bytes(SAFE)
+    weights = {"fc.weight": np.array([[1.5], [-2.0]], "f4"), "fc.bias": np.array([0.5, 3.0], "f4")}
+    np.savez(tmp_path / "m.npz", **weights)
+    out = weights_shown(tmp_path / "m.safetensors", "fc.bias")
+    assert "[max: 2.0][min: 0.5]" in out and "[1]: 2\n  [0]: 0.5\n" in out
+    same = weights_shown(tmp_path / "m.npz", "fc.weight", "--bench", str(tmp_path / "m.safetensors"))
+    assert "output.0: the same" in same
+    other = weights_shown(tmp_path / "m.npz", "fc.bias", "--bench", str(tmp_path / "m.safetensors"))
+    assert "output.0: the same" not in other and "MaxAbsError 1," in other
+    with pytest.raises(UsageError, match="did you mean fc[.]weight"):
+        weights_shown(tmp_path / "m.npz", "fc.wieght")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("wrap", [dict, lambda weights: {"state_dict": weights, "epoch": 3}])
+def test_show_reads_a_state_dict(wrap: Callable[[dict[str, Any]], Any], tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save(wrap({"fc.bias": torch.tensor([0.5, 2.0], dtype=torch.bfloat16)}), tmp_path / "m.pth")
+    assert "[max: 2.0][min: 0.5]" in weights_shown(tmp_path / "m.pth", "fc.bias")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SAFE[:-2],
+        SAFE[:20],
+        b"",
+        safetensors(b"[" * 100_000),
+        safetensors({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, bytes(4)),
+        safetensors({"a": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}}, bytes(4)),
+        safetensors({"a": 1}),
+    ],
+)
+def test_damaged_weights_are_said_to_be(data: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    (tmp_path / "m.safetensors").write_bytes(data)
+    with pytest.raises(UsageError, match="is damaged or truncated"):
+        weights_shown(tmp_path / "m.safetensors", "a")

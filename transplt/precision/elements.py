@@ -8,6 +8,8 @@ torch is installed.
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import os
 import pickletools
@@ -57,6 +59,8 @@ def elements(record: Record, tensor: Tensor) -> Array | None:
         return None
     if record.folder.endswith((".h5", ".hdf5")):
         return next((array for name, array in read_h5(record.folder, tensor.path)), None)
+    if record.folder.endswith(WEIGHTS):
+        return next((array for name, array in read_weights(record.folder, tensor.path)), None)
     if os.path.isabs(tensor.path):
         raise UnusableDump(f"{shown(record.folder)} names the file {shown(tensor.path)}, which lies outside it")
     path = inside(record.folder, tensor.path)
@@ -189,17 +193,26 @@ def _made(called: Any, arguments: Any) -> Any:
     return ("tensor", (storage, str(key), offset, shape, strides))
 
 
-def _by_torch(path: str) -> Array:
+def _loaded(path: str) -> Any:
     try:
         import torch
     except ImportError as error:
         raise UnusableDump(f"{shown(path)}: to read this form of .pt, install torch") from error
     try:
-        value = torch.load(path, map_location="cpu", weights_only=True)
+        return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of the many kinds that torch raises none is ours
         raise UnusableDump(f"{shown(path)}: torch does not read it as a tensor ({type(error).__name__})") from error
-    if not isinstance(value, torch.Tensor):
+
+
+def _by_torch(path: str) -> Array:
+    value = _loaded(path)
+    if not hasattr(value, "detach"):
         raise UnusableDump(f"{shown(path)}: holds no tensor")
+    return _as_array(value)
+
+
+def _as_array(value: Any) -> Array:
+    """A tensor of torch as numpy has it; what numpy has not, such as bfloat16, as float32."""
     value = value.detach()
     array: Array = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
     return array
@@ -238,3 +251,61 @@ def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
         raise UnusableDump(f"{shown(path)}: is no .h5 file, or is truncated ({reason(error)})") from error
     except (ValueError, KeyError, RuntimeError, TypeError) as error:
         raise UnusableDump(f"{shown(path)}: is damaged ({error})") from error
+
+
+#: Types of safetensors, as numpy calls them; bfloat16 is widened. Source: safetensors, its README ("Format").
+_SAFE = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "BOOL": "?",
+}  # fmt: skip
+#: What holds a model's weights by their names.
+WEIGHTS = (".safetensors", ".npz", ".pt", ".pth", ".bin", ".ckpt")
+
+
+def read_weights(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
+    """(name, array) of every weight in a file, or of the one that is called `only`. UnusableDump as `read_array`."""
+    np = numpy_or_sentence()
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > ELEMENTS.size:
+                raise UnusableDump(f"{shown(path)}: {ELEMENTS}")
+            if path.endswith(".safetensors"):
+                yield from _safetensors(np, file.read(), only)
+            elif path.endswith(".npz"):
+                with zipfile.ZipFile(file) as archive:
+                    for info in archive.infolist():
+                        name = info.filename.removesuffix(".npy")
+                        if info.file_size > ELEMENTS.size:
+                            raise ValueError(str(ELEMENTS))
+                        if only in (None, name):
+                            yield name, _npy(np, io.BytesIO(archive.read(info)), info.file_size)
+            else:
+                yield from _state_dict(path, only)
+    except OSError as error:
+        raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
+    except UnusableDump:
+        raise
+    except Exception as error:  # as above
+        raise UnusableDump(f"{shown(path)}: is damaged or truncated ({shown(str(error))})") from error
+
+
+def _safetensors(np: Any, data: bytes, only: str | None) -> Iterator[tuple[str, Array]]:
+    start = 8 + int.from_bytes(data[:8], "little")
+    for name, entry in json.loads(data[8:start]).items():
+        if name != "__metadata__" and only in (None, name):
+            begin, end = entry["data_offsets"]
+            flat = np.frombuffer(data[start + begin : start + end], dtype=_SAFE[entry["dtype"]])
+            if entry["dtype"] == "BF16":
+                flat = (flat.astype(np.uint32) << 16).view(np.float32)
+            yield name, flat.reshape(entry["shape"])
+
+
+def _state_dict(path: str, only: str | None) -> Iterator[tuple[str, Array]]:
+    value = _loaded(path)
+    for key in ("state_dict", "model", "module"):
+        if isinstance(value, dict) and isinstance(value.get(key), dict):
+            value = value[key]
+    for name, tensor in value.items() if isinstance(value, dict) else (("tensor", value),):
+        if hasattr(tensor, "detach") and only in (None, name):
+            yield str(name), _as_array(tensor)

@@ -1,4 +1,4 @@
-"""Elements without a record: folders of .npy files, and .h5 files in the layout of msaccucmp.
+"""Elements without a record: folders of .npy files, .h5 files in the layout of msaccucmp, and files of weights.
 
 The order in which they ran comes from numbers or times in the names of the files, else from the times of the files.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.base.errors import UsageError, shown
-from transplt.precision.elements import read_array, read_h5
+from transplt.precision.elements import WEIGHTS, read_array, read_h5, read_weights
 from transplt.precision.files import files, folders
 from transplt.precision.msprobe import DATA, ranks_in, steps_in
 from transplt.precision.ptdbg import PLACE, rows_of
@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"(\d+)_")
 def find(path: str) -> Mapping[tuple[int, int], Part] | None:
     """The .npy files of a folder, or of the folders of its steps and ranks; the one file where `path` is .h5."""
     if os.path.isfile(path):
+        if path.endswith(WEIGHTS):
+            return {(0, 0): WeightsPart(path)}
         return {(0, 0): H5Part(path)} if path.endswith((".h5", ".hdf5")) else None
     steps = steps_in(path) or {0: path}
     return {(step, rank): part for step, folder in steps.items() for rank, part in _ranks(folder).items()} or None
@@ -102,6 +104,15 @@ class H5Part(Part):
             kept.append(_figures(array, name)._replace(name=f"{parts[2]}.{len(kept)}"))
         rows = _rows({row: found[row] for row in sorted(found, key=lambda row: order[row])})
         return Record(self.file, [*rows], "tensor")
+
+
+@dataclass(frozen=True)
+class WeightsPart(H5Part):
+    """A file of weights: each is the output of a row that has its name."""
+
+    def read(self) -> Record:
+        found = [(name, _figures(array, name)._replace(name="output.0")) for name, array in read_weights(self.file)]
+        return Record(self.file, [Row(name, name, API, FORWARD, 0, (), (each,)) for name, each in found], "tensor")
 
 
 def _rows(found: Mapping[str, tuple[list[Tensor], list[Tensor]]]) -> Iterator[Row]:

@@ -34,7 +34,7 @@ def show(
     """Show one operator of a dump (values, stack, elements), compare it with another dump, or write a test for it.
 
     NAME is a name of the dump, such as Functional.conv2d.0.forward or 67_VF_lstm_backward; without the phase: both.
-    With --bench, the exit code is 1 if anything differs.
+    DUMP may be a file of weights, and NAME one of them. With --bench, the exit code is 1 if anything differs.
     """
     from transplt.precision.dumps import open_dump
     from transplt.precision.elements import elements
