@@ -254,3 +254,10 @@ def test_settings_to_try_stand_in_comments_with_their_cost() -> None:
     assert len(tried) == 7
     assert all("cost: " in line and len(line) < 121 for line in tried)
     assert not [line for line in lines if line.startswith("export TASK_QUEUE_ENABLE")]
+
+
+def test_compile_options_are_named_as_what_they_are() -> None:
+    """What people look for among the variables: a comment says where they belong, and none of them is exported."""
+    text = launch_script("train.py")
+    assert "\n#   ACL_OP_COMPILER_CACHE_MODE: keep compiled operators on the disk (disable, enable, force)\n" in text
+    assert "export ACL_OP" not in text and "ACL_OP_SELECT_IMPL_MODE" not in text, "torch_npu advises against that one"

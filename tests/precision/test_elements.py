@@ -260,7 +260,7 @@ def test_show_reads_weights_of_safetensors_and_npz(tmp_path: Path) -> None:
     assert "output.0: the same" in same
     other = weights_shown(tmp_path / "m.npz", "fc.bias", "--bench", str(tmp_path / "m.safetensors"))
     assert "output.0: the same" not in other and "MaxAbsError 1," in other
-    with pytest.raises(UsageError, match="did you mean fc[.]weight"):
+    with pytest.raises(UsageError, match=r"did you mean fc[.]weight"):
         weights_shown(tmp_path / "m.npz", "fc.wieght")
 
 
@@ -287,5 +287,5 @@ def test_show_reads_a_state_dict(wrap: Callable[[dict[str, Any]], Any], tmp_path
 def test_damaged_weights_are_said_to_be(data: bytes, tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     (tmp_path / "m.safetensors").write_bytes(data)
-    with pytest.raises(UsageError, match="is damaged or truncated"):
+    with pytest.raises(UsageError, match="is damaged"):
         weights_shown(tmp_path / "m.safetensors", "a")

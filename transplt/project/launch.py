@@ -81,6 +81,15 @@ def _facts() -> dict[str, dict[str, str]]:
     return {name: row for section in read_table("support/env_vars.json").values() for name, row in section.items()}
 
 
+def _compile_options() -> list[str]:
+    """Comments on what people look for among the variables, and what a program sets instead."""
+    lines = ["# Compile options are no variables: torch.npu.set_option({KEY: VALUE}) in the program takes them."]
+    for name, row in read_table("support/npu_options.json")["options"].items():
+        if name.startswith("ACL_OP_") and not row.get("deprecated"):
+            lines.append(f"#   {name}: {row['about']}" + f" ({', '.join(row.get('values', ()))})" * ("values" in row))
+    return lines
+
+
 def launch_script(
     entry: str,
     *,
@@ -106,6 +115,7 @@ def launch_script(
         default = _facts().get(name, {}).get("default", "")
         default_text = f"default {default}; " if default else ""
         choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
+    choices += ["", *_compile_options()]
     start = _SPAWNING if spawns else _TORCHRUN
     if option:
         given = " ".join(map(shlex.quote, option.split(" ")))

@@ -87,6 +87,12 @@ export HCCL_WHITELIST_DISABLE=${HCCL_WHITELIST_DISABLE:-1}
 # export ASCEND_LAUNCH_BLOCKING=1  # errors are raised where they happen (cost: host and card take turns: much slower)
 # export DUMP_GE_GRAPH=2  # CANN writes the graphs that it compiles (cost: gigabytes in the working folder)
 
+# Compile options are no variables: torch.npu.set_option({KEY: VALUE}) in the program takes them.
+#   ACL_OP_COMPILER_CACHE_DIR: folder of compiled operators; it has to exist
+#   ACL_OP_COMPILER_CACHE_MODE: keep compiled operators on the disk (disable, enable, force)
+#   ACL_OP_DEBUG_LEVEL: what compiling an operator leaves behind (0, 1, 2, 3, 4)
+#   ACL_OP_DEBUG_OPTION: checks of memory accesses in operators; slow
+
 if [ -z "$nproc" ]; then
     if [ -n "${ASCEND_RT_VISIBLE_DEVICES:-}" ]; then
         IFS=, read -r -a visible <<< "$ASCEND_RT_VISIBLE_DEVICES"
