@@ -1,7 +1,4 @@
-"""What the course of a curve suggests: a loss that rises again, and a validation that rises while the training falls.
-
-The bounds are this program's choice; no source has any.
-"""
+"""What the course of a curve suggests; the bounds are this program's choice, as no source has any."""
 
 from __future__ import annotations
 
