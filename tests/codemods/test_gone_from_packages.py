@@ -28,6 +28,13 @@ from transplt.engine import engine
         "from transformers.modeling_bert import BertModel",
         "from transformers.tokenization_roberta import RobertaTokenizer",
         "from transformers.deepspeed import HfDeepSpeedConfig",
+        "from transformers import AdamW, get_scheduler",
+        "from transformers import TrainingArguments\na = TrainingArguments(o, evaluation_strategy='steps')",
+        "from peft import LoraConfig, prepare_model_for_int8_training",
+        "from pytorchvideo.transforms import Normalize",
+        "from librosa.filters import mel as mel_fn\nm = mel_fn(rate, n_fft, 80)",
+        "import librosa\ny, sr = librosa.load(path, 22050)",
+        "import librosa\ny = librosa.resample(y, a, b)",
     ],
 )
 def test_reported(source: str) -> None:
@@ -44,6 +51,12 @@ def test_reported(source: str) -> None:
         "from .scipy.misc import imread",
         "from skimage.measure import label\nfrom skimage.metrics import structural_similarity",
         "import joblib",
+        "from transformers import Trainer, TrainingArguments\na = TrainingArguments(o, eval_strategy='steps')",
+        "def f(evaluation_strategy): pass\nf(evaluation_strategy='steps')",
+        "from peft import prepare_model_for_kbit_training",
+        "import pytorchvideo.data",
+        "import librosa\nm = librosa.filters.mel(sr=rate, n_fft=n_fft)\ny, sr = librosa.load(path, sr=22050)",
+        "import librosa\ny = librosa.to_mono(y)\ny = librosa.resample(y, orig_sr=a, target_sr=b)",
         "import torchaudio\nx = torchaudio.transforms.Resample(8, 16)(x)",
         "import torchaudio\nif hasattr(torchaudio, 'info'):\n    pass",
         "from transformers.modeling_utils import PreTrainedModel",
@@ -83,5 +96,13 @@ def test_an_older_python_has_older_packages() -> None:
 def test_a_pin_below_the_release_that_gave_it_up(asked: str, open_: bool) -> None:
     source = "from transformers.deepspeed import HfDeepSpeedConfig\n"
     settings = Settings(pins=(("transformers", asked),))
+    found = engine.migrate_source(source.encode(), "a.py", settings).findings
+    assert [each.code for each in found] == ["NPU293"] * open_
+
+
+@pytest.mark.parametrize(("asked", "open_"), [("==0.8.0", True), ("==0.9.2", False), ("<0.10", False), ("", True)])
+def test_a_pin_that_has_to_be_raised_keeps_no_old_call(asked: str, open_: bool) -> None:
+    source = "import librosa\ny = librosa.resample(y, a, b)\n"
+    settings = Settings(pins=(("librosa", asked),))
     found = engine.migrate_source(source.encode(), "a.py", settings).findings
     assert [each.code for each in found] == ["NPU293"] * open_

@@ -16,7 +16,7 @@ from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import lacks
+from transplt.syntax.nodes import keyword_of, lacks
 
 fixer = Fixer(
     __name__,
@@ -25,7 +25,8 @@ fixer = Fixer(
     words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
            "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
            "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
-           "transformers.deepspeed"),
+           "transformers.deepspeed", "transformers import", "transformers.AdamW", "evaluation_strategy",
+           "prepare_model_for_int8", "pytorchvideo.transforms", "librosa"),
 )  # fmt: skip
 
 
@@ -33,6 +34,31 @@ fixer = Fixer(
 def _rows(version: str) -> dict[str, dict[str, Any]]:
     rows = read_table("support/refused_calls.json")["packages"]
     return {name: row for row in rows if since(first_torch(row), version) for name in row["names"]}
+
+
+#: What a row asks of a call that it holds for.
+_CONDITIONS = ("lacks", "keyword", "positional")
+
+
+def _row(work: Work, name: str) -> dict[str, Any] | None:
+    """What is said of a full name, where the releases that the project asks for have it no more."""
+    row = _rows(work.settings.torch_version).get(name)
+    if row is None:
+        return None
+    package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
+    asked = dict(work.settings.pins).get(package, "")
+    return row if only_older(asked, oldest) or not only_older(asked, first) else None
+
+
+def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
+    """True for a call that a row is about: a function that is gone is met by its module's name alone."""
+    if "lacks" in row:
+        return lacks(call, row["lacks"], row["index"]) is True
+    if "keyword" in row:
+        return keyword_of(call, row["keyword"]) is not None
+    if "positional" in row:
+        return len(call.args) > row["positional"]
+    return isinstance(call.func, ast.Attribute)  # else its import is reported
 
 
 def _about(row: dict[str, Any], name: str) -> str:
@@ -45,26 +71,18 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
     if isinstance(node, ast.Import) or node.level:
         return
-    rows, pins = _rows(work.settings.torch_version), dict(work.settings.pins)
     for alias in node.names:
         for name in (node.module or "", f"{node.module}.{alias.name}"):
-            row = rows.get(name)
-            if row is None or "lacks" in row or guarded(node):
-                continue
-            package, first = row.get("until", ("", "0"))
-            if not only_older(pins.get(package, ""), first):
+            row = _row(work, name)
+            if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
                 api, help_ = _about(row, name), row["help"]
                 yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
 
 
 @fixer.on(ast.Call)
 def called(work: Work, call: ast.Call) -> Finds:
-    """Report `scipy.misc.imread(...)`, and `yaml.load(f)`."""
-    if not isinstance(call.func, ast.Attribute):
-        return
+    """Report `scipy.misc.imread(...)`, `yaml.load(f)`, and `mel(22050, 1024)` of librosa."""
     name = work.names.qualified(call.func) or ""
-    row = _rows(work.settings.torch_version).get(name)
-    if row is None or ("lacks" in row and lacks(call, row["lacks"], row["index"]) is not True):
-        return
-    if not guarded(call):  # asked last: it reads all that stands above
+    row = _row(work, name)
+    if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
         yield work.note(call.func, fixer.code, row["message"], api=_about(row, name), help=row["help"])
