@@ -1075,3 +1075,27 @@ def test_a_module_that_nobody_can_import_and_nobody_does(
     found = diff_tree(make_plan(Options(tmp_path, jobs=0))).findings
     (finding,) = [each for each in found if each.code == "NPU901"]
     assert finding.aside == aside
+
+
+def test_parts_of_a_package_with_one_answer_are_one_action() -> None:
+    nms, batched, other = (f"torchvision.ops.{name}" for name in ("nms", "batched_nms", "roi_align"))
+    found = [at("boxes.py", 1, "NPU512", nms), at("boxes.py", 9, "NPU512", batched)]
+    assert titles(actions_of(found)) == ["Install the extra package that torchvision needs on NPU"]
+    found.append(at("roi.py", 1, "NPU512", other, help="do something else"))
+    assert len(actions_of(found)) == 3
+    of_torch = [at("a.py", 1, "NPU510", "torch.ops.a.b"), at("a.py", 2, "NPU510", "torch.ops.c.d")]
+    assert len(actions_of(of_torch)) == 2
+
+
+def test_a_package_in_a_notebooks_command_and_in_code_is_replaced_once() -> None:
+    found = [line_of("run.sh", 1, "NPU801", "tensorrt"), at("a.py", 2, "NPU510", "tensorrt", "the package tensorrt")]
+    assert titles(actions_of(found)) == ["Replace tensorrt: no NPU support"]
+
+
+@pytest.mark.parametrize(
+    ("path", "contained"),
+    [("scripts/docker_run.sh", True), ("tools/nvidia_docker_install.sh", True), ("scripts/run.sh", False)],
+)
+def test_scripts_of_containers(path: str, contained: bool) -> None:
+    (action,) = actions_of([line_of(path, 1, "NPU801", "nvidia-smi")])
+    assert action.contained is contained

@@ -397,3 +397,71 @@ def test_a_flag_that_is_handed_on_by_its_name(main: str, more: str, expected: st
     project = engine.join_facts([engine.index_source(*each, settings) for each in files], settings)
     (found,) = [each for each in engine.migrate_source(text, "guide.py", settings, project).findings if each.open]
     assert found.option == expected
+
+
+def _of_another_file(files: dict[str, str]) -> str:
+    """The option of the import of pycuda in `tools.py`, a file of a project."""
+    settings, text = Settings(), "def export(m):\n    pack(m)\ndef pack(m):\n    import pycuda\n"
+    files = {"tools.py": text, "other.py": "", **{name: each + "\n" for name, each in files.items()}}
+    project = engine.join_facts([engine.index_source(t.encode(), p, settings) for p, t in files.items()], settings)
+    (found,) = engine.migrate_source(text.encode(), "tools.py", settings, project).findings
+    return found.option
+
+
+_ASKS = HEAD + "from tools import export\ndef main(args, model):\n    "
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("if args.use_adam8:\n        export(model)", "--use-adam8"),
+        ("if ready:\n        pass\n    elif args.use_adam8 and ready:\n        export(model)", "--use-adam8"),
+        ("if not self.args.fast:\n        export(model)", "--no-fast"),
+        ("if args.opt == 'apex':\n        export(model)", "--opt apex"),
+        ("if args.do_train:\n        if cfg.trt:\n            for x in model:\n\n                export(x)", "trt"),
+        ("if args.use_adam8:\n        export(model)\n    if cfg.trt:\n        export(model)", "--use-adam8"),
+        # what may be met
+        ("export(model)", ""),
+        ("if args.use_adam8:\n        pass\n    export(model)", ""),
+        ("if args.use_adam8:\n        pass\n    else:\n        export(model)", ""),
+        ("if args.use_adam8:\n        export(model)\n    after(export)", ""),
+        ("if args.fast:\n        export(model)", ""),
+        ("if args.opt == 'adam':\n        export(model)", ""),
+        ("if args.do_train:\n        export(model)", ""),
+        ("if args.use_adam8 or ready:\n        export(model)", ""),
+        ("if args.use_adam8 and ready or model:\n        export(model)", ""),
+        ("if args.unknown:\n        export(model)", ""),
+        ("if state.use_adam8:\n        export(model)", ""),
+        ("# if args.use_adam8:\n    export(model)", ""),
+    ],
+)
+def test_a_function_that_another_file_calls_behind_an_option(main: str, expected: str) -> None:
+    assert _of_another_file({"main.py": _ASKS + main}) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("other.py", "from tools import export\nif args.use_adam8:\n    export(1)", "--use-adam8"),
+        ("tests/test_tools.py", "from tools import export\nexport(1)", "--use-adam8"),
+        ("other.py", "from tools import export\nexport(1)", ""),
+        ("other.py", "import tools\ntools.pack(1)", ""),
+        ("other.py", "from tools import pack\npack(1)", ""),
+        ("other.py", "from tools import export as run\nrun(1)", ""),
+    ],
+)
+def test_a_second_file_that_calls_it(name: str, text: str, expected: str) -> None:
+    files = {"main.py": f"{_ASKS}if args.use_adam8:\n        export(model)", name: text}
+    assert _of_another_file(files) == expected
+
+
+def test_a_function_that_a_package_hands_on() -> None:
+    text = "__all__ = ['export']\ndef export(m):\n    import pycuda\n"
+    main = _ASKS.replace("tools", "pkg.utils") + "if args.use_adam8:\n        export(model)\n"
+    files = {"pkg/utils/tools.py": text, "pkg/utils/__init__.py": "from .tools import *\n", "pkg/__init__.py": ""}
+    settings = Settings()
+    for use, expected in ((main, "--use-adam8"), (f"{main}    export(1)\n", "")):
+        every = {**files, "main.py": use}
+        project = engine.join_facts([engine.index_source(t.encode(), p, settings) for p, t in every.items()], settings)
+        (found,) = engine.migrate_source(text.encode(), "pkg/utils/tools.py", settings, project).findings
+        assert found.option == expected

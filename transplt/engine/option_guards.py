@@ -1,9 +1,9 @@
 """Findings that a program comes to only where somebody asks for them: behind an option that is off by default.
 
 Looked at are the branches, conditional expressions and early returns around a place, the choice of it from a table by
-an option, and, where a function is called by its own file alone, the same around all its calls. Options are those of
-the project's command lines, fields of its dataclasses, and parameters with a default. Where the default is not in sight
-a branch counts as taken.
+an option, and the same around all calls of the functions that hold it; those in other files as flow/asked_names.py
+reads them. Options are those of the project's command lines, fields of its dataclasses, and parameters with a default.
+Where the default is not in sight a branch counts as taken.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding, Level
 from transplt.engine.tests_in_order import InOrder, operands, passing
+from transplt.flow.asked_names import GIVEN
+from transplt.flow.definition_uses import is_listed
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
 from transplt.flow.option_defaults import Constant, Option, constant, options_in
@@ -44,8 +46,6 @@ from transplt.syntax.positions import Inside
 from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
 from transplt.syntax.scopes import Binding, Scope
 
-#: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
-_GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
 #: How many cards a program is told to use: one, where it is not told so.
 _CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
 #: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
@@ -105,7 +105,7 @@ class _Behind:
         self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
-        self.texts = frozenset(each.value for each in self.scan.strings)
+        self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
 
     def function_at(self, at: int) -> str:
@@ -224,22 +224,27 @@ class _Behind:
         if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
             return ""
         uses: list[ast.Name] | list[ast.Attribute]
+        outside: str | None = ""  # that of other files
         if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
             if not node.name.startswith("_") or node.name.endswith("__"):
                 return ""
             uses = self.scan.attributes.get(node.name, [])
         else:
-            top = isinstance(parent(node), ast.Module)
-            if top and (self.taken & {"*", node.name} or node.name in self.texts):
+            if isinstance(parent(node), ast.Module):
+                outside = self.project.aside.used(self.scan.path, node.name)
+            if outside is None or (node.name in self.texts and not outside):
                 return ""
             if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
                 return ""  # no file that is started
             uses = self.scan.names.get(node.name, [])
-        return self._all_behind(uses, node, depth)
+        return self._all_behind(uses, node, depth, outside or "")
 
-    def _all_behind(self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int) -> str:
-        """The option that all uses of a name stand behind that are no annotations; empty for none."""
-        found = ""
+    def _all_behind(
+        self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int, found: str = ""
+    ) -> str:
+        """The option that all uses of a name stand behind that are no annotations; empty for none, but for those of
+        other files, which are behind `found`.
+        """
         for use in uses:
             if not isinstance(use.ctx, ast.Load):
                 return ""
@@ -335,7 +340,7 @@ class _Behind:
     def _value(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str]:
         """The default of an attribute, a parameter or a variable that holds one, and how it is given."""
         value, words, name = self._default(node, at)
-        return ((), "") if _GIVEN.search(name) else (value, words)
+        return ((), "") if GIVEN.search(name) else (value, words)
 
     def _default(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
         if id(node) in self._busy:

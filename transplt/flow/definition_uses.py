@@ -179,13 +179,13 @@ def _strings(file: _File, name: str) -> Iterator[Placed]:
     for node in ast.walk(file.scan.tree):
         match node:
             case ast.Constant(value=str() as text) if word.search(text):
-                if text == name and _is_listed(node):
+                if text == name and is_listed(node):
                     yield file.use(name, "all", file.inside(name), node), node
                 elif not isinstance(parent(node), ast.Expr) and not re.search(r"\s", text.strip()):
                     yield file.use(name, "string", "", node), None
 
 
-def _is_listed(node: ast.expr) -> bool:
+def is_listed(node: ast.expr) -> bool:
     """True for an element of `__all__`, of what is added to it, and of what it is given to append."""
     above = parent(node)
     if isinstance(above, (ast.List, ast.Tuple)):

@@ -52,6 +52,17 @@ class Aside:
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
     trains: bool = False  # whether a Python file trains, and no notebook has to
     chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
+    whole: frozenset[str] = frozenset()  # what others import to take names from it later
+    asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
+
+    def used(self, path: str, name: str) -> str | None:
+        """The option without which no other file uses a name of a file; empty where none does, None where one may."""
+        if path in self.whole:
+            return None
+        names = self.taken.get(path, frozenset())
+        if "*" in names:  # a package hands its names on
+            names = names.union(*(self.taken.get(package, ()) for package in _packages_above(path)))
+        return self.asked.get(name) if name in names else ""
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
@@ -107,6 +118,7 @@ class _Tree:
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
     imported: set[str] = field(default_factory=set)  # what some file imports
+    whole: set[str] = field(default_factory=set)  # what others than a package, for its own names, import whole
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
@@ -116,7 +128,7 @@ class _Tree:
         for path, entry in self.entries.items():
             kinds, idle = _kinds(entry, given)
             owners = {name: self._imported(name, path) for names in kinds for name in names}
-            self._take(owners)
+            self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
             found = [{owners[name] for name in names} for names in kinds]
             held = [
@@ -148,13 +160,16 @@ class _Tree:
         libraries = {name.partition(".")[0] for name in names if not self._imported(name, path)}
         return all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries)
 
-    def _take(self, owners: Mapping[str, str]) -> None:
+    def _take(self, owners: Mapping[str, str], by: str) -> None:
         """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
         modules = {name.rpartition(".")[0] for name in owners}
         for name, path in owners.items():
             if path and name not in modules:
                 last, stem = name.rpartition(".")[2], path.removesuffix("/__init__.py").removesuffix(".py")
-                self.taken.setdefault(path, set()).update((last, "*") if last == posixpath.basename(stem) else (last,))
+                module = last == posixpath.basename(stem)
+                self.taken.setdefault(path, set()).update((last, "*") if module else (last,))
+                if module and by not in _packages_above(path) and not named_aside(by):  # a package hands its names on
+                    self.whole.add(path)
 
     def _imported(self, name: str, path: str) -> str:
         """The file that a name leads to which a file imports: what lies beside it comes first, as far as it leads."""
@@ -218,7 +233,8 @@ def aside_of(
     other = _untorched(tree)
     if not trains:
         late = _late(meant, set(), meant, tree)
-        return Aside(frozenset(), frozenset(), *late, untorched=other, taken=tree.names_taken())
+        whole = frozenset(tree.whole)
+        return Aside(frozenset(), frozenset(), *late, untorched=other, taken=tree.names_taken(), whole=whole)
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
@@ -243,8 +259,9 @@ def aside_of(
     folders = _folders(every, python)
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
-        python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen
-    )
+        python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
+        frozenset(tree.whole),
+    )  # fmt: skip
 
 
 def _untorched(tree: _Tree) -> dict[str, str]:

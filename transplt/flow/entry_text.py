@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
+from transplt.flow.asked_names import Asked, asked_in, end_of_block
 from transplt.flow.callees import FRAMEWORKS
 from transplt.flow.option_defaults import Option, options_in
 from transplt.flow.torch_branches import line_fails
@@ -109,7 +110,7 @@ _STARTING = re.compile(
 )
 #: Of these what runs elsewhere than where the project is installed.
 _JOB = re.compile(
-    r"(?:^|/)(?:[^/]*dockerfile[^/]*|[^/]*\.(?:slurm|sbatch|pbs|lsf|def)|cog\.ya?ml|(?:docker-)?compose[^/]*\.ya?ml)$"
+    r"(?:^|/)(?:[^/]*docker[^/]*(?<!\.py)|[^/]*\.(?:slurm|sbatch|pbs|lsf|def)|cog\.ya?ml|(?:docker-)?compose[^/]*\.ya?ml)$"
     r"|^\.(?:github|devcontainer|circleci)/|^[.]?(?:appveyor|travis|gitlab-ci|azure-pipelines)\.ya?ml$"
 )
 
@@ -123,7 +124,8 @@ class Entry(NamedTuple):
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
     settings is set that is off by default; `infers`: it only takes a trained model. `never` is what it imports with
     another torch; `selected`: what it imports where a function is given a text, `(name, function, parameter=text)`;
-    `given`: the texts that functions which build something are given first, `?` for what is not in sight.
+    `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
+    it uses of what it imports where an option is set.
     """
 
     imports: tuple[str, ...] = ()
@@ -144,6 +146,7 @@ class Entry(NamedTuple):
     never: tuple[str, ...] = ()
     selected: tuple[tuple[str, str, str], ...] = ()
     given: tuple[tuple[str, str], ...] = ()
+    asked: Asked = ()
 
 
 @cache
@@ -209,8 +212,10 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     found: tuple[set[str], ...] = (set(), set(), set(), set(), set(), set())
     selected: set[tuple[str, str, str]] = set()
     imported: set[str] = set()
+    lines: list[tuple[int, int]] = []
     for match, names in _imports(data, path):
         imported.update(names)
+        lines.append(match.span())
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names and (choice := _selecting(data, match)) is not None:
             selected.update((name, *choice) for name in names)
@@ -226,10 +231,12 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
+    asked = asked_in(data, lines, {name.rpartition(".")[2] for names in found for name in names})
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         _framework(imported), unasked, _infers(data), never, tuple(sorted(selected)), _given(data),
+        asked,
     )  # fmt: skip
 
 
@@ -368,21 +375,9 @@ def _handler(data: bytes, line: int, depth: int) -> bytes | None:
             if len(match[1]) < depth or match[2] != b"except":
                 return None
             if _CATCHES.match(data, at + depth):
-                return data[at : _end_of_block(data, end, depth)] if end else data[at:]
+                return data[at : end_of_block(data, end, depth)] if end else data[at:]
         at = end
     return None
-
-
-def _end_of_block(data: bytes, at: int, depth: int) -> int:
-    """Where a block ends that begins at a line, below a header that is indented that far."""
-    while 0 < at < len(data):
-        end = data.find(b"\n", at)
-        text = data[at : end if end >= 0 else len(data)]
-        held = text.lstrip(b" \t\r")
-        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
-            return at
-        at = end + 1
-    return len(data)
 
 
 def _above(data: bytes, at: int, depth: int) -> re.Match[bytes] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.base.text.memo import Memo, Memoized
+from transplt.flow.asked_names import asked_for
 from transplt.flow.attributes import unify_attributes
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
@@ -314,12 +315,13 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.guarded = frozenset(item.path for item in every if item.guarded)
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    joined.aside = aside_of(entries, joined.path_of, _started(every, entries))
+    joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
+    asked = asked_for({path: entry for path, entry in entries.items() if not named_aside(path)}, joined.options)
+    joined.aside = replace(aside_of(entries, joined.path_of, _started(every, entries)), asked=asked)
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
-    joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
     joined.tabled = _tabled(every)
     joined.copies = tuple(item.copy for item in every if item.copy is not None)
     joined.saved = tuple(sorted({each for item in every for each in item.saved}))

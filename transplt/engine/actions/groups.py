@@ -110,6 +110,15 @@ def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
     return codes
 
 
+def _one_help(findings: list[Finding]) -> set[tuple[str, str]]:
+    """The codes and packages, torch apart, of which several parts have the same answer."""
+    parts: dict[tuple[str, str], dict[str, str]] = {}
+    for each in findings:
+        api = canonical(each.api)
+        parts.setdefault((each.code, api.partition(".")[0]), {})[api] = each.help
+    return {about for about, said in parts.items() if len(said) > len({*said.values()}) == 1 and about[1] != "torch"}
+
+
 class Groups:
     """The groups of the findings of one project."""
 
@@ -129,7 +138,7 @@ class Groups:
         self._imports = [each for each in open_ if each.code in PACKAGES]
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
-        self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))}
+        self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
         #: By file and option: what an extra of the requirements is called after, and is there for.
@@ -316,7 +325,8 @@ def _substitution(finding: Finding) -> Group | None:
             how = Sentence(entry.how, name=name)
             blocks = _here(finding.blocks or entry.blocks, finding)
             if entry.page:
-                return Group(Sentence(_page(entry.page).action), entry.page, "", blocks, how, entry.effort)
+                title = Sentence(_page(entry.page).action, name=name)
+                return Group(title, entry.page, name, blocks, how, entry.effort)
             return Group(Sentence(entry.title, name=name), "substitution", name, blocks, how, entry.effort)
     return None
 

@@ -1,0 +1,116 @@
+"""What files take from each other and use only where an option asks for it: `if args.export: run_export(model)`.
+
+Read from bytes, for files that nobody parses as well. A name that a file mentions elsewhere too is used without one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from transplt.base.text.text_search import names_in, on_lines_with
+from transplt.flow.option_defaults import Option
+
+if TYPE_CHECKING:
+    from transplt.flow.entry_text import Entry
+
+#: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
+GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
+#: A branch that an entry of settings opens, alone or beside something else.
+_OPENS = re.compile(
+    rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"
+    rb"(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|hps|settings|FLAGS)(?:\.\w+)*\.(?P<name>\w+)"
+    rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t]*(?:#[^\n]*)?$",
+    re.M,
+)
+_SETTING = re.compile(rb"if[ \t][^\n]*\.\w")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+#: So many branches in each other are looked at.
+_DEEP = 4
+#: By name: for each place that mentions it, the conditions of which one opens none of them by default.
+Asked = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+
+
+def asked_in(data: bytes, imports: Iterable[tuple[int, int]], names: Collection[str]) -> Asked:
+    """Of names that a file imports those that it mentions in branches of options alone; `imports`: where it does."""
+    blocks = _blocks(data) if names and _SETTING.search(data) else []
+    held = {name.encode() for name in names}
+    held &= frozenset().union(*(names_in(data[start:end]) for start, end, _ in blocks)) if blocks else set()
+    if not held:
+        return ()
+    found: dict[bytes, dict[tuple[str, ...], None]] = {}
+    spans = chain(sorted(imports), [(len(data), len(data))])
+    start, end = next(spans)
+    at, around = 0, list[tuple[int, int, str]]()
+    for match in _NAME.finditer(data):
+        while match.start() >= end and end < len(data):
+            start, end = next(spans)
+        name = match[0]
+        if name not in held or start <= match.start() < end:
+            continue
+        while at < len(blocks) and blocks[at][0] <= match.start():
+            around.append(blocks[at])
+            at += 1
+        around = [block for block in around if match.start() < block[1]]
+        found.setdefault(name, {})[tuple(condition for _, _, condition in around)] = None
+    rows = ((name.decode(), tuple(places)) for name, places in found.items() if () not in places)
+    return tuple(sorted(rows))
+
+
+def _blocks(data: bytes) -> list[tuple[int, int, str]]:
+    """Where the branches of options are, and what opens each: `export`, `!fast`, `mode=apex`."""
+    found: list[tuple[int, int, str]] = []
+    around: list[int] = []
+    for match in on_lines_with(b"if ", _OPENS, data):
+        around = [end for end in around if match.start() < end]
+        if len(around) < _DEEP and not GIVEN.search(match["name"].decode()):
+            value = b"=" + match["value"] if match["value"] else b""
+            end = end_of_block(data, match.end() + 1, len(match["indent"]))
+            around.append(end)
+            found.append((match.end(), end, (b"!" * bool(match["not"]) + match["name"] + value).decode()))
+    return found
+
+
+def asked_for(entries: Mapping[str, Entry], options: Mapping[str, Option]) -> dict[str, str]:
+    """By name: the option without which no file of a project uses what it imports under this name; a package that
+    hands a name on uses nothing.
+    """
+    found: dict[str, str] = {}
+    for _, entry in sorted(entries.items()):
+        for name, places in entry.asked:
+            ways = [next(filter(None, (_unmet(each, options) for each in place)), "") for place in places]
+            found[name] = ways[0] if all(ways) and found.get(name, ways[0]) else ""
+    used = {
+        full.rpartition(".")[2]
+        for path, entry in entries.items() if found and posixpath.basename(path) != "__init__.py"
+        for full in chain(entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)
+        if full.rpartition(".")[2] in found and full.rpartition(".")[2] not in dict(entry.asked)
+    }  # fmt: skip
+    return {name: words for name, words in found.items() if words and name not in used}
+
+
+def _unmet(condition: str, options: Mapping[str, Option]) -> str:
+    """How an option is given that opens a branch; empty where it is open by default, or may be."""
+    name, is_text, value = condition.lstrip("!").partition("=")
+    option = options.get(name)
+    if option is None or not option.default:
+        return ""
+    if is_text:
+        other = isinstance(option.default[0], str | None) and option.default[0] != value
+        return f"{option.words} {value}".replace("= ", "=", 1) if other else ""
+    return option.words if bool(option.default[0]) is condition.startswith("!") else ""
+
+
+def end_of_block(data: bytes, at: int, depth: int) -> int:
+    """Where a block ends that begins at a line, below a header that is indented that far."""
+    while 0 < at < len(data):
+        end = data.find(b"\n", at)
+        text = data[at : end if end >= 0 else len(data)]
+        held = text.lstrip(b" \t\r")
+        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
+            return at
+        at = end + 1
+    return len(data)
