@@ -836,7 +836,7 @@ def test_a_package_is_replaced_where_the_code_uses_it() -> None:
     found.append(at("net.py", 3, "NPU510", "flash_attn", "the package flash_attn does not support NPUs", late="called"))
     (action,) = actions_of(found)
     assert action.blocks == "import"
-    assert [place.path for place in action.places] == ["net.py", "docker/Dockerfile", "setup.py"]
+    assert [place.path for place in action.places] == ["net.py", "setup.py", "docker/Dockerfile"]
 
 
 @pytest.mark.parametrize(("late", "blocks"), [("other", "later"), ("", "import")])
@@ -1099,3 +1099,9 @@ def test_a_package_in_a_notebooks_command_and_in_code_is_replaced_once() -> None
 def test_scripts_of_containers(path: str, contained: bool) -> None:
     (action,) = actions_of([line_of(path, 1, "NPU801", "nvidia-smi")])
     assert action.contained is contained
+
+
+def test_the_place_of_a_job_comes_after_that_of_the_program() -> None:
+    found = [at("appveyor.yml", 29, "NPU844", "torch"), at("setup.py", 18, "NPU844", "torch")]
+    (action,) = actions_of(found)
+    assert [place.path for place in action.places] == ["setup.py", "appveyor.yml"]

@@ -106,3 +106,10 @@ def test_a_pin_that_has_to_be_raised_keeps_no_old_call(asked: str, open_: bool) 
     settings = Settings(pins=(("librosa", asked),))
     found = engine.migrate_source(source.encode(), "a.py", settings).findings
     assert [each.code for each in found] == ["NPU293"] * open_
+
+
+def test_the_calls_of_librosa_are_one_thing_to_do() -> None:
+    calls = ("librosa.load(p, 3)", "librosa.filters.mel(sr, 8)", "librosa.util.fix_length(y, 9)")
+    source = "".join(f"{line}\n" for line in ("import librosa", *calls))
+    found = [each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]
+    assert [each.api for each in found] == ["librosa"] * 3

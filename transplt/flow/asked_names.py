@@ -5,17 +5,12 @@ Read from bytes, for files that nobody parses as well. A name that a file mentio
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from transplt.base.text.text_search import names_in, on_lines_with
+from transplt.base.text.text_search import on_lines_with
 from transplt.flow.option_defaults import Option
-
-if TYPE_CHECKING:
-    from transplt.flow.entry_text import Entry
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
 GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
@@ -26,7 +21,6 @@ _OPENS = re.compile(
     rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t]*(?:#[^\n]*)?$",
     re.M,
 )
-_SETTING = re.compile(rb"if[ \t][^\n]*\.\w")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 #: So many branches in each other are looked at.
 _DEEP = 4
@@ -34,11 +28,11 @@ _DEEP = 4
 Asked = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
 
 
-def asked_in(data: bytes, imports: Iterable[tuple[int, int]], names: Collection[str]) -> Asked:
-    """Of names that a file imports those that it mentions in branches of options alone; `imports`: where it does."""
-    blocks = _blocks(data) if names and _SETTING.search(data) else []
-    held = {name.encode() for name in names}
-    held &= frozenset().union(*(names_in(data[start:end]) for start, end, _ in blocks)) if blocks else set()
+def asked_in(data: bytes, imports: Iterable[tuple[int, int]], names: Iterable[str]) -> Asked:
+    """Of full names that a file imports what it mentions in branches of options alone; `imports`: where it does so."""
+    blocks = _blocks(data)
+    held = {name for start, end, _ in blocks for name in _NAME.findall(data, start, end)}
+    held &= {name.rpartition(".")[2].encode() for name in names}
     if not held:
         return ()
     found: dict[bytes, dict[tuple[str, ...], None]] = {}
@@ -74,22 +68,19 @@ def _blocks(data: bytes) -> list[tuple[int, int, str]]:
     return found
 
 
-def asked_for(entries: Mapping[str, Entry], options: Mapping[str, Option]) -> dict[str, str]:
-    """By name: the option without which no file of a project uses what it imports under this name; a package that
-    hands a name on uses nothing.
+def asked_for(files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[str, Option]) -> dict[str, str]:
+    """By name: the option without which no file of a project uses what it imports under this name. Of each file what
+    it asks for, and the full names that it takes from others to use them.
     """
     found: dict[str, str] = {}
-    for _, entry in sorted(entries.items()):
-        for name, places in entry.asked:
+    for asked, _ in files:
+        for name, places in asked:
             ways = [next(filter(None, (_unmet(each, options) for each in place)), "") for place in places]
             found[name] = ways[0] if all(ways) and found.get(name, ways[0]) else ""
-    used = {
-        full.rpartition(".")[2]
-        for path, entry in entries.items() if found and posixpath.basename(path) != "__init__.py"
-        for full in chain(entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)
-        if full.rpartition(".")[2] in found and full.rpartition(".")[2] not in dict(entry.asked)
-    }  # fmt: skip
-    return {name: words for name, words in found.items() if words and name not in used}
+    for asked, taken in files if found else ():
+        for name in {full.rpartition(".")[2] for full in taken} - {name for name, _ in asked}:
+            found.pop(name, None)
+    return {name: words for name, words in found.items() if words}
 
 
 def _unmet(condition: str, options: Mapping[str, Option]) -> str:

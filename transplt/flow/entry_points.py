@@ -156,8 +156,7 @@ class _Tree:
     def only_computes_with(self, framework: str, path: str) -> bool:
         """True for a file that imports, beside files of the project, what this framework and its kin have alone."""
         entry = self.entries[path]
-        names = {*entry.imports, *entry.called, *entry.branched, *entry.guarded, *entry.unasked}
-        libraries = {name.partition(".")[0] for name in names if not self._imported(name, path)}
+        libraries = {name.partition(".")[0] for name in entry.taken if not self._imported(name, path)}
         return all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries)
 
     def _take(self, owners: Mapping[str, str], by: str) -> None:

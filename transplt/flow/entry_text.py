@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
@@ -148,6 +149,11 @@ class Entry(NamedTuple):
     given: tuple[tuple[str, str], ...] = ()
     asked: Asked = ()
 
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """All that it may import."""
+        return (*self.imports, *self.called, *self.branched, *self.guarded, *self.unasked)
+
 
 @cache
 def _vendored() -> re.Pattern[str]:
@@ -231,7 +237,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
-    asked = asked_in(data, lines, {name.rpartition(".")[2] for names in found for name in names})
+    asked = asked_in(data, lines, chain.from_iterable(found))
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.text.memo import Memo, Memoized
-from transplt.flow.asked_names import asked_for
+from transplt.flow.asked_names import Asked, asked_for
 from transplt.flow.attributes import unify_attributes
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
@@ -305,6 +305,14 @@ def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozense
     return frozenset(found)
 
 
+def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
+    """What files ask for, and what they take from others: a package hands names on, and tests start no program."""
+    return [
+        (entry.asked, () if path.endswith("__init__.py") else entry.taken)
+        for path, entry in sorted(entries.items()) if not named_aside(path)
+    ]  # fmt: skip
+
+
 def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What each file says of itself, by its path or for all of them."""
     joined.sources = {item.path: item.text for item in every if item.text}
@@ -316,8 +324,9 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
-    asked = asked_for({path: entry for path, entry in entries.items() if not named_aside(path)}, joined.options)
-    joined.aside = replace(aside_of(entries, joined.path_of, _started(every, entries)), asked=asked)
+    joined.aside = replace(
+        aside_of(entries, joined.path_of, _started(every, entries)), asked=asked_for(_taking(entries), joined.options)
+    )
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)

@@ -237,7 +237,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
             (
                 path != draft.group.name,
                 all(aside(each) for each, _ in same),
-                path.startswith("."),
+                path.startswith(".") or of_a_job(path),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same),
                 named_after(path) or path.endswith(".ipynb"),

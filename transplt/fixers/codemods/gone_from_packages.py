@@ -57,12 +57,14 @@ def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
     if "keyword" in row:
         return keyword_of(call, row["keyword"]) is not None
     if "positional" in row:
-        return len(call.args) > row["positional"]
+        return len(call.args) > int(row["positional"])
     return isinstance(call.func, ast.Attribute)  # else its import is reported
 
 
 def _about(row: dict[str, Any], name: str) -> str:
-    """The module whose functions went together, or the one function."""
+    """The package, or the module, whose functions went together, or the one function."""
+    if "positional" in row:
+        return name.partition(".")[0]
     return name.rpartition(".")[0] if len(row["names"]) > 1 else name
 
 
