@@ -113,3 +113,8 @@ def test_the_calls_of_librosa_are_one_thing_to_do() -> None:
     source = "".join(f"{line}\n" for line in ("import librosa", *calls))
     found = [each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]
     assert [each.api for each in found] == ["librosa"] * 3
+
+
+def test_a_module_that_is_gone_is_said_once_for_an_import() -> None:
+    source = "from transformers.modeling_bert import BertModel, BertConfig\n"
+    assert len([each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]) == 1

@@ -73,12 +73,11 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
     if isinstance(node, ast.Import) or node.level:
         return
-    for alias in node.names:
-        for name in (node.module or "", f"{node.module}.{alias.name}"):
-            row = _row(work, name)
-            if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
-                api, help_ = _about(row, name), row["help"]
-                yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
+    for name in (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)):
+        row = _row(work, name)
+        if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
+            api, help_ = _about(row, name), row["help"]
+            yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
 
 
 @fixer.on(ast.Call)
