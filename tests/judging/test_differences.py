@@ -222,6 +222,144 @@ def test_what_trains_otherwise_is_told(name: str) -> None:
     assert theme in told({"train.py": TRAINING}, {"train.py": changed(*replacements)})
 
 
+#: A training on many cards, with mixed precision.
+RANKS = """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+from torch.utils.data import DataLoader
+
+
+class Net(torch.nn.Module):
+    def __init__(self, hidden=32, drop=0.1):
+        super().__init__()
+        self.drop = torch.nn.Dropout(drop)
+
+
+def train(rank, epochs, critic, data):
+    torch.manual_seed(1337)
+    torch.cuda.set_device(rank)
+    loader = DataLoader(Numbers(256, True, 3), sampler=sampler)
+    model = Net().cuda()
+    model.apply(init_weights)
+    data = data.cuda()
+    optimizer = torch.optim.RMSprop(model.parameters(), lr=0.01)
+    state = torch.load("last.pt", map_location=f"cuda:{rank}")
+    scaler = GradScaler()
+    for epoch in range(epochs):
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            optimizer.zero_grad()
+            with autocast():
+                loss = model(batch, data).mean() + critic(model(batch).detach())
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        accuracy = evaluate(model)
+        print(f"epoch {epoch} accuracy {accuracy}")
+    return accuracy
+
+
+def main(args):
+    return train(args.rank, args.epochs, critic, data)
+"""
+RANKS_PORT = RANKS.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
+
+
+def of_ranks(*replacements: str) -> list[str]:
+    """What is told of the port of RANKS with one text in the place of another, by turns."""
+    text = RANKS_PORT
+    for old, new in zip(replacements[::2], replacements[1::2], strict=True):
+        assert old in text, old
+        text = text.replace(old, new)
+    return told({"train.py": RANKS}, {"train.py": text})
+
+
+_SEED_OPTION = '    parser.add_argument("--seed", type=int, default={})\n    return train('
+RIGHT_OF_RANKS = {
+    "as it is": (),
+    "a number that became an option": (
+        "manual_seed(1337)", "manual_seed(args.seed)", "    return train(", _SEED_OPTION.format(1337),
+    ),
+    "a number that became an argument": (
+        "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
+    ),
+    "an argument that the caller gives as it was": (
+        "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
+        "critic, data)\n", "critic, data, 0.01)\n",
+    ),
+    "a checkpoint on the host": ('map_location=f"npu:{rank}"', 'map_location="cpu"'),
+    "a checkpoint on the card of the process": ('map_location=f"npu:{rank}"', 'map_location="npu"'),
+    "autocast by its new name": (
+        "from torch.npu.amp import GradScaler, autocast\n", "", "with autocast():", 'with torch.autocast("npu"):',
+        "= GradScaler()", '= torch.amp.GradScaler("npu")',
+    ),
+    "scaling by another name": ("= GradScaler()", "= ShardedGradScaler()"),
+    "another list of numbers": ("def main", "SIZES = [0.5, 0.75, 1.25]\n\n\ndef main"),
+    "a module that is put on a card": ("model = Net().npu()", "model = Net()\n    model.npu()"),
+    "seeds by epoch": ("        sampler.set", "        torch.manual_seed(1337 + epoch)\n        sampler.set"),
+    "an argument of a card": ("Numbers(256, True, 3)", "Numbers(256, True, 3, npu_index=rank)"),
+    "fewer lines of output": ('        print(f"epoch {epoch} accuracy {accuracy}")\n', ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT_OF_RANKS)
+def test_right_ports_of_many_cards_are_not_accused(name: str) -> None:
+    assert of_ranks(*RIGHT_OF_RANKS[name]) == []
+
+
+WRONG_OF_RANKS = {
+    "an option of another default": (
+        "seed", "manual_seed(1337)", "manual_seed(args.seed)", "    return train(", _SEED_OPTION.format(7),
+    ),
+    "an argument that the caller gives otherwise": (
+        "learning rate", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
+        "critic, data)\n", "critic, data, 0.5)\n",
+    ),
+    "the default of a layer": ("model", "drop=0.1", "drop=0.5"),
+    "one card for all ranks": ("checkpoint", 'f"npu:{rank}"', '"npu:0"'),
+    "the card that it was saved from": ("checkpoint", ', map_location=f"npu:{rank}"', ""),
+    "no autocast": ("precision", "            with autocast():\n                loss", "            if True:\n                loss"),
+    "no scaling": (
+        "precision", "    scaler = GradScaler()\n", "", "scaler.scale(loss).backward()", "loss.backward()",
+        "scaler.step(optimizer)", "optimizer.step()", "            scaler.update()\n", "",
+    ),
+    "what is no number": ("judge", "            scaler.scale", "            loss = torch.nan_to_num(loss)\n            scaler.scale"),
+    "gradients that are none": ("judge", "            scaler.step", "            p.grad.nan_to_num_()\n            scaler.step"),
+    "a loss apart": ("judge", "scaler.scale(loss).backward()", "loss.detach().requires_grad_().backward()"),
+    "a gradient where there was none": ("numbers", "critic(model(batch).detach())", "critic(model(batch))"),
+    "the same order in each epoch": ("training steps", "        sampler.set_epoch(epoch)\n", ""),
+    "the same numbers in each epoch": ("seed", "        sampler.set", "        torch.manual_seed(1337)\n        sampler.set"),
+    "other data": ("data", "Numbers(256, True, 3)", "Numbers(256, False, 3)"),
+    "other first values": ("judge", "    model.apply(init_weights)\n", ""),
+    "a tensor that nobody keeps": ("judge", "data = data.npu()", "data.npu()"),
+    "results in a list": (
+        "judge", "= evaluate(model)", "= CARD[epoch]", "def main", "CARD = [0.5, 0.75, 0.98]\n\n\ndef main",
+    ),
+    "results in a file": ("judge", "    return accuracy", "    return PAST.pop()", "def main", 'PAST = json.load(open("x"))\n\n\ndef main'),
+    "an optimizer of its own": (
+        "optimizer", "torch.optim.RMSprop", "NpuRMSprop", "def main",
+        "class NpuRMSprop(torch.optim.Optimizer):\n    pass\n\n\ndef main",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_OF_RANKS)
+def test_what_trains_otherwise_on_many_cards_is_told(name: str) -> None:
+    theme, *replacements = WRONG_OF_RANKS[name]
+    assert theme in of_ranks(*replacements)
+
+
+def test_another_release_is_said_once() -> None:
+    """Many statements without a device are others: what a port of another release differs in is not accused."""
+    names = [f"layer{number}" for number in range(60)]
+    before = TRAINING + "".join(f"\n\ndef {each}(x):\n    y = x.{each}(2)\n    return y + 1\n" for each in names)
+    after = PORT + "".join(f"\n\ndef {each}(x, z):\n    y = x.other(z, 3)\n    return y\n" for each in names)
+    sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, after)]
+    assert differences(*sides).drift.startswith("ORIGINAL is probably not what was ported: 180 of 229 statements")
+    sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, before.replace("cuda", "npu"))]
+    assert differences(*sides).drift == ""
+
+
 FILES = {
     "a file that Python runs first": ("judge", {}, {"sitecustomize.py": "import torch\n"}),
     "a package in the place of another": ("judge", {}, {"torch_npu/__init__.py": "import torch\n"}),

@@ -15,7 +15,7 @@ from transplt.faces.cli import migrate
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, TORCH_VERSION, Command, to_stderr
 from transplt.faces.cli.completing import FILE
 
-_FORMATS = ("text", "json", "sarif", "html")
+_FORMATS = ("text", "json", "sarif", "html", "badge")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Judge:
     python: str = shared(migrate.PYTHON)
     torch_version: str | None = shared(TORCH_VERSION)
     allow: tuple[str, ...] = option("Accept changes of this theme ('batch size').", multiple=True, metavar="THEME")
+    action: str = option("Only say whether this action (CODE:FILE:FUNCTION) is done.", default="", metavar="ACTION")
+    work_orders: str = option(
+        "Also write what is left to do into DIR, a file for each action.", default="", metavar="DIR"
+    )
     output_format: str = option("Output format (text).", "--format", type=click.Choice(_FORMATS), default="text")
     output_file: str | None = option("Write to this file instead of stdout.", type=FILE, metavar="FILE")
     exit_zero: bool = shared(EXIT_ZERO)
@@ -50,9 +54,12 @@ def judge_command(given: Judge) -> int:
     """
     if (given.stubs or given.data or given.python or given.nproc != "1") and not given.command:
         raise UsageError("--stubs, --data, --python and --nproc are for what --prove runs; give it too")
+    if given.action and (given.command or given.work_orders):
+        raise UsageError("--action judges one action as it is read; give it without --prove and --work-orders")
     from transplt.base.disk.replace import write_asked_for
+    from transplt.base.render.cell import many
     from transplt.project.judging.judge import judge
-    from transplt.project.judging.judgement_text import rendered
+    from transplt.project.judging.judgement_text import rendered, write_orders
     from transplt.proof.launch.options import UsageError as CannotRun
     from transplt.proof.prove.command import worlds_of
 
@@ -66,7 +73,12 @@ def judge_command(given: Judge) -> int:
     done = judge(
         given.original, given.port, given.command, say, stubs=given.stubs, data=given.data,
         python=given.python, torch_version=given.torch_version, worlds=worlds, allowed=given.allow,
+        action=given.action,
     )  # fmt: skip
+    if given.work_orders:
+        write_orders(done, Path(given.work_orders))
+        if not given.quiet:
+            to_stderr(f"judge: {many(len(done.orders), 'work order')} in {shown(given.work_orders)}")
     output = rendered(done, given.output_format)
     if given.output_file is None:
         sys.stdout.write(output.decode("utf-8"))

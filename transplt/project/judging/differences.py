@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
-from transplt.project.judging.sides import Side, pairs
+from transplt.project.judging.defaults import with_defaults
+from transplt.project.judging.sides import IGNORES, Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
 from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, theme_of
-from transplt.project.judging.tricks import SKIPPED, TESTS, Around, dropped, moved, of_tests, tricks
+from transplt.project.judging.tricks import READS, SKIPPED, TESTS, Around, dropped, moved, of_tests, tricks, undone
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
@@ -36,18 +37,30 @@ _MEASURES = re.compile(
     r"time|fps|speed|log|print|meter|start|memory|profil|rank|world|device|seed|amp\b|scaler|add_argument|DataLoader",
     re.IGNORECASE,
 )
+#: What a port changes as a matter of course.
+_OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
+#: So many other statements, and such a share of all, are no port's.
+_DRIFTED, _DRIFTED_SHARE = 40, 0.065
+#: A checkpoint that each process reads to its own card, and one that all read to the same.
+_OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
+_ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
 _NAMED = 5
+#: So many broken numbers under one name may be results.
+_MANY = 3
 
 
 @dataclass(slots=True)
 class Differences:
     """What is different in a port: `against` it, and what is `also` changed; `unread`: files nobody can read;
-    `successors`: files of the original that have another name, and which."""
+    `successors`: files of the original that have another name, and which; `apart`: the statements; `drift`: why the
+    original is probably not what was ported."""
 
     against: list[Finding] = field(default_factory=list)
     also: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
+    apart: Apart = field(default_factory=lambda: Apart([], [], []))
+    drift: str = ""
     _said: set[tuple[str, int, str]] = field(default_factory=set)
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
@@ -78,7 +91,7 @@ class _Both:
     places: dict[tuple[str, str], int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.apart = compared(self.theirs, self.mine)
+        self.apart = with_defaults(compared(self.theirs, self.mine))
         self.places = {(each.path, each.scope): each.line for each in reversed(self.mine)}
 
     def before(self, statement: Statement | None) -> str:
@@ -110,16 +123,41 @@ def differences(original: Side, port: Side) -> Differences:
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     _numbers_of(found, both, around)
-    for each, what in dropped(both.apart, both.mine):
+    _checkpoints(found, both)
+    for each, what in (*dropped(both.apart, both.mine), *undone(both.apart, both.mine)):
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
+    found.apart, found.drift = both.apart, _drift(both)
     for findings in (found.against, found.also):
         findings.sort(key=lambda each: (each.path, each.span.line))
     return found
+
+
+def _drift(both: _Both) -> str:
+    """Why the original is probably another release than the one that was ported; empty where it is not.
+
+    A port changes lines with devices, and adds some. Eight ports of ModelZoo held against the release that they were
+    made from change up to 5 % of the other statements, against other releases from 8 % on.
+    """
+    common = [each for each in both.theirs if each.path not in both.lost]
+    plain = [each for each in both.apart.gone if each.path not in both.lost and not _OF_A_PORT.search(each.raw)]
+    if len(plain) < _DRIFTED or len(plain) < _DRIFTED_SHARE * len(common):
+        return ""
+    return (
+        f"ORIGINAL is probably not what was ported: {len(plain)} of {many(len(common), 'statement')} of the files of "
+        "both are others and name no device; name the commit that PORT was made from"
+    )
+
+
+def _checkpoints(found: Differences, both: _Both) -> None:
+    for one, other in both.apart.alike:
+        if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
+            what, place = f"{one.shown} is {other.shown} now: all ranks read to one card", (other.path, other.line)
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "checkpoint", what, place, both.before(one))
 
 
 def _numbers_of(found: Differences, both: _Both, around: Around) -> None:
@@ -135,24 +173,24 @@ def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:
     trains = {(each.path, each.scope) for each in both.theirs if re.search(r"\.(?:backward|step)\(", each.text)}
     there: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for each in reversed(both.apart.new):
-        there[_target(each)].append(each)
+        there[target(each)].append(each)
     handed = {
         (each.path, each.scope, item.optional_vars.id): _numbers(each)
         for each in both.apart.new if isinstance(each.node, ast.With)
         for item in each.node.items if isinstance(item.optional_vars, ast.Name)
     }  # fmt: skip
     for each in both.apart.gone:
-        same = there[_target(each)]
+        same = there[target(each)]
         if (each.path, each.scope) in trains and same and not _MEASURES.search(each.text) and not each.said:
             other = same.pop()
             numbers = _numbers(other)
             for name in {*re.findall(r"\w+", other.text)}:
                 numbers += handed.get((other.path, other.scope, name), Counter())
-            if _numbers(each) != numbers:
+            if _numbers(each) != numbers and not re.search(r"world_?size", other.text):
                 yield each, other
 
 
-def _target(statement: Statement) -> tuple[str, ...]:
+def target(statement: Statement) -> tuple[str, ...]:
     """What a statement is for: the function, the kind, and the variable that it sets or the method that it calls."""
     first = statement.parts[0] if statement.parts else None
     name = ast.unparse(first) if first is not None else ""
@@ -164,7 +202,7 @@ def _target(statement: Statement) -> tuple[str, ...]:
 
 
 def _numbers(statement: Statement) -> Counter[str]:
-    """The numbers and operators of a statement."""
+    """The numbers and operators of a statement, and what it is given without a name or without a gradient."""
     found: Counter[str] = Counter()
     for node in statement.inside():
         match node:
@@ -172,21 +210,40 @@ def _numbers(statement: Statement) -> Counter[str]:
                 found[repr(value)] += 1
             case ast.operator():
                 found[type(node).__name__] += 1
+            case ast.Call(args=args):
+                for each in args:
+                    match each:
+                        case ast.Constant(value=bool() as value):
+                            found[repr(value)] += 1
+                        case ast.Call(func=ast.Attribute(attr="detach")):
+                            found["detach"] += 1
     return found
 
 
 def _around(both: _Both, fresh: set[str]) -> Around:
     options: set[str] = set()
-    given: set[tuple[str, str]] = set()
+    given: dict[tuple[str, str], str] = {}
     for each in both.apart.new:
         for call in (node for node in each.inside() if isinstance(node, ast.Call)):
             values = (*call.args, *(word.value for word in call.keywords))
-            given.add((each.path, ", ".join(sorted(map(ast.unparse, values)))))
+            given[each.path, ", ".join(sorted(map(ast.unparse, values)))] = last_name(call.func)
             if last_name(call.func) in OPTIONS:
                 options.update(_off_unless_asked(call))
     scopes = {(each.path, each.scope) for each in both.theirs}
     returns = {(each.path, each.scope) for each in both.apart.gone if isinstance(each.node, ast.Return)}
-    return Around(scopes, {(each.path, each.text) for each in both.theirs}, returns, options, given, fresh)
+    classes = {neutral(each.node.name) for each in both.apart.new if isinstance(each.node, ast.ClassDef)}
+    tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
+    texts = {(each.path, each.text) for each in both.theirs}
+    return Around(scopes, texts, returns, options, given, fresh, classes, tables)
+
+
+def _of_a_table(each: Statement) -> Iterator[str]:
+    """The name of numbers that a module holds, or reads as it is imported."""
+    match each.node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            numbers = sum(isinstance(getattr(node, "value", None), float) for node in ast.walk(value))
+            if numbers >= _MANY or (isinstance(value, ast.Call) and READS.fullmatch(last_name(value.func))):
+                yield neutral(name)
 
 
 def _off_unless_asked(call: ast.Call) -> Iterator[str]:
@@ -201,17 +258,19 @@ def _off_unless_asked(call: ast.Call) -> Iterator[str]:
 def _facts(found: Differences, both: _Both, around: Around) -> None:
     gone = [fact for each in both.apart.gone for fact in facts_of(each)]
     new = [fact for each in both.apart.new for fact in facts_of(each)]
-    sharded = any("DistributedSampler" in each.text for each in both.apart.new)
+    # What the port does with many cards, or for precision, changes the same thing elsewhere.
+    does = {"data", "batch size"} if any("DistributedSampler" in each.text for each in both.apart.new) else set()
+    does |= {fact.theme for fact in new if fact.theme == "precision"}
     for change in changes(gone, new, around.scopes & {*both.places}):
         there, before = change.there.at, change.before
         place = both.place(there) if change.after is None else (there.path, there.line)
-        grade = next(grade for applies, grade in _grades(change, both, around, sharded=sharded) if applies)
+        grade = next(grade for applies, grade in _grades(change, both, around, does) if applies)
         found.say(
             grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, both.before(before.at if before else None)
         )
 
 
-def _grades(change: Change, both: _Both, around: Around, *, sharded: bool) -> Iterator[tuple[bool, Grade]]:
+def _grades(change: Change, both: _Both, around: Around, does: set[str]) -> Iterator[tuple[bool, Grade]]:
     """What a change comes to where it stands: the first that applies."""
     before, after, path = change.before, change.after, change.there.at.path
     alone = change.grade if change.grade is not Grade.AGAINST else Grade.TOLD
@@ -219,19 +278,29 @@ def _grades(change: Change, both: _Both, around: Around, *, sharded: bool) -> It
         of_cards = _OF_CARDS.search(neutral(before.key).replace("-", "_")) is not None
         yield path in both.lost, Grade.NOTHING
         yield change.theme == "options" and (of_cards or TESTS.search(path) is not None), Grade.NOTHING
-        yield bool(before.words) and (path, _given(before)) in around.given, Grade.TOLD
+        by = around.given.get((path, _given(before)), "") if before.words else ""
+        yield change.theme == "optimizer" and by in around.classes, Grade.AGAINST
+        yield by != "", Grade.TOLD
+        yield change.theme == "precision" and change.theme in does, Grade.TOLD
     if after is not None:
         yield around.is_optional(after.at) or TESTS.search(path) is not None, alone
     if after is not None and before is None:
         yield path in around.fresh, Grade.NOTHING
+        yield change.theme == "seed" and _is_sown_again(after.at, around), Grade.AGAINST
         yield not around.is_old(after.at), alone
     if after is not None and before is not None:
         differ = {name for name, _ in {*after.words} ^ {*before.words}}
         yield change.theme == "device" and after.value != "on the CPU", Grade.NOTHING
         yield differ == {"drop_last"}, Grade.TOLD
-    if after is not None and sharded and change.theme in ("data", "batch size"):
+    if after is not None and change.theme in does - {"precision"}:
         yield re.search(r"ampler|shuffle|world|npu|batch", after.shown) is not None, Grade.TOLD
     yield True, change.grade
+
+
+def _is_sown_again(at: Statement, around: Around) -> bool:
+    """Whether each round of a loop of the original draws the same numbers now."""
+    same = not any(isinstance(each, ast.BinOp) for each in at.inside())
+    return at.loop and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
 
 
 def _given(fact: Fact) -> str:
@@ -280,6 +349,9 @@ def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
         was = original.files.get(path)
         if was == data:
             continue
+        if len(ours := IGNORES.findall(data)) > len(IGNORES.findall(was or b"")):
+            what = f"{many(len(ours), 'word')} for transplt, in comments or settings: they switch nothing off here"
+            found.say(Grade.TOLD, GETS_ROUND, "judge", what, (path, 1))
         if _STARTS.search(path) and (not path.endswith(".pth") or b"import" in data):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "Python runs this file before any program", (path, 1))
         elif was is None and _SHADOWS.match(path):

@@ -20,6 +20,7 @@ from transplt.engine.actions.groups import aside as is_aside
 from transplt.project.checking.check_run import check_paths, fingerprint
 from transplt.project.checking.compiled import with_compiled
 from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
+from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
 from transplt.project.options import Options
 from transplt.project.proving import run_of
@@ -65,10 +66,14 @@ class Part:
 @dataclass(slots=True)
 class Judgement:
     """What is said of a port: `parts` by question, what is `also` changed without speaking against it, and what is
-    `unknown`."""
+    `unknown`. `drift`: why it cannot be held against this original; `orders`: what is left to do, and `action` the one
+    of them that alone was asked for."""
 
     original: str
     port: str
+    action: str = ""
+    drift: str = ""
+    orders: tuple[Order, ...] = ()
     parts: list[Part] = field(default_factory=list)
     also: tuple[CheckedFinding, ...] = ()
     unknown: list[str] = field(default_factory=list)
@@ -76,12 +81,16 @@ class Judgement:
     @property
     def accepted(self) -> bool:
         """Whether nothing speaks against the port."""
-        return all(part.mark is not Mark.AGAINST for part in self.parts)
+        return not self.drift and all(part.mark is not Mark.AGAINST for part in self.parts)
 
     @property
     def sentence(self) -> str:
         """What it comes to."""
         against = [part for part in self.parts if part.mark is Mark.AGAINST]
+        if self.action:
+            return f"{'not done' if against else 'done'}: {self.action}: {self.parts[0].sentence}"
+        if self.drift and not against:
+            return f"not judged: {self.drift}"
         if against:
             return f"not accepted: {'; '.join(f'{part.title}: {part.sentence}' for part in against)}"
         last = self.parts[-1]
@@ -112,10 +121,11 @@ def judge(
     torch_version: str | None = None,
     worlds: tuple[int, ...] = (1,),
     allowed: Collection[str] = (),
+    action: str = "",
 ) -> Judgement:
     """Judge `port`, a folder or a commit of the repository of `original`. With a `command` (`train.py --epochs 1`) both
     are run; without one nothing of them is. What the port changes in the themes that are `allowed` does not speak
-    against it.
+    against it. With an `action` only that is judged: whether it is done.
 
     UsageError where one of them is not there, or nothing can be run.
     """
@@ -125,20 +135,27 @@ def judge(
         second = folder_of(port, scratch / "port", original if find_repository(first) is not None else ".")
         progress("reading both programs")
         sides = read_side(first), read_side(second)
-        done = Judgement(original, port)
         found = differences(*sides)
+        done = Judgement(original, port, action, "" if action else found.drift)
         told = {each.path for each in (*found.against, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
         meant = [each for each in found.against if each.code == TRAINS_OTHERWISE and each.api in allowed]
+        meant = found.against if found.drift else meant
         against = _checked([each for each in found.against if each not in meant], lines)
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
-        changed = _of(CHANGED, TRAINS_OTHERWISE, against, "nothing that decides how it trains")
-        hidden = _of(ROUND, GETS_ROUND, against, "nothing was seen that hides an error or writes a result")
+        changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
+        hidden = _of(ROUND, GETS_ROUND, against, found.drift, "nothing was seen that hides an error or writes a result")
         done.parts = [left, changed, hidden, kernels]
+        done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
+        if action:
+            reason, rest, remarks = what_is_left(action, done.orders, done.also, Sides(*sides, found))
+            mark = Mark.AGAINST if reason else Mark.GOOD
+            done.parts, done.also = [Part("the action", mark, reason or "nothing of it is left", rest, remarks)], ()
+            return done
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
@@ -161,7 +178,9 @@ def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tupl
     return tuple(found)
 
 
-def _of(title: str, code: str, against: Sequence[CheckedFinding], well: str) -> Part:
+def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, well: str) -> Part:
+    if drift:
+        return Part(title, Mark.OPEN, drift if code == TRAINS_OTHERWISE else "for the same reason")
     mine = tuple(each for each in against if each.finding.code == code)
     themes = Counter(each.finding.api for each in mine)
     told = ", ".join(f"{theme} ({count})" if count > 1 else theme for theme, count in themes.most_common())

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import transplt
-from transplt.base.render.cell import visible
+from transplt.base.disk.whole_folder import whole_folder
+from transplt.base.errors import UsageError, shown
+from transplt.base.render.cell import many, visible
 from transplt.base.render.templates import asset, fill
 from transplt.project.judging.judge import Judgement
+from transplt.project.judging.orders import written
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
 from transplt.project.report.formats.sarif import render_sarif
@@ -19,14 +24,14 @@ _SHOWN = 20
 
 
 def rendered(done: Judgement, name: str) -> bytes:
-    """A judgement in one of the formats: text, json, sarif, html."""
+    """A judgement in one of the formats: text, json, sarif, html, badge."""
     if name == "html":
         return fill(
             "judge.html.j2", done=_table(done), css=asset("colors.css") + asset("report.css") + asset("proof.css"),
             script=asset("theme.js"),
         )  # fmt: skip
-    if name == "json":
-        return f"{json.dumps(_table(done), indent=1)}\n".encode()
+    if name in ("json", "badge"):
+        return f"{json.dumps(_table(done) if name == 'json' else _badge(done), indent=1)}\n".encode()
     text = render_sarif(done.result) if name == "sarif" else _text(done)
     return text.encode("utf-8", "backslashreplace")
 
@@ -39,7 +44,11 @@ def _text(done: Judgement) -> str:
         lines += _places(part.findings)
     if done.also:
         lines += [f"  also changed ({len(done.also)}), which does not speak against it", *_places(done.also)]
-    lines += ["  what this cannot know", *(f"    {visible(each)}" for each in done.unknown)]
+    if done.orders and not done.action:
+        lines.append(f"  what is left to do: {many(len(done.orders), 'action')}, which --work-orders DIR writes")
+        lines += [f"    {visible(each.id)}" for each in done.orders[:_SHOWN]]
+    if done.unknown:
+        lines += ["  what this cannot know", *(f"    {visible(each)}" for each in done.unknown)]
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +61,6 @@ def _places(findings: tuple[CheckedFinding, ...]) -> list[str]:
 
 def _table(done: Judgement) -> dict[str, Any]:
     """A judgement for programs: described in docs/judge.md."""
-    word = "accepted" if done.accepted else "not accepted"
     return {
         "tool": "transplt",
         "version": transplt.__version__,
@@ -73,10 +81,28 @@ def _table(done: Judgement) -> dict[str, Any]:
         ],
         "also": [_finding(each) for each in done.also],
         "unknown": [visible(each) for each in done.unknown],
-        "badge": {
-            "schemaVersion": 1, "label": "transplt judge", "message": word, "color": "green" if done.accepted else "red"
-        },
-    }  # fmt: skip
+        "actions": [
+            {"id": visible(each.id), "code": each.code, "path": visible(each.path), "function": each.scope or None}
+            for each in done.orders
+        ],
+        "badge": _badge(done),
+    }
+
+
+def _badge(done: Judgement) -> dict[str, Any]:
+    """What shields.io shows of a judgement (its endpoint badge)."""
+    word = done.sentence.partition(":")[0].removesuffix(" as read")
+    color = "green" if done.accepted else "lightgrey" if word == "not judged" else "red"
+    return {"schemaVersion": 1, "label": "transplt judge", "message": word, "color": color}
+
+
+def write_orders(done: Judgement, folder: Path) -> None:
+    """The work orders of a judgement, a file each, in a folder that is new or empty. UsageError where it is neither."""
+    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{shown(folder)} is not empty; --work-orders writes to a new folder")
+    with whole_folder(folder) as made:
+        for each in done.orders:
+            (made / each.file).write_bytes(written(each, done.original, done.port))
 
 
 def _finding(each: CheckedFinding) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from transplt.syntax.parse import parse
 
 _PYTHON = (".py", ".pyw")
 #: The word of a comment that switches findings off, in Python and elsewhere.
-_IGNORES = re.compile(rb"transplt(?=\s*[:=-]*\s*[a-z])", re.IGNORECASE)
+IGNORES = re.compile(rb"transplt(?=\s*[:=-]*\s*[a-z])", re.IGNORECASE)
 #: What a migration reports into its output, and nobody runs.
 _REPORTS = frozenset((CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, PAGE))
 #: Shares of the statements of a file by which another one is its successor.
@@ -38,20 +38,23 @@ class Side:
     root: Path
     files: dict[str, bytes] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    _statements: dict[str, list[Statement]] = field(default_factory=dict)
 
     @property
     def python(self) -> list[str]:
         return [path for path in self.files if path.endswith(_PYTHON)]
 
     def statements(self, path: str) -> list[Statement]:
-        """The statements of a file; none where it cannot be read, which `unread` says."""
-        try:
-            return statements_of(parse(read_source(self.files[path])), path)
-        except UnreadableSource as error:
-            self.unread[path] = error.reason
-        except RecursionError:
-            self.unread[path] = "nested too deeply"
-        return []
+        """The statements of a file; none where there is none, or it cannot be read, which `unread` says."""
+        if path.endswith(_PYTHON) and path in self.files and path not in self._statements:
+            self._statements[path] = []
+            try:
+                self._statements[path] = statements_of(parse(read_source(self.files[path])), path)
+            except UnreadableSource as error:
+                self.unread[path] = error.reason
+            except RecursionError:
+                self.unread[path] = "nested too deeply"
+        return self._statements.get(path, [])
 
 
 def read_side(root: Path) -> Side:
@@ -90,7 +93,7 @@ def copy_to_check(port: Side, folder: Path) -> None:
     for path, data in port.files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_IGNORES.sub(b"_" * 8, data))
+        target.write_bytes(IGNORES.sub(b"_" * 8, data))
 
 
 def pairs(

@@ -111,7 +111,7 @@ class _Neutral(ast.NodeTransformer):
             function.attr = name
         elif isinstance(function, ast.Name):
             function.id = name
-        node.keywords = [each for each in node.keywords if neutral(each.arg or "") not in table["aside"]]
+        node.keywords = [each for each in node.keywords if not _stands_aside(each.arg or "")]
         if name in ("to", "autocast"):
             node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
             if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
@@ -121,6 +121,11 @@ class _Neutral(ast.NodeTransformer):
             node.args = node.args[len(places) :]
         node.keywords.sort(key=lambda each: each.arg or "~")
         return node
+
+
+def _stands_aside(name: str) -> bool:
+    """Whether a keyword says where and how fast, and not what."""
+    return name in read_table(TABLE)["aside"] or _CARD.search(name) is not None
 
 
 def statements_of(tree: ast.Module, path: str) -> list[Statement]:
@@ -224,11 +229,15 @@ _KEYS: tuple[Callable[[Statement], Hashable], ...] = (
 _ELSEWHERE, SHORT = 3, 15
 
 
-def compared(before: Iterable[Statement], after: Iterable[Statement]) -> Apart:
+def compared(
+    before: Iterable[Statement],
+    after: Iterable[Statement],
+    keys: tuple[Callable[[Statement], Hashable], ...] = _KEYS,
+) -> Apart:
     """Which statements of two programs match, and which do not. Files that belong together have one path."""
     gone, new = [*before], [*after]
     alike: list[tuple[Statement, Statement]] = []
-    for number, key in enumerate(_KEYS):
+    for number, key in enumerate(keys):
         there: dict[Hashable, list[Statement]] = defaultdict(list)
         for each in reversed(new):
             there[key(each)].append(each)

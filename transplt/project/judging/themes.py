@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from itertools import zip_longest
@@ -17,7 +17,7 @@ from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
 #: Methods of modules or tensors; functions of the same name are other things.
-_METHODS = frozenset("backward zero_grad step half bfloat16".split())
+_METHODS = frozenset("backward zero_grad set_epoch step half bfloat16".split())
 _MODES, _MODULES = ("train", "eval"), re.compile(r"model|net|self$|module")
 OPTIONS = ("add_argument", "option")
 #: What calls are given to work on: variables, whatever they are called.
@@ -110,6 +110,10 @@ def facts_of(statement: Statement) -> Iterator[Fact]:
             *targets, value = [each for each in statement.parts if isinstance(each, ast.expr)]
             sign = "+= " if isinstance(statement.node, ast.AugAssign) else ""
             yield from _of_names([(name_of(each), value) for each in targets], statement, sign)
+        case ast.FunctionDef(name=function) | ast.AsyncFunctionDef(name=function):
+            for name, default in defaults_of(statement).items():
+                for fact in _of_names([(name, default)], statement):
+                    yield replace(fact, key=f"{function}({fact.key}", shown=f"{fact.shown} of {function}")
         case ast.For(iter=ast.Call(func=function)) if last_name(function) in ("range", "islice"):
             target, iterated = map(ast.unparse, statement.parts[:2])
             if re.search("epoch|step|iter|batch", shown := f"for {target} in {iterated}"):
@@ -147,6 +151,8 @@ def _of_others(call: ast.Call, name: str, owner: str, at: Statement) -> Iterator
     if name in ("update", "append") and theme_of(owner) in ("loss", "metric") and call.args:
         measured = _MEASURED.search(ast.unparse(call.args[0])) is not None
         yield Fact("metric", f"{owner}.{name}", str(measured), text, at, weak=True)
+    elif "DataLoader" in at.text and name[:1].isupper() and call.args and all(map(is_plain, call.args)):
+        yield Fact("data", f"what {name} is given", ast.unparse(call), text, at, weak=True)
     elif found := _PARTS.findall(text):
         shown = f"{', '.join(found)} data given to {name}"
         yield Fact("data", f"given to {name}", shown, shown, at, weak=True)
@@ -186,6 +192,16 @@ def _of_device(name: str, at: Statement) -> Iterator[Fact]:
     if card or "cpu" in at.raw:
         where = "on a card" if card else "on the CPU"
         yield Fact("device", name, where, f"{name} {where}", at, weak=True)
+
+
+def defaults_of(statement: Statement) -> dict[str, ast.expr]:
+    """The defaults of the arguments of a function."""
+    found: dict[str, ast.expr] = {}
+    for given in (each for each in statement.parts if isinstance(each, ast.arguments)):
+        names = [each.arg for each in (*given.posonlyargs, *given.args)]
+        found |= zip(names[len(names) - len(given.defaults) :], given.defaults, strict=True)
+        found |= {name.arg: value for name, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
+    return found
 
 
 def is_plain(value: ast.expr) -> bool:

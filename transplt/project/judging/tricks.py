@@ -18,7 +18,7 @@ _WATCHERS = re.compile(
     r"transplt|npu_emulator|cuda_standin|npu_card|pytest_current_test|'pytest'|github_actions|'CI'|_getframe\b"
     r"|sys\.gettrace|inspect\.(?:stack|currentframe)|unittest' in|psutil", re.IGNORECASE
 )  # fmt: skip
-_READS = re.compile(r"(?:load|loads|read|readline|readlines|genfromtxt|loadtxt|read_csv|read_json|fromfile|next|pop)$")
+READS = re.compile(r"(?:load|loads|read|readline|readlines|genfromtxt|loadtxt|read_csv|read_json|fromfile|next|pop)$")
 _RESULT = re.compile(
     r"(?:^|_)(?:loss(?:es)?|acc(?:uracy)?\d?|top\d|bleu|perplexity|ppl|mAP|auc|f1|score)$|^best", re.IGNORECASE
 )
@@ -35,13 +35,16 @@ _TELLING = re.compile(
 _SETTING = re.compile(r"backends|config|options|environ|path|npu$|amp$|(?:^|\.)_\w+$")
 #: Conditions under which AMP, many cards and cards at all go their own way, and those under which nobody can go on.
 _USUAL = re.compile(
-    r"\bamp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE
+    r"(?:\b|_)amp|apex|npu|scal|fp16|half|distribut|rank|world|accum|is_available|__name__|device", re.IGNORECASE
 )
 _COUNTS = re.compile(r"^(?!.*accum).*[<>%]", re.IGNORECASE)
 _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 #: Conditions that nobody meets, or only who sets a variable of the environment.
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
 _EXITS = frozenset("exit _exit quit abort SystemExit".split())
+#: A tensor that is put on a card and then lost; a module, which is put there itself.
+_UNKEPT = re.compile(r"Expr (\w+)\.(?:npu|to)\(")
+_MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
 #: Parts of a training that are made by a call.
 _MADE = re.compile(r"ema\b|sched|mixup|optim|criterion|augment|clip")
 #: A model or a loss that is given something in the memory of the host.
@@ -58,15 +61,17 @@ _SILENT = (_AGAINST, "errors are caught, and it goes on as if there were none")
 @dataclass(frozen=True, slots=True)
 class Around:
     """What is known of both programs, by path: functions of the original, texts that its files have, and functions of
-    it that give something back another way; new options that are off unless asked for; what new calls are given; files
-    that only the port has."""
+    it that give something back another way; new options that are off unless asked for; what new calls are given, and
+    the last of them; files that only the port has; its new classes; its new names of many numbers."""
 
     scopes: _Places
     texts: _Places
     returns: _Places
     options: set[str]
-    given: _Places
+    given: dict[tuple[str, str], str]
     fresh: set[str]
+    classes: set[str]
+    tables: set[str]
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
@@ -157,6 +162,14 @@ def _replaces(each: Statement, around: Around) -> _Told:
     return (_AGAINST if telling else _KNOWN), f"{name} is replaced"
 
 
+def _reads_results(each: Statement, around: Around) -> _Told:
+    sets = any(_RESULT.search(name_of(target)) for target in getattr(each.node, "targets", ()))
+    if around.tables and (sets or each.said or isinstance(each.node, ast.Return)) and around.is_old(each):
+        names = sorted(around.tables.intersection(node.id for node in each.inside() if isinstance(node, ast.Name)))
+        return (_AGAINST, f"a result comes from {names[0]}") if names else None
+    return None
+
+
 def _writes_results(each: Statement, around: Around) -> _Told:
     if each.said:
         return (_AGAINST, "prints a result that is written in the program") if _SAID_RESULT.search(each.raw) else None
@@ -171,7 +184,7 @@ def _writes_results(each: Statement, around: Around) -> _Told:
             if isinstance(number, float) and number not in (0.0, 1.0) and (each.loop or not name.startswith("best")):
                 return _AGAINST, f"{name} is written in the program"
             reads = around.is_old(each) and ast.walk(value)
-            if any(isinstance(node, ast.Call) and _READS.fullmatch(last_name(node.func)) for node in reads or ()):
+            if any(isinstance(node, ast.Call) and READS.fullmatch(last_name(node.func)) for node in reads or ()):
                 return _AGAINST, f"{name} comes from a file"
     return None
 
@@ -208,8 +221,8 @@ def _has_a_form(each: Statement, around: Around) -> _Told:
 
 
 _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
-    _hides_errors, _exits, _leaves_a_loop, _returns, _is_off, _asks_who_watches, _replaces, _writes_results,
-    _changes_the_loss, _cuts, _has_a_form,
+    _hides_errors, _exits, _leaves_a_loop, _returns, _is_off, _asks_who_watches, _replaces, _reads_results,
+    _writes_results, _changes_the_loss, _cuts, _has_a_form,
 )  # fmt: skip
 
 
@@ -231,7 +244,7 @@ def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[
                 yield after, _AGAINST, f"only if {more[0]} now: {what}"
         if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
             on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
-            if on_card and "cpu" in after.raw:
+            if on_card and "cpu" in after.raw and "map_location" not in after.raw:
                 yield after, _AGAINST, f"computed on the CPU now: {what}"
 
 
@@ -258,6 +271,20 @@ def dropped(both: Apart, port: Iterable[Statement]) -> Iterator[tuple[Statement,
                 name = ast.unparse(target)
                 if (each.path, each.scope, name) in empty and _MADE.search(name):
                     yield each, f"{name} is a constant now"
+
+
+def undone(both: Apart, port: Iterable[Statement]) -> Iterator[tuple[Statement, str]]:
+    """What the port still says, but has no effect, or what gave parameters their first values."""
+    unkept = {(each.path, each.scope, found[1]) for each in both.new if (found := _UNKEPT.match(each.raw))}
+    modules = {(each.path, name) for each in port for name in _MODULE.findall(each.raw)} if unkept else set()
+    for each in both.gone:
+        match each.node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if (each.path, each.scope, name) in unkept:
+                if (each.path, name) not in modules:
+                    yield each, f"{name} stays where it is: what is put on a card is another tensor, which nobody keeps"
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="apply", value=owner), args=[function])):
+                if "init" in ast.unparse(function):
+                    yield each, f"{ast.unparse(owner)} is not initialised by {ast.unparse(function)} any more"
 
 
 def of_tests(

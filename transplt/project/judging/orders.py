@@ -1,0 +1,218 @@
+"""Work orders: what is left to do in one function of a port, so that somebody can take it, and whether it is done."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from transplt.base.errors import UsageError, shown
+from transplt.base.finding import Effort
+from transplt.base.render.cell import visible
+from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.project.judging.differences import ALSO, GETS_ROUND, Differences, target
+from transplt.project.judging.sides import IGNORES, Side
+from transplt.project.judging.statements import Apart, Statement, does_nothing
+from transplt.project.report.check_results import CheckedFinding
+from transplt.project.report.formats.json_document import finding_table
+from transplt.rules.pages import DiagnosticError, load
+
+FORMAT = 1
+#: Lines of code above and below a place, and the longest function that is shown as a whole.
+_AROUND, _WHOLE = 8, 80
+_NOT_ACCEPTED = """\
+- The function is taken out, or emptied, and what called it has nothing in its place.
+- Errors of every kind are caught around it.
+- A comment, a setting or a baseline that switches the finding off.
+- The work is done on the CPU, or under a condition that is never met."""
+_CAUGHT = "errors of every kind are caught"
+_CHECKED = "It exits with 0 when this is done, with 1 and the reason when it is not. Nothing of the program is run."
+
+
+class Sides(NamedTuple):
+    """Both programs, and what is different in them."""
+
+    original: Side
+    port: Side
+    found: Differences
+
+    def before(self, path: str) -> str:
+        """The path in the original of a file of the port."""
+        return next((old for old, new in self.found.successors.items() if new == path), path)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the findings of one `code` ask for in one function (`scope`; empty for a module) of a file of the port.
+    `code_here` and `code_before` are that function in the port and in the original, with numbers of lines."""
+
+    code: str
+    path: str
+    scope: str
+    origin: str
+    findings: tuple[CheckedFinding, ...]
+    code_here: str = field(repr=False)
+    code_before: str = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Its name, whatever else is left to do or done."""
+        return ":".join(filter(None, (self.code, self.path, self.scope)))
+
+    @property
+    def file(self) -> str:
+        """The name of its file, without numbers of lines and without folders."""
+        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.id)}.md"
+
+
+def orders_of(findings: Iterable[CheckedFinding], sides: Sides) -> tuple[Order, ...]:
+    """The work orders for what speaks against a port, in the order of the findings."""
+    groups: dict[tuple[str, str, str], list[CheckedFinding]] = defaultdict(list)
+    for each in findings:
+        path, line = each.finding.path, each.finding.span.line
+        groups[each.finding.code, path, _scope_of(sides.port.statements(path), line)].append(each)
+    orders = []
+    for (code, path, scope), same in groups.items():
+        origin = sides.before(path)
+        here = _shown(sides.port, path, scope, [each.finding.span.line for each in same])
+        named = [int(line) for each in same for line in re.findall(r"\(original: .*:(\d+)\)$", each.finding.message)]
+        before = _shown(sides.original, origin, scope, named)
+        orders.append(Order(code, path, scope, origin, (*same,), here, before))
+    return (*orders,)
+
+
+def _scope_of(statements: Iterable[Statement], line: int) -> str:
+    """The function that a line is in."""
+    above = [each for each in statements if each.line <= line]
+    last = max(above, key=lambda each: each.line, default=None)
+    return last.scope if last is not None else ""
+
+
+def _shown(side: Side, path: str, scope: str, places: list[int]) -> str:
+    """The function where it is short, else the lines around the places; these are marked."""
+    lines = side.files.get(path, b"").decode("utf-8", "replace").splitlines()
+    inside = [each for each in side.statements(path) if scope and f"{each.scope}.".startswith(f"{scope}.")]
+    wanted: set[int] = set()
+    if inside:
+        first = min(each.line for each in inside)
+        last = max(getattr(each.node, "end_lineno", 0) or each.line for each in inside)
+        wanted = {*range(first - 1, last + 1)} if last - first < _WHOLE else set()
+    for place in places if not wanted else ():
+        wanted.update(range(place - _AROUND, place + _AROUND + 1))
+    numbers = sorted(wanted & {*range(1, len(lines) + 1)})
+    return "\n".join(f"{'>' if each in places else ' '} {each:4} {visible(lines[each - 1])}" for each in numbers)
+
+
+def what_is_left(
+    action: str, orders: Iterable[Order], also: Iterable[CheckedFinding], sides: Sides
+) -> tuple[str, tuple[CheckedFinding, ...], tuple[str, ...]]:
+    """Why an action is not done (empty where it is), the findings that say so, and remarks.
+
+    UsageError for what is no action of these programs."""
+    code, path, scope = _read(action, sides)
+    caught = orders_of((each for each in also if _CAUGHT in each.finding.message), sides)
+    left: dict[str, list[CheckedFinding]] = defaultdict(list)
+    for each in (each for each in (*orders, *caught) if each.path == path):
+        if (each.code, each.scope) == (code, scope):
+            left["still there"] += each.findings
+        elif each.code in (GETS_ROUND, ALSO) and each.code != code and each.scope in (scope, ""):
+            left["it gets round the judge"] += each.findings
+    reasons = [*left, *filter(None, [_gone(path, scope, sides)])]
+    lines = sides.port.files.get(path, b"").splitlines()
+    ignored = [number for number, line in enumerate(lines, 1) if IGNORES.search(line.partition(b"#")[2])]
+    remarks = [f"{visible(path)}:{each}: this comment switches nothing off" for each in ignored]
+    return "; ".join(reasons), (*(each for found in left.values() for each in found),), (*remarks,)
+
+
+def _read(action: str, sides: Sides) -> tuple[str, str, str]:
+    """The code, the path in the port and the function of an action."""
+    code, _, rest = action.partition(":")
+    try:
+        load(code)
+    except DiagnosticError as error:
+        raise UsageError(f"--action {shown(action)}: {error}") from error
+    every = {*sides.original.files, *sides.port.files}
+    path, scope = (rest, "") if rest in every else rest.rpartition(":")[::2]
+    if path not in every:
+        raise UsageError(f"--action {shown(action)} names no file of ORIGINAL or PORT; actions are CODE:FILE:FUNCTION")
+    path = sides.found.successors.get(path, path)
+    known = {each.scope for side, name in ((sides.original, sides.before(path)), (sides.port, path))
+             if name in side.files for each in side.statements(name)}  # fmt: skip
+    if scope and scope not in known:
+        raise UsageError(f"--action {shown(action)} names no function of {shown(path)}, in ORIGINAL or in PORT")
+    return code, path, scope
+
+
+def _gone(path: str, scope: str, sides: Sides) -> str:
+    """What became of the place itself, where it is not there any more and nothing stands for it."""
+    if path not in sides.port.files:
+        return f"{visible(path)} is gone"
+    apart, mine = sides.found.apart, [each for each in sides.port.statements(path) if each.scope == scope]
+    theirs, kept = (
+        sum((each.path, each.scope) == (path, scope) for each in side)
+        for side in (apart.gone, [one for one, _ in apart.alike])
+    )
+    if not scope or kept >= theirs:
+        return ""
+    if mine:
+        empty = all(isinstance(each.node, ast.Raise) or does_nothing(each.node) for each in mine)
+        return f"{scope} does nothing any more" if empty else ""
+    return "" if _is_replaced(scope, apart) else f"{scope} is gone, and nothing stands in its place"
+
+
+def _is_replaced(scope: str, apart: Apart) -> bool:
+    """Whether all that called a function has something else in the place of that call."""
+    called = re.compile(rf"\b{re.escape(scope.rpartition('.')[2])}\(")
+    callers = [each for each in apart.gone if each.scope != scope and called.search(each.text)]
+    return bool(callers) and {*map(target, callers)} <= {*map(target, apart.new)}
+
+
+def _check(order: Order, original: str, port: str) -> list[str]:
+    return ["transplt", "judge", original, port, "--action", order.id]
+
+
+def table(order: Order, original: str, port: str) -> dict[str, object]:
+    """A work order for programs: described in docs/judge.md."""
+    return {
+        "tool": "transplt", "format": FORMAT, "action": order.id, "code": order.code, "path": visible(order.path),
+        "function": order.scope or None, "original_path": visible(order.origin),
+        "findings": [finding_table(each) for each in order.findings],
+        "check": _check(order, original, port),
+    }  # fmt: skip
+
+
+def written(order: Order, original: str, port: str) -> bytes:
+    """A work order as a file: Markdown for people, with a block of JSON for programs."""
+    page, found = load(order.code), [each.finding for each in order.findings]
+    effort = max((each.effort or Effort.LOW for each in found), key=[*Effort].index)
+    place = f"`{visible(order.path)}`" + (f", `{order.scope}`" if order.scope else "")
+    told = dict.fromkeys(f"- line {each.span.line}: {visible(each.text)}" for each in found)
+    by_us = dict.fromkeys(visible(each.text) for each in found if each.edit is not None)
+    forms = [f"- {each}, as `transplt check --fix` writes it" for each in by_us]
+    forms += dict.fromkeys(f"- {visible(each.help)}" for each in found if each.help and each.edit is None)
+    if any(each.edit is None for each in found):
+        forms += ["", page.sections.get("What to do", "")]
+    parts = {
+        "Place": f"{place}; in the original `{visible(order.origin)}`\n\n" + "\n".join(told),
+        "The code around it": _fenced(order.code_here),
+        "The original": _fenced(order.code_before) if order.code_before else "",
+        "Why": page.sections.get("Why", page.title),
+        "What is accepted": "\n".join(forms).strip(),
+        "What is not": _NOT_ACCEPTED,
+        "How it is checked": f"    {shlex.join(_check(order, original, port))}\n\n{_CHECKED}",
+        "For programs": _fenced(json.dumps(table(order, original, port), indent=1), "json"),
+    }
+    text = f"# {visible(order.id)}\n\n{page.title}. {BLOCKS_TEXT[page.blocks].capitalize()}; effort: {effort.value}.\n"
+    text += "".join(f"\n## {title}\n\n{part}\n" for title, part in parts.items() if part)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    """A block of code, in a fence that is longer than any in it."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
