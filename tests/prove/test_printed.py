@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,24 @@ def test_the_same_results(one: str, other: str) -> None:
 )
 def test_other_results(one: str, other: str, told: str) -> None:
     assert [each.what for each in other_results(_run(one), _run(other))] == [told]
+
+
+LOGGED = "2026-11-29 18:08:50,2{} INFO train: epoch {} loss: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("logged", "told"),
+    [
+        (LOGGED.format(7, 0, 0.5) + LOGGED.format(9, 1, 0.25), []),
+        (LOGGED.format(9, 1, 0.25), []),  # the end of it
+        (LOGGED.format(9, 1, 0.75), ["0.25 in 'epoch # loss: #', the migrated program 0.75"]),
+        ("INFO train: other\n", ["0.5 in 'epoch # loss: #', the migrated program nothing"]),
+    ],
+)
+def test_results_may_be_logged_instead(logged: str, told: list[str]) -> None:
+    other = replace(_run(), errors=logged)
+    found = other_results(_run("epoch 0 loss: 0.5\nepoch 1 loss: 0.25\n"), other)
+    assert [each.what.removeprefix("the original prints ") for each in found] == told
 
 
 def test_files_named_by_uuids_are_compared() -> None:

@@ -40,15 +40,15 @@ def _close(a: str, b: str) -> bool:
     return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
-def _lines(outcome: ScriptRun) -> list[tuple[str, list[str]]]:
-    parts = re.split(r"[\r\n]+", outcome.output)
+def _lines(output: str) -> list[tuple[str, list[str]]]:
+    parts = re.split(r"[\r\n]+", output)
     return [_skeleton(line) for line in parts if line.strip()]
 
 
-def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
+def printed_results(output: str) -> list[tuple[str, float]]:
     """(the line with its numbers and times left out, a number) for each number that a word such as `loss` precedes."""
     found: list[tuple[str, float]] = []
-    for skeleton, numbers in _lines(outcome):
+    for skeleton, numbers in _lines(output):
         words = skeleton.split("#")
         line = _CLOCK.sub("", skeleton)
         found += [
@@ -74,7 +74,7 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
             "tolerance": _TOLERANCE,
             "differences": [],
         }
-    a, b, c = _lines(first), _lines(second), _lines(migrated)
+    a, b, c = (_lines(each.output) for each in (first, second, migrated))
     differences: list[str] = []
     compared = unstable = results = unstable_results = 0
     repeats = _pairs(a, b)

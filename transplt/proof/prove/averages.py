@@ -22,9 +22,9 @@ def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int
     Any other distance is none: a rank may print the figure of its own share. So may a share of few samples (`_counted`)
     be half that of all by chance: that is one only where another figure is so, too.
     """
-    theirs = printed_results(several)
+    theirs = printed_results(several.output)
     suspects: dict[float, dict[float, Difference]] = {}
-    for place, (words, value) in enumerate(printed_results(one)):
+    for place, (words, value) in enumerate(printed_results(one.output)):
         if place >= len(theirs) or theirs[place][0] != words or not value:
             break
         ratio = theirs[place][1] / value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from transplt.base.render.cell import figure
@@ -72,23 +72,28 @@ def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
     files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}
     saved = [f"{file}: {name}" for file, tensors in files.items() for name in tensors]
-    return sum(words not in but for words, _ in printed_results(one)), sum(name not in but for name in saved)
+    return sum(words not in but for words, _ in printed_results(one.output)), sum(name not in but for name in saved)
 
 
 def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
     words, and how far the two are apart, as a share."""
-    left, right = printed_results(one), printed_results(other)
-    theirs: dict[str, list[float]] = defaultdict(list)
+    left, right = printed_results(one.output), printed_results(other.output)
+    theirs: dict[str, list[float | None]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)
+    logged = printed_results(other.errors)
+    for words, count in Counter(words for words, _ in left if words not in theirs).items():
+        # A logger says it behind the time, and of much that was logged only the end is kept.
+        values = [value for line, value in logged if line.endswith(words.strip())]
+        theirs[words] += [*[None] * (count - len(values)), *values] if values else []
     for words, value in left:
         if not theirs[words]:
             what = f"the original prints {figure(value)} in {words!r}, the migrated program nothing"
             yield words, math.inf, Difference(what)
             continue
         again = theirs[words].pop(0)
-        if gap := _gap(value, again, 1.0):
+        if again is not None and (gap := _gap(value, again, 1.0)):
             what = f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}"
             yield words, gap, Difference(what)
 
