@@ -22,6 +22,7 @@ from transplt.project.checking.compiled import with_compiled
 from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
 from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
+from transplt.project.judging.statements import TABLE
 from transplt.project.options import Options
 from transplt.project.proving import run_of
 from transplt.project.report.check_results import CheckedFinding, CheckResult
@@ -35,6 +36,7 @@ from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import Proof, between
 from transplt.rules.card_limits import card_named
 from transplt.rules.pages import load
+from transplt.rules.tables import read_table
 
 #: Below this share of the original's operators on its card, a port computes much of them elsewhere.
 _SHARE = 0.5
@@ -92,7 +94,9 @@ class Judgement:
         if self.drift and not against:
             return f"not judged: {self.drift}"
         if against:
-            return f"not accepted: {'; '.join(f'{part.title}: {part.sentence}' for part in against)}"
+            told = [f"{part.title}: {part.sentence}" for part in against]
+            told += [f"the rest is not judged: {self.drift}"] if self.drift else []
+            return f"not accepted: {'; '.join(told)}"
         last = self.parts[-1]
         as_read = "accepted as read: nothing speaks against it"
         return f"accepted: {last.sentence}" if last.mark is Mark.GOOD else f"{as_read}; {last.sentence}"
@@ -231,6 +235,8 @@ def _aside(each: CheckedFinding, *, redirects: bool) -> str:
         return "for the host and its releases"
     if each.finding.option:
         return "only with an option"
+    if each.finding.api in read_table(TABLE)["harmless"]:
+        return "without effect where there is no CUDA"
     if redirects and each.fix == "safe" and each.finding.code[3] in "123":
         return "redirected by transfer_to_npu"
     return ""

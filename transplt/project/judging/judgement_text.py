@@ -102,7 +102,10 @@ def write_orders(done: Judgement, folder: Path) -> None:
         raise UsageError(f"{shown(folder)} is not empty; --work-orders writes to a new folder")
     with whole_folder(folder) as made:
         for each in done.orders:
-            (made / each.file).write_bytes(written(each, done.original, done.port))
+            path = made / each.file
+            while path.exists():
+                path = path.with_stem(f"{path.stem}-")
+            path.write_bytes(written(each, done.original, done.port))
 
 
 def _finding(each: CheckedFinding) -> dict[str, Any]:

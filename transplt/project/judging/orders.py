@@ -66,8 +66,8 @@ class Order:
 
     @property
     def file(self) -> str:
-        """The name of its file, without numbers of lines and without folders."""
-        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.id)}.md"
+        """The name of its file, as any file system takes it."""
+        return f"{self.code}{re.sub(r'[^A-Za-z0-9._-]+', '-', self.id.removeprefix(self.code))[-200:]}.md"
 
 
 def orders_of(findings: Iterable[CheckedFinding], sides: Sides) -> tuple[Order, ...]:
