@@ -315,6 +315,10 @@ WRONG_OF_RANKS = {
         "learning rate", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
         "critic, data)\n", "critic, data, 0.5)\n",
     ),
+    "an option that the program sets": (
+        "seed", "manual_seed(1337)", "manual_seed(args.seed)", "    return train(",
+        f"    args.seed = 7\n{_SEED_OPTION.format(1337)}",
+    ),
     "the default of a layer": ("model", "drop=0.1", "drop=0.5"),
     "one card for all ranks": ("checkpoint", 'f"npu:{rank}"', '"npu:0"'),
     "the card that it was saved from": ("checkpoint", ', map_location=f"npu:{rank}"', ""),

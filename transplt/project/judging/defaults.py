@@ -21,6 +21,8 @@ _Values = dict[str, str]
 def with_defaults(apart: Apart) -> Apart:
     """What two programs do not have in common, with the new options and arguments of the second at their defaults."""
     options = dict(pair for each in apart.new for pair in _options(each))
+    for target in (target for each in apart.new for target in getattr(each.node, "targets", ())):
+        options.pop(getattr(target, "attr", ""), "")  # the program sets it itself
     arguments = _arguments(apart, options)
     if not options and not arguments:
         return apart

@@ -52,13 +52,14 @@ _MANY = 3
 @dataclass(slots=True)
 class Differences:
     """What is different in a port: `against` it, and what is `also` changed; `unread`: files nobody can read;
-    `successors`: files of the original that have another name, and which; `apart`: the statements; `drift`: why the
-    original is probably not what was ported."""
+    `successors`: files of the original that have another name, and which (`origin`: the other way); `apart`: the
+    statements; `drift`: why the original is probably not what was ported."""
 
     against: list[Finding] = field(default_factory=list)
     also: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
     apart: Apart = field(default_factory=lambda: Apart([], [], []))
     drift: str = ""
     _said: set[tuple[str, int, str]] = field(default_factory=set)
@@ -131,7 +132,7 @@ def differences(original: Side, port: Side) -> Differences:
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
-    found.apart, found.drift = both.apart, _drift(both)
+    found.origin, found.apart, found.drift = origin, both.apart, _drift(both)
     for findings in (found.against, found.also):
         findings.sort(key=lambda each: (each.path, each.span.line))
     return found

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shlex
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from transplt.base.render.cell import visible
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.judging.differences import ALSO, GETS_ROUND, Differences, target
 from transplt.project.judging.sides import IGNORES, Side
-from transplt.project.judging.statements import Apart, Statement, does_nothing
+from transplt.project.judging.statements import Apart, does_nothing
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
 from transplt.rules.pages import DiagnosticError, load
@@ -40,10 +41,6 @@ class Sides(NamedTuple):
     original: Side
     port: Side
     found: Differences
-
-    def before(self, path: str) -> str:
-        """The path in the original of a file of the port."""
-        return next((old for old, new in self.found.successors.items() if new == path), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,40 +69,53 @@ class Order:
 
 def orders_of(findings: Iterable[CheckedFinding], sides: Sides) -> tuple[Order, ...]:
     """The work orders for what speaks against a port, in the order of the findings."""
+    every = [*findings]
+    ports = {path: _Source(sides.port, path) for path in {each.finding.path for each in every}}
     groups: dict[tuple[str, str, str], list[CheckedFinding]] = defaultdict(list)
-    for each in findings:
+    for each in every:
         path, line = each.finding.path, each.finding.span.line
-        groups[each.finding.code, path, _scope_of(sides.port.statements(path), line)].append(each)
+        groups[each.finding.code, path, ports[path].scope_of(line)].append(each)
+    originals = {path: _Source(sides.original, sides.found.origin.get(path, path)) for path in ports}
     orders = []
     for (code, path, scope), same in groups.items():
-        origin = sides.before(path)
-        here = _shown(sides.port, path, scope, [each.finding.span.line for each in same])
-        named = [int(line) for each in same for line in re.findall(r"\(original: .*:(\d+)\)$", each.finding.message)]
-        before = _shown(sides.original, origin, scope, named)
-        orders.append(Order(code, path, scope, origin, (*same,), here, before))
+        here = ports[path].shown(scope, {each.finding.span.line for each in same})
+        named = [re.search(r"\(original: .*:(\d+)\)$", each.finding.message) for each in same]
+        there = originals[path].shown(scope, {int(found[1]) for found in named if found})
+        orders.append(Order(code, path, scope, originals[path].path, (*same,), here, there))
     return (*orders,)
 
 
-def _scope_of(statements: Iterable[Statement], line: int) -> str:
-    """The function that a line is in."""
-    above = [each for each in statements if each.line <= line]
-    last = max(above, key=lambda each: each.line, default=None)
-    return last.scope if last is not None else ""
+class _Source:
+    """A file: its lines, where its statements begin, in which functions, and from where to where these are."""
 
+    def __init__(self, side: Side, path: str) -> None:
+        self.path = path
+        self.lines = side.files.get(path, b"").decode("utf-8", "replace").splitlines()
+        self.starts = sorted((each.line, each.scope) for each in side.statements(path))
+        self.extents: dict[str, tuple[int, int]] = {}
+        for each in side.statements(path):
+            last, scope = getattr(each.node, "end_lineno", 0) or each.line, each.scope
+            while scope:
+                top, end = self.extents.get(scope, (each.line, last))
+                self.extents[scope] = min(top, each.line), max(end, last)
+                scope = scope.rpartition(".")[0]
 
-def _shown(side: Side, path: str, scope: str, places: list[int]) -> str:
-    """The function where it is short, else the lines around the places; these are marked."""
-    lines = side.files.get(path, b"").decode("utf-8", "replace").splitlines()
-    inside = [each for each in side.statements(path) if scope and f"{each.scope}.".startswith(f"{scope}.")]
-    wanted: set[int] = set()
-    if inside:
-        first = min(each.line for each in inside)
-        last = max(getattr(each.node, "end_lineno", 0) or each.line for each in inside)
-        wanted = {*range(first - 1, last + 1)} if last - first < _WHOLE else set()
-    for place in places if not wanted else ():
-        wanted.update(range(place - _AROUND, place + _AROUND + 1))
-    numbers = sorted(wanted & {*range(1, len(lines) + 1)})
-    return "\n".join(f"{'>' if each in places else ' '} {each:4} {visible(lines[each - 1])}" for each in numbers)
+    def scope_of(self, line: int) -> str:
+        """The function that a line is in; empty for the module."""
+        above = bisect_right(self.starts, (line, "\uffff"))
+        return self.starts[above - 1][1] if above else ""
+
+    def shown(self, scope: str, places: set[int]) -> str:
+        """The function where it is short, else the lines around the places; these are marked."""
+        first, last = self.extents.get(scope, (0, _WHOLE))
+        if last - first < _WHOLE:
+            wanted = {*range(first - 1, last + 1)}
+        else:
+            wanted = {line for place in places for line in range(place - _AROUND, place + _AROUND + 1)}
+        numbers = sorted(wanted & {*range(1, len(self.lines) + 1)})
+        return "\n".join(
+            f"{'>' if each in places else ' '} {each:4} {visible(self.lines[each - 1])}" for each in numbers
+        )
 
 
 def what_is_left(
@@ -141,9 +151,8 @@ def _read(action: str, sides: Sides) -> tuple[str, str, str]:
     if path not in every:
         raise UsageError(f"--action {shown(action)} names no file of ORIGINAL or PORT; actions are CODE:FILE:FUNCTION")
     path = sides.found.successors.get(path, path)
-    known = {each.scope for side, name in ((sides.original, sides.before(path)), (sides.port, path))
-             if name in side.files for each in side.statements(name)}  # fmt: skip
-    if scope and scope not in known:
+    both = (*sides.original.statements(sides.found.origin.get(path, path)), *sides.port.statements(path))
+    if scope and scope not in {each.scope for each in both}:
         raise UsageError(f"--action {shown(action)} names no function of {shown(path)}, in ORIGINAL or in PORT")
     return code, path, scope
 
@@ -172,20 +181,6 @@ def _is_replaced(scope: str, apart: Apart) -> bool:
     return bool(callers) and {*map(target, callers)} <= {*map(target, apart.new)}
 
 
-def _check(order: Order, original: str, port: str) -> list[str]:
-    return ["transplt", "judge", original, port, "--action", order.id]
-
-
-def table(order: Order, original: str, port: str) -> dict[str, object]:
-    """A work order for programs: described in docs/judge.md."""
-    return {
-        "tool": "transplt", "format": FORMAT, "action": order.id, "code": order.code, "path": visible(order.path),
-        "function": order.scope or None, "original_path": visible(order.origin),
-        "findings": [finding_table(each) for each in order.findings],
-        "check": _check(order, original, port),
-    }  # fmt: skip
-
-
 def written(order: Order, original: str, port: str) -> bytes:
     """A work order as a file: Markdown for people, with a block of JSON for programs."""
     page, found = load(order.code), [each.finding for each in order.findings]
@@ -197,6 +192,12 @@ def written(order: Order, original: str, port: str) -> bytes:
     forms += dict.fromkeys(f"- {visible(each.help)}" for each in found if each.help and each.edit is None)
     if any(each.edit is None for each in found):
         forms += ["", page.sections.get("What to do", "")]
+    check = ["transplt", "judge", original, port, "--action", order.id]
+    table = {
+        "tool": "transplt", "format": FORMAT, "action": order.id, "code": order.code, "path": visible(order.path),
+        "function": order.scope or None, "original_path": visible(order.origin),
+        "findings": [finding_table(each) for each in order.findings], "check": check,
+    }  # fmt: skip
     parts = {
         "Place": f"{place}; in the original `{visible(order.origin)}`\n\n" + "\n".join(told),
         "The code around it": _fenced(order.code_here),
@@ -204,8 +205,8 @@ def written(order: Order, original: str, port: str) -> bytes:
         "Why": page.sections.get("Why", page.title),
         "What is accepted": "\n".join(forms).strip(),
         "What is not": _NOT_ACCEPTED,
-        "How it is checked": f"    {shlex.join(_check(order, original, port))}\n\n{_CHECKED}",
-        "For programs": _fenced(json.dumps(table(order, original, port), indent=1), "json"),
+        "How it is checked": f"    {shlex.join(check)}\n\n{_CHECKED}",
+        "For programs": _fenced(json.dumps(table, indent=1), "json"),
     }
     text = f"# {visible(order.id)}\n\n{page.title}. {BLOCKS_TEXT[page.blocks].capitalize()}; effort: {effort.value}.\n"
     text += "".join(f"\n## {title}\n\n{part}\n" for title, part in parts.items() if part)

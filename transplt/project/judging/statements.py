@@ -218,7 +218,8 @@ class Apart:
 
 
 #: What has to be the same, the closest first: what moved is the same as well.
-_KEYS: tuple[Callable[[Statement], Hashable], ...] = (
+_Keys = tuple[Callable[[Statement], Hashable], ...]
+_KEYS: _Keys = (
     lambda each: (each.path, each.scope, each.guards, each.raw),
     lambda each: (each.path, each.scope, each.guards, each.text),
     lambda each: (each.path, each.scope, each.text),
@@ -229,11 +230,7 @@ _KEYS: tuple[Callable[[Statement], Hashable], ...] = (
 _ELSEWHERE, SHORT = 3, 15
 
 
-def compared(
-    before: Iterable[Statement],
-    after: Iterable[Statement],
-    keys: tuple[Callable[[Statement], Hashable], ...] = _KEYS,
-) -> Apart:
+def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Keys = _KEYS) -> Apart:
     """Which statements of two programs match, and which do not. Files that belong together have one path."""
     gone, new = [*before], [*after]
     alike: list[tuple[Statement, Statement]] = []
