@@ -54,7 +54,7 @@ def _companions() -> Entry:
             if row[name]:
                 packages[name][version] = [f"{fact_store.minor(row[name])}.*"]
     sources = {**facts["sources"], "from 2.1 on": fact_store.read("versions")["source"]}
-    kept = ("older", "same", "weak", "asked_by_torch", "newer_protobuf", "newer_numpy", "wheels")
+    kept = ("older", "same", "weak", "asked_by_torch", "asked_by_cann", "newer_protobuf", "newer_numpy", "wheels")
     same = {key: facts[key] for key in kept}
     return {"sources": sources, **same, "packages": packages}
 

@@ -49,12 +49,14 @@ def with_helpers(
     return [*records, *made]
 
 
-def new_file(path: str, text: str, code: str, message: str, out: str, *, patches: bool) -> FileRecord:
+def new_file(
+    path: str, text: str, code: str, message: str, out: str, *, patches: bool, mode: int = _MODE
+) -> FileRecord:
     """The record of a file that no input has, written into the folder `out` unless it is empty."""
     data = text.encode()
     edit = Replacement(Operation.INSERT, "", text)
     finding = Finding(path, TOP, code, Level.SAFE, message, edit=edit, applied=True)
-    digest = write_file(out, path, data, _MODE) if out else ""
+    digest = write_file(out, path, data, mode) if out else ""
     patch = new_file_diff(path, data) if patches else b""
     return FileRecord(path, HELPER, digest, findings=(finding,), changed=True, patch=patch)
 

@@ -33,7 +33,7 @@ from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
 from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
-from transplt.project.npu_requirements import with_twins
+from transplt.project.npu_twins import with_twins
 from transplt.project.options import Plan
 from transplt.project.output_files import to_output
 from transplt.project.pool import default_jobs

@@ -23,6 +23,14 @@ def asked_by_torch(package: str, torch: str) -> str:
     return next((rows[since] for since in reversed(rows) if version_key(since) <= minor), "")
 
 
+def asked_by_cann(cann: str) -> dict[str, str]:
+    """The distributions that the Python packages of a CANN (`8.3.RC1`) import, and the versions that it needs of each;
+    of one whose number is not known nothing is asked but the names.
+    """
+    rows: dict[str, str] = _table()["asked_by_cann"]
+    return {name: bound if cann.startswith(("7.", "8.")) else "" for name, bound in rows.items()}
+
+
 @cache
 def _packages() -> dict[str, dict[str, list[str]]]:
     """The rows of the table, and those of vllm-ascend and the vllm that it is for."""

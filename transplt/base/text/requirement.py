@@ -61,6 +61,17 @@ class Requirement:
         clauses = [_of_pep440(clause) for clause in _SPACE.sub(r"\1", self.versions.strip()).rstrip(",").split(",")]
         return ",".join(clauses) if all(clauses) else ""
 
+    def allows(self, version: str) -> bool | None:
+        """True where a release is among those that are asked for; None where none are, or they cannot be read."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        if not self.specifier:
+            return None
+        try:
+            return SpecifierSet(self.specifier).contains(version, prereleases=True)
+        except InvalidSpecifier:
+            return None
+
 
 def requirement_in(text: str, offset: int = 0) -> Requirement | None:
     """The requirement that a piece of text begins with; `offset` is where the piece begins in its file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 
-from transplt.edits.trees.arguments import comma, on_next_line
+from transplt.edits.trees.arguments import comma, comment_of, on_next_line
 from transplt.edits.trees.lazy import cst
 from transplt.edits.trees.transform import CannotRewrite, code, edit_of, expression
 
@@ -28,6 +28,27 @@ def with_rows(
         elements.append(row.with_changes(value=value, comma=_between(display)))
         elements.append(row.with_changes(key=cst.parse_expression(key(code(row.key)))))
     return display.with_changes(elements=elements)
+
+
+@edit_of("Dict")
+def with_last_row(display: cst.Dict, key: str, value: str) -> cst.Dict:
+    """A row behind all others of a dict display. `key` is quoted as that of the row before is, and so are texts in
+    `value` that stand in double quotes. A comment behind that row stays with it.
+    """
+    *others, last = display.elements
+    row, between, space = cst.ensure_type(last, cst.DictElement), _between(display), display.rbrace.whitespace_before
+    if comment_of(space) is not None:
+        if not isinstance(between.whitespace_after, cst.ParenthesizedWhitespace):
+            raise CannotRewrite("a comment stands behind the last row")
+        end = cst.ensure_type(space, cst.ParenthesizedWhitespace)
+        between = between.with_changes(whitespace_after=between.whitespace_after.with_changes(first_line=end.first_line))
+        bare = end.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+        display = display.with_deep_changes(display.rbrace, whitespace_before=end.with_changes(first_line=bare))
+    quote = code(row.key)[-1]
+    new = cst.DictElement(
+        cst.SimpleString(f"{quote}{key}{quote}"), expression(value.replace('"', quote)), comma=row.comma
+    )
+    return display.with_changes(elements=[*others, row.with_changes(comma=between), new])
 
 
 @edit_of("List", "Tuple", "Set", otherwise="no list, tuple or set")

@@ -82,6 +82,14 @@ def twins(path: str) -> list[str]:
     return [f"{folder}{slash}{each}" for each in found] + [f"{each}/{name}" for each in _folders(folder)]
 
 
+def twin_of(path: str) -> str:
+    """The one of these names that a script gets: `run_npu.sh`, `run-all-npu.sh`, `train_npu.sh` for `train_gpu.sh`."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".") if "." in name[1:] else (name, "", "")
+    mark = "-" if "-" in stem and "_" not in stem else "_"
+    return f"{folder}{slash}{_GPU.sub('npu', stem) if _GPU.search(stem) else f'{stem}{mark}npu'}{dot}{ending}"
+
+
 def _folders(folder: str) -> list[str]:
     """The folders in which a file for the NPU may lie under the same name: `docker/ascend` beside `docker/cuda`."""
     if not folder or _NPU.search(folder):

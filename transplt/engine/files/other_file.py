@@ -30,8 +30,10 @@ def migrate_other(
     target: TorchTarget,
     project: ProjectFacts | None = None,
     root: str = "",
+    twin: bool = False,
 ) -> tuple[FileResult, int]:
-    """The result for one file, and how many of its words stand in prose. `root`: the folder in which a twin may lie.
+    """The result for one file, and how many of its words stand in prose. `root`: the folder in which a twin may lie;
+    `twin`: one will.
 
     A file with a twin for the NPU is not edited, nor is one for CUDA in a project that supports NPUs, nor any that is
     not UTF-8.
@@ -45,7 +47,8 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     for_cuda = is_for_cuda(path, kind, project, text)
-    beside = FILE_BESIDE if root and has_npu_twin(root, path, kind) else PROJECT_BESIDE if for_cuda else ""
+    twin = twin or (bool(root) and has_npu_twin(root, path, kind))
+    beside = FILE_BESIDE if twin else PROJECT_BESIDE if for_cuda else ""
     done = Rewritten(text)
     if source is not None and not beside:
         stages.enter(stages.SEARCHED)

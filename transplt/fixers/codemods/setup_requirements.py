@@ -13,6 +13,8 @@ from transplt.base.finding import Effort
 from transplt.base.text.requirement import Requirement, normalised, requirement_in
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.ignores import Ignores
+from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import fits, release_of
@@ -21,6 +23,8 @@ from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/engine/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
+#: As there: torch-npu goes in.
+ADDED = "NPU841"
 #: As there: a package gets the name of the one that is installed in its place.
 REPLACED = "NPU847"
 
@@ -69,16 +73,45 @@ def _renamed(work: Work, call: ast.Call, node: ast.Constant, asked: Requirement,
 
 
 def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
-    """One finding where the package needs torch and does not ask for torch-npu."""
+    """One finding where the package needs torch and does not ask for torch-npu; in the portable style an extra."""
     asked = [(node, each) for node, each in _requirements(work, call) if not each.is_elsewhere]
     names = [normalised(each.name) for _, each in asked]
     release = release_of(work.settings.torch_version)
     if TORCH_NPU in names or "torch" not in names or not release.torch_npu:
         return
-    node = next(node for node, each in asked if normalised(each.name) == "torch")
-    help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
-    message = "the package requires torch but not torch-npu"
+    node, torch = next((node, each) for node, each in asked if normalised(each.name) == "torch")
+    pin, message = f"{TORCH_NPU}=={release.torch_npu}", "the package requires torch but not torch-npu"
+    where = "the list"
+    if work.settings.style == "portable":
+        where = "an extra `npu`"
+        extras = _extras(work, call)
+        if torch.allows(release.torch) is False:
+            # pip installs an extra together with what the package requires.
+            message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {release.torch}"
+        elif extras is not None and not _is_off(work, extras) and work.take(extras):
+            new = with_last_row("npu", f'["{pin}"]')
+            yield Edit(extras, ADDED, f"an extra with {pin}", new, api=TORCH_NPU, apart=True, group="extra")
+            return
+    help_text = f'add "{pin}" to {where}; it goes with torch {release.torch}'
     yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
+
+
+def _is_off(work: Work, node: ast.expr) -> bool:
+    return bool(work.once(Ignores).reason(ADDED, node.lineno, node.end_lineno or node.lineno))
+
+
+def _extras(work: Work, call: ast.Call) -> ast.Dict | None:
+    """The display that the extras of the call are, in place or in a variable that nothing else reads; None for any
+    other, for an empty one, and for one that has an extra for NPUs.
+    """
+    value = keyword_of(call, "extras_require")
+    if isinstance(value, ast.Name) and len(work.scan.names.get(value.id, ())) == 1:
+        named = [each for each in of_kind(ast.Assign, work.scan.tree.body) if plain_name(each.targets[0]) == value.id]
+        value = named[0].value if len(named) == 1 else None
+    if not isinstance(value, ast.Dict) or not value.keys:
+        return None
+    keys = [string_of(key) for key in value.keys]
+    return value if all(keys) and not {"npu", "ascend", TORCH_NPU} & {*keys} else None
 
 
 def _of_no_python(work: Work, call: ast.Call) -> Finds:

@@ -10,13 +10,13 @@ from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_rows, toml_values
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.engine.files.dependencies.codes import ADDED, NOT_ADDED, added_help
-from transplt.engine.files.dependencies.places import newline_of
+from transplt.engine.files.dependencies.places import Change, beside_row, is_row, newline_of
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import BUILD
 from transplt.engine.files.document import Document
 
-_OPTIONAL = ("project", "optional-dependencies")
-_POETRY = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"
+_OPTIONAL, _POETRYS = ("project", "optional-dependencies"), ("tool", "poetry", "extras")
+_GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"
 
 
 def changes(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
@@ -26,43 +26,76 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     if torch is None or any(normalised(each.name) == TORCH_NPU for each in requirements):
         return
     pin = f"{TORCH_NPU}=={releases.torch_npu}"
+    message, help_ = "nothing asks for torch-npu where the program runs on NPUs", f"{pin}, for torch {releases.torch}"
     if document.name == "pyproject.toml":
-        change = _extra(text, torch, pin, releases)
-        if change is not None:
-            start, end, new = change
-            yield Edit((start, end), ADDED, f"an extra with {pin}", new, api=TORCH_NPU, help=added_help(releases))
+        if torch.allows(releases.torch) is False:
+            # pip installs an extra together with what the project asks for.
+            message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
+        elif found := _extra(text, torch, pin, releases):
+            group = "npu" if len(found) > 1 else ""
+            for start, end, new in found:
+                said = f"an extra with {pin}"
+                yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
-    paste, (stem, dot, ending) = f"{pin}, for torch {releases.torch}", document.path.rpartition(".")
+    stem, dot, ending = document.path.rpartition(".")
     if ending in ("txt", "yml", "yaml"):
-        paste += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
+        help_ += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
     yield Note(
-        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, "nothing asks for torch-npu where the program runs on NPUs",
-        api=TORCH_NPU, effort=Effort.LOW, help=paste,
-    )  # fmt: skip
+        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=TORCH_NPU, effort=Effort.LOW, help=help_
+    )
 
 
-def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> tuple[int, int, str] | None:
+def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> list[Change]:
+    """The changes by which a pyproject.toml has an extra; none where a person has to write it."""
     table, newline = parse_toml(text), newline_of(text)
     if torch.section.startswith("tool.poetry."):
-        row = f'{TORCH_NPU} = "=={releases.torch_npu}"'
-        return _at_the_end(text, _POETRY.format(n=newline, row=row))
+        return _of_poetry(text, torch, releases)
     project = table.get("project")
     if not isinstance(project, dict) or "optional-dependencies" in project.get("dynamic", ()):
-        return None
-    there = project.get("optional-dependencies")
-    if not isinstance(there, dict):
-        return _at_the_end(text, f'[project.optional-dependencies]{newline}npu = ["{pin}"]{newline}')
-    has_header = any(each.is_header and each.path == _OPTIONAL for each in toml_rows(text) or ())
-    rows = [each for each in toml_values(text) if each.path[:2] == _OPTIONAL and len(each.path) == 3]
-    if not has_header or not rows or "npu" in there or "ascend" in there:
-        return None
+        return []
+    if not isinstance(project.get("optional-dependencies"), dict):
+        return [_at_the_end(text, f'[project.optional-dependencies]{newline}npu = ["{pin}"]{newline}')]
+    return _row(text, _OPTIONAL, pin)
+
+
+def _of_poetry(text: str, torch: Requirement, releases: Releases) -> list[Change]:
+    """An extra of a package that has some, with the package that it is for; else a group."""
+    version, older = f'"=={releases.torch_npu}"', _python_before(text, releases)
+    if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
+        row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
+        return [_at_the_end(text, _GROUP.format(n=newline_of(text), row=row))]
+    extra = _row(text, _POETRYS, TORCH_NPU)
+    if not extra or not is_row(torch):
+        return []
+    return [*beside_row(text, torch, TORCH_NPU, f"{{ version = {version}, optional = true{older} }}"), *extra]
+
+
+def _python_before(text: str, releases: Releases) -> str:
+    """The condition of a row where the project is for a Python that torch_npu is not for: Poetry refuses such a row
+    without one. Source: python-poetry.org, dependency specification (python restricted dependencies).
+    """
+    asked = parse_toml(text).get("tool", {}).get("poetry", {}).get("dependencies", {}).get("python")
+    oldest = releases.pythons[0] if releases.pythons else "3.0"
+    before = Requirement("python", str(asked or ""), 0, 0).allows(f"3.{int(oldest[2:]) - 1}.0")
+    return f', python = ">={oldest}"' if before else ""
+
+
+def _row(text: str, path: tuple[str, ...], content: str) -> list[Change]:
+    """A row `npu` below the last one of a table, laid out as that is; none where it has one, or no header."""
+    rows = [each for each in toml_values(text) if each.path[:-1] == path]
+    has_header = any(each.is_header and each.path == path for each in toml_rows(text) or ())
+    if not has_header or not rows or {each.path[-1] for each in rows} & {"npu", "ascend"}:
+        return []
     last = max(rows, key=lambda each: each.end)
-    eol = re.compile(r"[^\r\n]*").match(text, last.end)
-    at = eol.end() if eol is not None else last.end
-    return at, at, f'{newline}npu = ["{pin}"]'
+    line = re.compile(r"[^\r\n]*").match(text, last.end)
+    at, newline = line.end() if line is not None else last.end, newline_of(text)
+    gap = newline * (2 if len(rows) > 1 and re.search(r"\n[ \t]*\r?\n[ \t]*\Z", text[: last.key]) else 1)
+    lines = re.match(r"\[[ \t]*(\r?\n[ \t]*)[^\s#](?:.|\s)*?(,?)(\r?\n[ \t]*)\]\Z", text[last.start : last.end])
+    value = f'{lines[1]}"{content}"{lines[2]}{lines[3]}' if lines is not None else f'"{content}"'
+    return [(at, at, f"{gap}npu = [{value}]")]
 
 
-def _at_the_end(text: str, new: str) -> tuple[int, int, str]:
+def _at_the_end(text: str, new: str) -> Change:
     newline = newline_of(text)
     gap = newline if text.endswith("\n") else newline * 2
     return len(text), len(text), gap + new

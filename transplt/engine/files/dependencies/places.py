@@ -68,13 +68,14 @@ def beside_element(text: str, requirement: Requirement, new: str) -> list[Change
 
 
 def beside_row(text: str, requirement: Requirement, new: str, version: str) -> list[Change]:
-    """A row below another in a table of names and versions."""
+    """A row below another in a table of names and versions; `version` may be a table itself."""
     first, last = line_of(text, *requirement.whole)
     indent = text[first : requirement.whole[0]]
     equals = re.match(r"[\"']?[ \t]*=[ \t]*", text[requirement.end :])
     quote = "'" if text[requirement.whole[1] - 1] == "'" else '"'
     sign = equals.group().strip("\"'") if equals is not None else " = "
-    return [(last, last, f"{newline_of(text)}{indent}{new}{sign}{quote}{version}{quote}")]
+    value = version if version.startswith("{") else f"{quote}{version}{quote}"
+    return [(last, last, f"{newline_of(text)}{indent}{new}{sign}{value}")]
 
 
 def without(text: str, requirement: Requirement, going: Collection[int]) -> Change | None:

@@ -43,6 +43,7 @@ class Releases:
     torchvision: str
     torchaudio: str
     x86_64: str
+    cann: str
     pythons: tuple[str, ...]
 
     @classmethod
@@ -66,10 +67,10 @@ class Releases:
             return None
         for each in requirements:
             if normalised(each.name) in TORCH and not each.address and each.specifier:
-                if _allows(each, document.target.release):
+                if each.allows(document.target.release):
                     return None
                 patches = range(_PATCHES)
-                allowed = (v for v in reversed(TORCH_VERSIONS) if any(_allows(each, f"{v}.{p}") for p in patches))
+                allowed = (v for v in reversed(TORCH_VERSIONS) if any(each.allows(f"{v}.{p}") for p in patches))
                 version = next(allowed, "")
                 if not version and document.target.of_parts and is_older(each):
                     version = TORCH_VERSIONS[0]
@@ -80,7 +81,7 @@ class Releases:
     @classmethod
     def _with(cls, version: str, torch: str, torch_npu: str) -> Releases:
         row = release_of(version)
-        return cls(torch, torch_npu, row.torchvision, row.torchaudio, row.x86_64, row.pythons)
+        return cls(torch, torch_npu, row.torchvision, row.torchaudio, row.x86_64, row.cann, row.pythons)
 
     def wanted(self, name: str) -> str:
         """The release of a package of torch's family; empty for others, and where none is known."""
@@ -116,7 +117,7 @@ def moved(requirement: Requirement, text: str, releases: Releases) -> str | None
     if _WRITTEN.fullmatch(written) is None:
         return None
     bare = _LOCAL.sub("", written)
-    allows = _allows(replace(requirement, versions=bare.strip()), wanted)
+    allows = replace(requirement, versions=bare.strip()).allows(wanted)
     if allows is None or (allows and "+cu" not in written):
         return None
     if allows:
@@ -124,17 +125,6 @@ def moved(requirement: Requirement, text: str, releases: Releases) -> str | None
     local = "+cpu" if "+cpu" in written else ""
     one = _NUMBER.fullmatch(written)
     return f"{one[1] or ''}{one[2]}{wanted}{local}" if one is not None else f"=={wanted}{local}"
-
-
-def _allows(requirement: Requirement, version: str) -> bool | None:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    if not requirement.specifier:
-        return None
-    try:
-        return SpecifierSet(requirement.specifier).contains(version, prereleases=True)
-    except InvalidSpecifier:
-        return None
 
 
 def is_older(requirement: Requirement) -> bool:

@@ -16,6 +16,7 @@ from tree_sitter import Node
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
+from transplt.engine.files.shell.launches import starts
 from transplt.engine.files.shell.script import Script
 from transplt.engine.files.shell.value_doubts import Doubts, asked_of_driver, default_of
 from transplt.engine.files.shell.words import words_of
@@ -185,14 +186,16 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
 
 def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
     """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
-    where one of them cannot get one, none does. What one command is given stays.
+    where one of them cannot get one, none does. What one command is given stays, and so does a script that starts
+    something: a migration writes one for NPUs beside it.
     """
     utf8 = script.document.utf8
     own = [use for use in uses if use.role in ("set", "removed")]
     if not own or script.document.host is not None:
         return
     done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
-    if not done and not all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own):
+    together = all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
+    if not done and (not together or starts(script)):
         return
     for use in uses:
         if use.role != "given":

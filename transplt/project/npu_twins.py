@@ -1,0 +1,202 @@
+"""The portable style: files for NPUs beside those for CUDA, which stay byte for byte: `requirements-npu.txt` beside a
+list of packages that asks for torch, and `run_npu.sh` beside a script that starts a program by words of CUDA.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transplt.base.disk.walk import Entry
+from transplt.base.finding import FileResult, Finding, Level
+from transplt.base.language import Sentence, marked
+from transplt.base.text.requirement import Requirement, normalised
+from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED
+from transplt.engine.files.dependencies.others import is_for_others
+from transplt.engine.files.dependencies.places import newline_of
+from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
+from transplt.engine.files.dependency_files import requirements_of
+from transplt.engine.files.document import Document, text_of
+from transplt.engine.files.kind import FileKind
+from transplt.engine.files.npu_twin import twin_of, twins
+from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.shell.launches import JOB, starts
+from transplt.engine.files.shell.script import read_script
+from transplt.project.helper_files import new_file
+from transplt.project.report.migration_record import FileRecord
+from transplt.project.unread_files import TOP
+from transplt.project.worker import FileWorker
+from transplt.rules.companions import asked_by_cann
+from transplt.rules.releases import CPU_INDEX
+
+#: A launch script for NPUs.
+CODE = "NPU817"
+#: More scripts than these are not written twice.
+_MOST_SCRIPTS = 8
+_FORMS = re.compile(r"\.(?:txt|ya?ml)$")
+_PACKAGES = marked("what {name} asks for, on NPUs; the file belongs to the project from now on")
+_SCRIPT = marked("what {name} starts, on NPUs; the file belongs to the project from now on")
+_OF_CANN = "# What CANN's own Python packages import"
+_LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
+#: Why there is no twin of a script.
+_JOB = marked("no {twin} is written: the script asks a cluster for cards, which it may call by names of its own")
+_MANY = marked("no {twin} is written: {count} scripts would get a copy")
+_TAKEN = marked("no {twin} is written: it is that of another script")
+
+
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    """A file for NPUs, and the record that its original has beside it; `why` there is none after all, in words that
+    name it. `left`: what is still to be done in it.
+    """
+
+    path: str
+    text: str
+    code: str
+    message: str
+    original: FileRecord
+    left: tuple[Finding, ...] = ()
+    why: str = ""
+
+
+def with_twins(
+    worker: FileWorker[Any], entries: Sequence[Entry], records: list[FileRecord], out: str, *, patches: bool
+) -> list[FileRecord]:
+    """The records of a run, and those of the files for NPUs, written into the folder `out` unless it is empty. OSError
+    when an original cannot be read, WriteError when a file cannot be written.
+    """
+    found = {entry.path: entry for entry in entries}
+    made: dict[str, FileRecord] = {}
+    wanted: dict[int, _Twin] = {}
+    for at, record in enumerate(records):
+        maker = _MAKERS.get(record.kind)
+        if maker is not None and not any(each in found for each in twins(record.path)):
+            if (twin := maker(worker, found[record.path], record)) is not None:
+                wanted[at] = twin
+    scripts = sum(each.code == CODE and not each.why for each in wanted.values())
+    for at, twin in wanted.items():
+        why = twin.why
+        if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
+            why = Sentence(_MANY, twin=twin.path, count=scripts)
+        if not why and twin.path in made:
+            why = Sentence(_TAKEN, twin=twin.path)
+        record = records[at]
+        if why:
+            said = Finding(record.path, TOP, twin.code, Level.INFO, why)
+            records[at] = replace(record, findings=(said, *record.findings))
+            continue
+        mode = found[record.path].mode
+        new = new_file(twin.path, twin.text, twin.code, twin.message, out, patches=patches, mode=mode)
+        made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
+        records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
+    return [*records, *made.values()]
+
+
+def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings as far from the training as those of a record were."""
+    first = next(iter(record.findings), None)
+    return tuple(findings if first is None else (replace(each, aside=first.aside, late=first.late) for each in findings))
+
+
+def _migrated(worker: FileWorker[Any], path: str, kind: FileKind, data: bytes, style: str, twin: bool) -> FileResult:
+    """A file, or its twin, in a style."""
+    settings = replace(worker.settings, style=style)
+    return migrate_other(data, path, kind, settings, worker.target, worker.project, twin=twin)[0]
+
+
+# --- scripts ---------------------------------------------------------------------------------------------------------
+
+
+def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+    """The twin of a script that starts a program, with all that the style npu edits in it."""
+    path, kind = record.path, FileKind.SHELL
+    if not record.tokens.found or is_for_others(path) or f"/{path}".count("/."):
+        return None
+    data = worker.read(entry)
+    source = text_of(data)
+    if source is None:
+        return None
+    script = read_script(Document(source, path, kind, worker.settings, worker.target, worker.project))
+    started = starts(script) if script is not None else ""
+    result = _migrated(worker, path, kind, data, "npu", twin=False) if started else None
+    if result is None or not result.changed:
+        return None
+    twin = twin_of(path)
+    left = [each for each in _migrated(worker, twin, kind, result.data, "npu", twin=False).findings if not each.applied]
+    stays = _migrated(worker, path, kind, data, "portable", twin=True)
+    original = replace(record, findings=stays.findings, ledger=stays.ledger, tokens=stays.tokens)
+    why = Sentence(_JOB, twin=twin) if started == JOB else ""
+    message = Sentence(_SCRIPT, name=posixpath.basename(path))
+    return _Twin(twin, result.data.decode(), CODE, message, original, tuple(left), why)
+
+
+# --- lists of packages -----------------------------------------------------------------------------------------------
+
+
+def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+    """The twin of a list that asks for torch: one set that pip can install, with what CANN needs."""
+    path, kind = record.path, FileKind.REQUIREMENTS
+    twin = _FORMS.sub(r"-npu\g<0>", path)
+    if twin == path or not any(each.code == NOT_ADDED and each.open for each in record.findings):
+        return None
+    data = worker.read(entry)
+    result = _migrated(worker, path, kind, data, "npu", twin=False)
+    edits = [each for each in result.findings if each.applied and each.edit]
+    source = text_of(data)
+    if source is None or not any(each.code == ADDED for each in edits):
+        return None
+    document = Document(source, path, kind, worker.settings, worker.target, worker.project)
+    listed = requirements_of(document.utf8.decode(), path, kind)
+    releases = Releases.of_part(document, listed) or Releases.of(document)
+    if releases is None:
+        return None
+    name = posixpath.basename(path)
+    text = _packages(name, result, listed, releases)
+    left = tuple(each for each in result.findings if not each.applied and (each.code != INDEX or not _is_plain(name)))
+    original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
+
+
+def _is_plain(name: str) -> bool:
+    """True for a list of pip's own form, which may name an index."""
+    return name.endswith(".txt")
+
+
+def _packages(name: str, result: FileResult, listed: Sequence[Requirement], releases: Releases) -> str:
+    """The text of a twin. Where packages only come in, they do on top of the list itself, which stays the one place
+    for all others.
+    """
+    names = {normalised(each.name) for each in listed if not each.is_elsewhere}
+    edits = [(each.code, each.edit) for each in result.findings if each.applied and each.edit]
+    text = result.data.decode()
+    newline = newline_of(text)
+    lines = []
+    if _is_plain(name) and not any(edit.before for _, edit in edits):
+        added = [edit.after.strip() for code, edit in edits if code == ADDED]
+        condition = added[0].partition(releases.torch_npu)[2]
+        pins = [f"{pin}{condition}" for pin in releases.pins(names)] if len(added) == 1 else added
+        lines, text = [f"-r {name}", *pins], ""
+    if _is_plain(name) and any(each.code == INDEX and (not each.applied or lines) for each in result.findings):
+        lines.insert(0, f"--extra-index-url {CPU_INDEX}")
+    text = "".join(f"{line}{newline}" for line in lines) + text
+    needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
+    if _is_plain(name):
+        return text + "".join(f"{line}{newline}" for line in (_OF_CANN, *needs))
+    last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
+    return text[: last.end()] + "".join(f"{newline}{last['dash']}{each}" for each in needs) + text[last.end() :]
+
+
+def _is_new(name: str, bound: str, listed: Sequence[Requirement]) -> bool:
+    """True for a package that a list does not ask for, and for a bound that what it asks for leaves room for."""
+    asked = [each for each in listed if normalised(each.name) == name]
+    newest = {"<2": "1.26.4"}.get(bound, "")
+    return not asked or (newest != "" and all(each.allows(newest) is not False for each in asked))
+
+
+_MAKERS: dict[str, Callable[[FileWorker[Any], Entry, FileRecord], _Twin | None]] = {
+    FileKind.SHELL.value: _of_a_script,
+    FileKind.REQUIREMENTS.value: _of_a_list,
+}
