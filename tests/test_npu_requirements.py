@@ -8,21 +8,27 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.faces.cli.main import main
+from transplt.rules.companions import asked_by_cann
 
 _CONDA = "name: net\nchannels:\n  - pytorch\n  - nvidia\ndependencies:\n  - pytorch\n  - pytorch-cuda=11.8\n  - numpy\n"
+#: What CANN imports, of a list that asks for numpy.
+_NEEDS = "attrs cython decorator sympy cffi pyyaml pathlib2 psutil protobuf scipy requests absl-py cloudpickle".split()
+_NEEDS += ["ml-dtypes", "tornado"]
+_LINES = "# What CANN's own Python packages import\n" + "".join(f"{name}\n" for name in _NEEDS)
+_ITEMS = "".join(f"    - {name}\n" for name in _NEEDS)
 _TRAIN = 'import torch\ntorch.zeros(1, device="cuda")\n'
 
 
-def migrated(tmp_path: Path, style: str = "portable", **files: str) -> Path:
+def migrated(tmp_path: Path, style: str = "portable", version: str = "2.12", **files: str) -> Path:
     source = tmp_path / "net"
     source.mkdir(exist_ok=True)
     for name, text in {"train.py": _TRAIN, **files}.items():
         (source / name).write_text(text)
-    return _migrated(source, tmp_path / style, style)
+    return _migrated(source, tmp_path / style, style, version)
 
 
-def _migrated(source: Path, out: Path, style: str) -> Path:
-    command = ["-i", str(source), "-o", str(out), "--style", style, "--torch-version", "2.12"]
+def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Path:
+    command = ["-i", str(source), "-o", str(out), "--style", style, "--torch-version", version]
     assert CliRunner().invoke(main, command).exit_code in (0, 1)
     return out / f"{source.name}_msft"
 
@@ -31,20 +37,41 @@ def _migrated(source: Path, out: Path, style: str) -> Path:
     ("name", "text", "twin", "new"),
     [
         # What everybody installs stays what it is, and torch-npu comes on top of it.
-        ("requirements.txt", "numpy\ntorch>=2.1\n", "requirements-npu.txt", "-r requirements.txt\ntorch-npu==2.12.0\n"),
+        (
+            "requirements.txt",
+            "numpy\ntorch>=2.1\n",
+            "requirements-npu.txt",
+            f"-r requirements.txt\ntorch==2.12.0\ntorch-npu==2.12.0\n{_LINES}",
+        ),
+        # What goes with torch is pinned with it, under its condition; what the list has of CANN's needs stays there.
+        (
+            "requirements.txt",
+            "numpy\ntorch>=2.1 ; python_version > '3.8'\ntorchvision\nPyYAML>=5\n",
+            "requirements-npu.txt",
+            "-r requirements.txt\ntorch==2.12.0 ; python_version > '3.8'\ntorch-npu==2.12.0 ; python_version > '3.8'\n"
+            f"torchvision==0.27.0 ; python_version > '3.8'\n{_LINES.replace('pyyaml' + chr(10), '')}",
+        ),
+        # pip stops at what is built with CUDA's compiler.
+        (
+            "requirements.txt",
+            "torch>=2.1\nflash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n",
+            "requirements-npu.txt",
+            "torch>=2.1\ntorch-npu==2.12.0\n# no build for NPUs: flash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n"
+            f"{_LINES}",
+        ),
         # Packages of CUDA, or another torch, are no part of it.
         (
             "requirements.txt",
             "torch==2.1.0\nnvidia-nccl-cu12\nnumpy\n",
             "requirements-npu.txt",
-            "torch==2.12.0\ntorch-npu==2.12.0\nnumpy\n",
+            f"torch==2.12.0\ntorch-npu==2.12.0\nnumpy\n{_LINES}",
         ),
         (
             "environment.yml",
             _CONDA,
             "environment-npu.yml",
             "name: net\nchannels:\n  - pytorch\ndependencies:\n  - numpy\n  - pip\n  - pip:\n    - torch==2.12.0\n"
-            "    - torch-npu==2.12.0\n",
+            f"    - torch-npu==2.12.0\n{_ITEMS}",
         ),
     ],
 )
@@ -66,6 +93,7 @@ def test_a_list_of_packages_gets_one_for_npus(tmp_path: Path, name: str, text: s
         {"requirements.txt": "torch>=2.1\n", "requirements_npu.txt": "torch-npu\n"},
         {"requirements.txt": "torch==2.1.0 --hash=sha256:00\n"},
         {"setup.cfg": "[options]\ninstall_requires =\n    torch\n"},
+        {"cog.yaml": 'build:\n  python_packages:\n    - "torch==2.1.0"\n'},
         {"poetry.lock": '[[package]]\nname = "torch"\nversion = "2.1.0"\n'},
     ],
 )
@@ -77,3 +105,24 @@ def test_lists_that_get_none(tmp_path: Path, files: dict[str, str]) -> None:
 def test_for_npus_alone_the_list_itself_is_theirs(tmp_path: Path) -> None:
     out = migrated(tmp_path, "npu", **{"requirements.txt": "numpy\ntorch>=2.1\n"})
     assert not (out / "requirements-npu.txt").exists() and "torch-npu" in (out / "requirements.txt").read_text()
+
+
+def test_for_an_older_cann_numpy_is_bounded_and_the_index_named(tmp_path: Path) -> None:
+    """On x86_64 the wheel of torch_npu 2.5 asks for torch 2.5.1+cpu, which the one index has."""
+    out = migrated(tmp_path, **{"requirements.txt": "numpy>=1.20\ntorch>=2.1\n"}, version="2.5")
+    lines = (out / "requirements-npu.txt").read_text().splitlines()
+    assert lines[:2] == ["--extra-index-url https://download.pytorch.org/whl/cpu", "-r requirements.txt"]
+    assert lines[2:4] == ["torch==2.5.1", "torch-npu==2.5.1.post1"] and "numpy<2" in lines
+
+
+@pytest.mark.parametrize(("asked", "bounded"), [("numpy>=2.1", False), ("numpy<1.24", False), ("numpy", True)])
+def test_a_bound_that_the_list_rules_out_is_not_written(tmp_path: Path, asked: str, bounded: bool) -> None:
+    out = migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=2.1\n"}, version="2.5")
+    assert ("numpy<2" in (out / "requirements-npu.txt").read_text().splitlines()) == bounded
+
+
+def test_what_cann_imports_is_what_the_diagnosis_installs() -> None:
+    """One list: that of the table, and that of the advice where such a package is missing."""
+    advice = (Path(__file__).parent.parent / "rules" / "errors" / "environment.json").read_text()
+    assert "pip install attrs cython numpy " + " ".join(_NEEDS[2:]) + "." in advice
+    assert [*asked_by_cann("9.0.0")] == ["attrs", "cython", "numpy", *_NEEDS[2:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, migrate
+from tests.harness import check_noop, check_rewrite, migrate
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,69 @@ def test_what_pip_installs_without_cuda_stops_nothing(name: str, blocks: str) ->
 )
 def test_silent(source: str) -> None:
     check_noop(f"from setuptools import setup\n{source}\n", path="setup.py")
+
+
+EXTRAS = [
+    ("{'dev': ['a']}", "{'dev': ['a'], 'npu': ['torch-npu==2.14.0']}"),
+    ("{'all': read('all.txt')}", "{'all': read('all.txt'), 'npu': ['torch-npu==2.14.0']}"),
+    # In the quotes and the layout of the rows before; comments stay with theirs.
+    (
+        '{\n        "dev": [\n            # run\n            "a",  # b\n        ],\n    }',
+        '{\n        "dev": [\n            # run\n            "a",  # b\n        ],\n        '
+        '"npu": ["torch-npu==2.14.0"],\n    }',
+    ),
+    (
+        "{\n    'dev': ['a'],  # last\n    # more\n}",
+        "{\n    'dev': ['a'],  # last\n    'npu': ['torch-npu==2.14.0'],\n    # more\n}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), EXTRAS)
+def test_portable_gets_an_extra(before: str, after: str) -> None:
+    for text in (
+        "setup(install_requires=['torch>=2'], extras_require={})\n",
+        "E = {}\nsetup(install_requires=['torch'], extras_require=E)\n",
+    ):
+        source = f"from setuptools import setup\n{text}"
+        check_rewrite(source.replace("{}", before), source.replace("{}", after), path="setup.py", style="portable")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("setup(install_requires=['torch'])", ""),
+        ("setup(install_requires=['torch'], extras_require={})", ""),
+        ("setup(install_requires=['torch'], extras_require={**more, 'dev': ['a']})", ""),
+        ("setup(install_requires=['torch'], extras_require={'ascend': ['a']})", ""),
+        ("setup(install_requires=['torch'], extras_require=extras())", ""),
+        ("E = {'a': ['b']}\nE['all'] = sum(E.values(), [])\nsetup(install_requires=['torch'], extras_require=E)", ""),
+        ("E = {'a': ['b']}\nif x:\n    E = {}\nsetup(install_requires=['torch'], extras_require=E)", ""),
+        (
+            "setup(install_requires=['torch<2'], extras_require={'a': ['b']})",
+            "no extra can: torch<2 rules out torch 2.14.0",
+        ),
+    ],
+)
+def test_portable_without_an_extra(source: str, why: str) -> None:
+    result = migrate(f"from setuptools import setup\n{source}\n", path="setup.py", style="portable")
+    (said,) = (each for each in result.findings if each.code == "NPU844")
+    assert not result.changed and why in said.message and "an extra `npu`" in said.help
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "setup(extras_require={'a': ['b']})",
+        "setup(install_requires=['torch', 'torch-npu'], extras_require={'a': ['b']})",
+        "setup(install_requires=['torch'], extras_require={'a': ['b'], 'npu': ['torch-npu']})",
+        "configure(install_requires=['torch'], extras_require={'a': ['b']})",
+    ],
+)
+def test_portable_needs_no_extra(source: str) -> None:
+    check_noop(f"from setuptools import setup\n{source}\n", path="setup.py", style="portable")
+
+
+def test_a_comment_switches_the_extra_off() -> None:
+    source = "setup(install_requires=['torch'], extras_require={'a': ['b']})  # transplt: ignore[NPU841]\n"
+    check_noop(f"from setuptools import setup\n{source}", path="setup.py", style="portable")

@@ -422,25 +422,84 @@ def test_a_python_without_wheels() -> None:
     assert open_codes(migrate('[project]\nrequires-python = "<3.9"\nname = "torchx"\n', "pyproject.toml")) == ["NPU845"]
 
 
-def test_portable_gets_an_extra() -> None:
-    check(
-        '[project]\ndependencies = ["torch==1.13.1+cu117"]\n',
-        '[project]\ndependencies = ["torch==1.13.1+cu117"]\n\n[project.optional-dependencies]\n'
-        'npu = ["torch-npu==2.12.0"]\n',
-        "pyproject.toml",
-        style="portable",
-    )
-    check(
+EXTRAS = [
+    # A table of extras is written where there is none; what follows the last row stays behind its row.
+    (
+        '[project]\ndependencies = ["torch>=2"]\n',
+        '[project]\ndependencies = ["torch>=2"]\n\n[project.optional-dependencies]\nnpu = ["torch-npu==2.12.0"]\n',
+    ),
+    (
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n\n[tool.z]\n',
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n'
         'npu = ["torch-npu==2.12.0"]\n\n[tool.z]\n',
-        "pyproject.toml",
-        style="portable",
-    )
-    result = migrate("torch==1.13.1\nnvidia-nccl-cu12\n", style="portable")
-    assert not result.changed and "NPU844" in open_codes(result)
+    ),
+    # In the layout of the row before: lines, indentation, the last comma, an empty line between rows.
+    (
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = [\n  "x", # y\n]\n\n'
+        't = [\n  "z"\n]\n',
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = [\n  "x", # y\n]\n\n'
+        't = [\n  "z"\n]\n\nnpu = [\n  "torch-npu==2.12.0"\n]\n',
+    ),
+    # Poetry: an extra where the package has some, else a group, for the Pythons that torch_npu has.
+    (
+        '[tool.poetry.dependencies]\npython = ">=3.11"\ntorch = "^2.0"\n\n[tool.poetry.extras]\na = ["foo"]\n',
+        '[tool.poetry.dependencies]\npython = ">=3.11"\ntorch = "^2.0"\n'
+        'torch-npu = { version = "==2.12.0", optional = true }\n\n[tool.poetry.extras]\na = ["foo"]\n'
+        'npu = ["torch-npu"]\n',
+    ),
+    (
+        '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "^2.0"\n',
+        '[tool.poetry.dependencies]\npython = "^3.8"\ntorch = "^2.0"\n\n[tool.poetry.group.npu]\noptional = true\n\n'
+        '[tool.poetry.group.npu.dependencies]\ntorch-npu = { version = "==2.12.0", python = ">=3.10" }\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), EXTRAS)
+def test_portable_gets_an_extra(before: str, after: str) -> None:
+    check(before, after, "pyproject.toml", style="portable")
+    assert parse_toml(after)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        # pip would refuse the extra beside what the project pins.
+        (
+            '[project]\ndependencies = ["torch==1.13.1+cu117"]\n',
+            "no extra can: torch==1.13.1+cu117 rules out torch 2.12.0",
+        ),
+        ('[tool.poetry.dependencies]\ntorch = "~2.3"\n', "no extra can: torch~2.3 rules out torch 2.12.0"),
+        ('[project]\ndependencies = ["torch"]\ndynamic = ["optional-dependencies"]\n', ""),
+        ('[project]\ndependencies = ["torch"]\noptional-dependencies.dev = ["x"]\n', ""),
+        ('[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\nascend = ["x"]\n', ""),
+        ('[tool.poetry.dependencies]\ntorch = "*"\n[tool.poetry.extras]\nnpu = ["x"]\n', ""),
+    ],
+)
+def test_portable_without_an_extra(text: str, why: str) -> None:
+    result = migrate(text, "pyproject.toml", style="portable")
     (said,) = (each for each in result.findings if each.code == "NPU844")
-    assert "requirements-npu.txt" in said.help
+    assert not result.changed and why in said.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[project]\ndependencies = ["numpy"]\n[project.optional-dependencies]\ndev = ["x"]\n',
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\nnpu = ["torch-npu==2.12.0"]\n',
+        '[build-system]\nrequires = ["torch"]\n',
+        '[tool.poetry.dependencies]\ntorch = "*"\ntorch_npu = "*"\n',
+    ],
+)
+def test_portable_needs_no_extra(text: str) -> None:
+    result = migrate(text, "pyproject.toml", style="portable")
+    assert not result.changed and not open_codes(result)
+
+
+def test_portable_leaves_the_list_itself() -> None:
+    result = migrate("torch==1.13.1\nnvidia-nccl-cu12\n", style="portable")
+    (said,) = (each for each in result.findings if each.code == "NPU844")
+    assert not result.changed and "requirements-npu.txt" in said.help
 
 
 def test_what_a_comment_switches_off_stays() -> None:

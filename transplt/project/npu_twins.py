@@ -16,11 +16,11 @@ from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED
 from transplt.engine.files.dependencies.others import is_for_others
-from transplt.engine.files.dependencies.places import newline_of
+from transplt.engine.files.dependencies.places import line_of, newline_of
 from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
-from transplt.engine.files.kind import FileKind
+from transplt.engine.files.kind import COG, FileKind
 from transplt.engine.files.npu_twin import twin_of, twins
 from transplt.engine.files.other_file import migrate_other
 from transplt.engine.files.shell.launches import JOB, starts
@@ -30,6 +30,7 @@ from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
 from transplt.rules.companions import asked_by_cann
+from transplt.rules.packages import BOUND
 from transplt.rules.releases import CPU_INDEX
 
 #: A launch script for NPUs.
@@ -40,6 +41,7 @@ _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("what {name} asks for, on NPUs; the file belongs to the project from now on")
 _SCRIPT = marked("what {name} starts, on NPUs; the file belongs to the project from now on")
 _OF_CANN = "# What CANN's own Python packages import"
+_BEGINS = re.compile(r"[ \t]*")
 _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
 #: Why there is no twin of a script.
 _JOB = marked("no {twin} is written: the script asks a cluster for cards, which it may call by names of its own")
@@ -72,10 +74,9 @@ def with_twins(
     made: dict[str, FileRecord] = {}
     wanted: dict[int, _Twin] = {}
     for at, record in enumerate(records):
-        maker = _MAKERS.get(record.kind)
-        if maker is not None and not any(each in found for each in twins(record.path)):
-            if (twin := maker(worker, found[record.path], record)) is not None:
-                wanted[at] = twin
+        maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
+        if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
+            wanted[at] = twin
     scripts = sum(each.code == CODE and not each.why for each in wanted.values())
     for at, twin in wanted.items():
         why = twin.why
@@ -98,7 +99,9 @@ def with_twins(
 def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings as far from the training as those of a record were."""
     first = next(iter(record.findings), None)
-    return tuple(findings if first is None else (replace(each, aside=first.aside, late=first.late) for each in findings))
+    return tuple(
+        findings if first is None else (replace(each, aside=first.aside, late=first.late) for each in findings)
+    )
 
 
 def _migrated(worker: FileWorker[Any], path: str, kind: FileKind, data: bytes, style: str, twin: bool) -> FileResult:
@@ -139,8 +142,8 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
 def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
     """The twin of a list that asks for torch: one set that pip can install, with what CANN needs."""
     path, kind = record.path, FileKind.REQUIREMENTS
-    twin = _FORMS.sub(r"-npu\g<0>", path)
-    if twin == path or not any(each.code == NOT_ADDED and each.open for each in record.findings):
+    name, twin = posixpath.basename(path), _FORMS.sub(r"-npu\g<0>", path)
+    if twin == path or name in COG or not any(each.code == NOT_ADDED and each.open for each in record.findings):
         return None
     data = worker.read(entry)
     result = _migrated(worker, path, kind, data, "npu", twin=False)
@@ -153,7 +156,6 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     releases = Releases.of_part(document, listed) or Releases.of(document)
     if releases is None:
         return None
-    name = posixpath.basename(path)
     text = _packages(name, result, listed, releases)
     left = tuple(each for each in result.findings if not each.applied and (each.code != INDEX or not _is_plain(name)))
     original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
@@ -167,20 +169,26 @@ def _is_plain(name: str) -> bool:
 
 def _packages(name: str, result: FileResult, listed: Sequence[Requirement], releases: Releases) -> str:
     """The text of a twin. Where packages only come in, they do on top of the list itself, which stays the one place
-    for all others.
+    for all others; what pip cannot install without CUDA becomes a comment.
     """
     names = {normalised(each.name) for each in listed if not each.is_elsewhere}
     edits = [(each.code, each.edit) for each in result.findings if each.applied and each.edit]
     text = result.data.decode()
     newline = newline_of(text)
     lines = []
-    if _is_plain(name) and not any(edit.before for _, edit in edits):
+    left_out = {
+        normalised(each.api) for each in result.findings if each.open and each.code == BOUND and not each.blocks
+    }
+    if _is_plain(name) and not left_out & names and not any(edit.before for _, edit in edits):
         added = [edit.after.strip() for code, edit in edits if code == ADDED]
         condition = added[0].partition(releases.torch_npu)[2]
         pins = [f"{pin}{condition}" for pin in releases.pins(names)] if len(added) == 1 else added
         lines, text = [f"-r {name}", *pins], ""
     if _is_plain(name) and any(each.code == INDEX and (not each.applied or lines) for each in result.findings):
         lines.insert(0, f"--extra-index-url {CPU_INDEX}")
+    for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
+        if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
+            text = f"{text[: at.end()]}# no build for NPUs: {text[at.end() :]}"
     text = "".join(f"{line}{newline}" for line in lines) + text
     needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
     if _is_plain(name):

@@ -36,12 +36,12 @@ def with_last_row(display: cst.Dict, key: str, value: str) -> cst.Dict:
     `value` that stand in double quotes. A comment behind that row stays with it.
     """
     *others, last = display.elements
-    row, between, space = cst.ensure_type(last, cst.DictElement), _between(display), display.rbrace.whitespace_before
-    if comment_of(space) is not None:
-        if not isinstance(between.whitespace_after, cst.ParenthesizedWhitespace):
+    row, between, end = cst.ensure_type(last, cst.DictElement), _between(display), display.rbrace.whitespace_before
+    if isinstance(end, cst.ParenthesizedWhitespace) and comment_of(end) is not None:
+        gap = between.whitespace_after
+        if not isinstance(gap, cst.ParenthesizedWhitespace):
             raise CannotRewrite("a comment stands behind the last row")
-        end = cst.ensure_type(space, cst.ParenthesizedWhitespace)
-        between = between.with_changes(whitespace_after=between.whitespace_after.with_changes(first_line=end.first_line))
+        between = between.with_changes(whitespace_after=gap.with_changes(first_line=end.first_line))
         bare = end.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
         display = display.with_deep_changes(display.rbrace, whitespace_before=end.with_changes(first_line=bare))
     quote = code(row.key)[-1]

@@ -88,16 +88,15 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
         if torch.allows(release.torch) is False:
             # pip installs an extra together with what the package requires.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {release.torch}"
-        elif extras is not None and not _is_off(work, extras) and work.take(extras):
-            new = with_last_row("npu", f'["{pin}"]')
-            yield Edit(extras, ADDED, f"an extra with {pin}", new, api=TORCH_NPU, apart=True, group="extra")
+        elif extras is not None and work.take(extras):
+            said, new = f"an extra with {pin}", with_last_row("npu", f'["{pin}"]')
+            if work.once(Ignores).reason(ADDED, extras.lineno, extras.end_lineno or extras.lineno):
+                yield work.note(extras, ADDED, said, api=TORCH_NPU)
+            else:
+                yield Edit(extras, ADDED, said, new, api=TORCH_NPU, apart=True, group="extra")
             return
     help_text = f'add "{pin}" to {where}; it goes with torch {release.torch}'
     yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
-
-
-def _is_off(work: Work, node: ast.expr) -> bool:
-    return bool(work.once(Ignores).reason(ADDED, node.lineno, node.end_lineno or node.lineno))
 
 
 def _extras(work: Work, call: ast.Call) -> ast.Dict | None:
@@ -106,7 +105,7 @@ def _extras(work: Work, call: ast.Call) -> ast.Dict | None:
     """
     value = keyword_of(call, "extras_require")
     if isinstance(value, ast.Name) and len(work.scan.names.get(value.id, ())) == 1:
-        named = [each for each in of_kind(ast.Assign, work.scan.tree.body) if plain_name(each.targets[0]) == value.id]
+        named = [each for each in work.scan.assigns if plain_name(each.targets[0]) == value.id]
         value = named[0].value if len(named) == 1 else None
     if not isinstance(value, ast.Dict) or not value.keys:
         return None

@@ -51,6 +51,7 @@ _KINDS = {
     "NPU810": plural("{count} environment variable", "{count} environment variables"),
     "NPU851": plural("{count} environment variable", "{count} environment variables"),
     "NPU8": plural("{count} line of scripts and configurations", "{count} lines of scripts and configurations"),
+    "NPU817": plural("{count} launch script", "{count} launch scripts"),
     "NPU84": plural("{count} requirement", "{count} requirements"),
     "NPU87": plural("{count} call of npu_port", "{count} calls of npu_port"),
     "NPU88": plural("{count} call of npu_port", "{count} calls of npu_port"),

@@ -14,6 +14,7 @@ from transplt.engine.files.dependencies.places import Change, beside_row, is_row
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import BUILD
 from transplt.engine.files.document import Document
+from transplt.engine.files.kind import COG
 
 _OPTIONAL, _POETRYS = ("project", "optional-dependencies"), ("tool", "poetry", "extras")
 _GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"
@@ -38,11 +39,9 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
                 yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
     stem, dot, ending = document.path.rpartition(".")
-    if ending in ("txt", "yml", "yaml"):
+    if ending in ("txt", "yml", "yaml") and document.name not in COG:
         help_ += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
-    yield Note(
-        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=TORCH_NPU, effort=Effort.LOW, help=help_
-    )
+    yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=TORCH_NPU, effort=Effort.LOW, help=help_)
 
 
 def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> list[Change]:
