@@ -121,6 +121,17 @@ def test_what_the_document_shows_is_there() -> None:
     assert set(re.findall(r"transplt@v([\d.]+\d)", text + JOB.read_text("utf-8"))) == {__version__}
 
 
+def test_the_job_of_the_page_on_portable_repositories(project: Path, runner: dict[str, str]) -> None:
+    text = (ROOT / "docs" / "device_agnostic.md").read_text("utf-8")
+    blocks = [YAML(typ="safe").load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    (job,) = [each["jobs"]["portable"] for each in blocks if "jobs" in each]
+    (step,) = [each for each in job["steps"] if "/transplt/" in each["uses"]]
+    assert step["uses"].endswith(f"/.github/actions/check@v{__version__}")
+    done = act(project, runner, git(project, "rev-parse", "HEAD~1").strip(), **step["with"])
+    assert done.returncode == 1 and lines(done) == [11], done.stderr
+    assert "torch.cuda.synchronize -> device_module.synchronize" in done.stdout
+
+
 @pytest.mark.extra
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
 def test_shellcheck_finds_nothing(tmp_path: Path) -> None:

@@ -94,9 +94,11 @@ def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
 
 
 def test_what_is_left_is_reported_in_the_twin(tmp_path: Path) -> None:
-    source = project(tmp_path, {"run.sh": f"export NCCL_DEBUG=INFO\n{_START}nvidia-smi --query-gpu=name | wc -l\n"})
+    script = f"export NCCL_DEBUG=INFO\n{_START.strip()} --tf32 true\nnvidia-smi --query-gpu=name | wc -l\n"
+    source = project(tmp_path, {"run.sh": script})
     text = log(migrated(source, tmp_path / "out"))
-    assert "run_npu.sh:1:8: NPU811 [manual]" in text and "run_npu.sh:3:1: NPU816 [manual]" in text
+    for code, place in (("NPU811", "1:8"), ("NPU143", "2:45"), ("NPU816", "3:1")):
+        assert f"run_npu.sh:{place}: {code} [manual]" in text
     assert not [line for line in text.splitlines() if line.startswith("run.sh:") and "[manual]" in line]
 
 

@@ -94,6 +94,25 @@ def test_the_configuration_of_the_document(hooks: Path, project: Path) -> None:
     assert done.returncode == 0 and done.stdout.count("Passed") == 2, done.stdout
 
 
+def test_the_configuration_of_the_page_on_portable_repositories(hooks: Path, project: Path) -> None:
+    """What somebody writes for CUDA alone fails, with the name that the project's module has for it."""
+    page = (ROOT / "docs" / "device_agnostic.md").read_text("utf-8")
+    (shown,) = re.findall(r"```yaml\n(repos:\n.*?)```", page, re.DOTALL)
+    assert f"rev: v{__version__}" in shown
+    (project / ".pre-commit-config.yaml").write_text(shown.replace("https://example.org/transplt", str(hooks)))
+    (project / "pyproject.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    (project / "device.py").write_text('DEVICE_TYPE = "npu" if find_npu() else "cuda"\n')
+    source = "import torch\n\nfrom device import DEVICE_TYPE\n\nmodel = torch.nn.Linear(2, 2).to(DEVICE_TYPE)\n"
+    (project / "train.py").write_text(f"{source}data = torch.zeros(4, 2).cuda()\n")
+    git(project, "add", "-A")
+    done = pre_commit(hooks, project, "run")
+    assert done.returncode == 1 and re.findall(r"```text\n(.*)\n", page)[0] in done.stdout, done.stdout
+    (project / "train.py").write_text(f"{source}data = torch.zeros(4, 2).to(DEVICE_TYPE)\n")
+    git(project, "add", "-A")
+    done = pre_commit(hooks, project, "run")
+    assert done.returncode == 0 and "Passed" in done.stdout, done.stdout
+
+
 def test_no_matching_file(hooks: Path, project: Path) -> None:
     done = run(hooks, project, "transplt-check", "--all-files")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -60,11 +60,12 @@ def unified_diff(path: str, old: bytes, new: bytes, findings: Sequence[Finding] 
     return b"".join(parts)
 
 
-def new_file_diff(path: str, data: bytes) -> bytes:
+def new_file_diff(path: str, data: bytes, mode: int = 0o644) -> bytes:
     """The patch that makes a file of text that is not there."""
     lines = split_lines(data)
     right = _name(f"b/{path}")
-    head = [b"diff --git " + _name(f"a/{path}") + b" " + right + b"\n", b"new file mode 100644\n", b"--- /dev/null\n",
+    kind = b"new file mode 100755\n" if mode & 0o100 else b"new file mode 100644\n"
+    head = [b"diff --git " + _name(f"a/{path}") + b" " + right + b"\n", kind, b"--- /dev/null\n",
             b"+++ " + right + b"\n"]  # fmt: skip
     return b"".join([*head, *_hunk([], lines, [("insert", 0, 0, 0, len(lines))])])
 

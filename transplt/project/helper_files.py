@@ -57,7 +57,7 @@ def new_file(
     edit = Replacement(Operation.INSERT, "", text)
     finding = Finding(path, TOP, code, Level.SAFE, message, edit=edit, applied=True)
     digest = write_file(out, path, data, mode) if out else ""
-    patch = new_file_diff(path, data) if patches else b""
+    patch = new_file_diff(path, data, mode) if patches else b""
     return FileRecord(path, HELPER, digest, findings=(finding,), changed=True, patch=patch)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,44 +157,48 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     if releases is None:
         return None
     text = _packages(name, result, listed, releases)
-    left = tuple(each for each in result.findings if not each.applied and (each.code != INDEX or not _is_plain(name)))
+    left = tuple(each for each in result.findings if not each.applied and (each.code != INDEX or not name.endswith(".txt")))
     original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
 
 
-def _is_plain(name: str) -> bool:
-    """True for a list of pip's own form, which may name an index."""
-    return name.endswith(".txt")
-
-
 def _packages(name: str, result: FileResult, listed: Sequence[Requirement], releases: Releases) -> str:
-    """The text of a twin. Where packages only come in, they do on top of the list itself, which stays the one place
-    for all others; what pip cannot install without CUDA becomes a comment.
+    """The text of a twin: on top of the list itself where nothing has to go from it, else the list as the style npu has
+    it, in which what pip cannot install without CUDA becomes a comment.
     """
-    names = {normalised(each.name) for each in listed if not each.is_elsewhere}
-    edits = [(each.code, each.edit) for each in result.findings if each.applied and each.edit]
-    text = result.data.decode()
+    text, plain = result.data.decode(), name.endswith(".txt")
     newline = newline_of(text)
-    lines = []
-    left_out = {
-        normalised(each.api) for each in result.findings if each.open and each.code == BOUND and not each.blocks
-    }
-    if _is_plain(name) and not left_out & names and not any(edit.before for _, edit in edits):
-        added = [edit.after.strip() for code, edit in edits if code == ADDED]
-        condition = added[0].partition(releases.torch_npu)[2]
-        pins = [f"{pin}{condition}" for pin in releases.pins(names)] if len(added) == 1 else added
-        lines, text = [f"-r {name}", *pins], ""
-    if _is_plain(name) and any(each.code == INDEX and (not each.applied or lines) for each in result.findings):
-        lines.insert(0, f"--extra-index-url {CPU_INDEX}")
+    names = {normalised(each.name) for each in listed if not each.is_elsewhere}
+    of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
+    left_out = {normalised(each.api) for each in of_cuda}
+    on_top = _on_top(name, result, releases, names) if plain and not left_out & names else []
+    text = newline.join((*on_top, "")) if on_top else _without(text, name, left_out)
+    if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
+        text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
+    needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
+    if plain:
+        return text + newline.join((_OF_CANN, *needs, ""))
+    last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
+    return text[: last.end()] + "".join(f"{newline}{last['dash']}{each}" for each in needs) + text[last.end() :]
+
+
+def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:
+    """The lines of a twin that begins with its list; none where the style npu does more than to add some to that."""
+    edits = [(each.code, each.edit) for each in result.findings if each.applied and each.edit]
+    if any(edit.before for _, edit in edits):
+        return []
+    added = [edit.after.strip() for code, edit in edits if code == ADDED]
+    condition = added[0].partition(releases.torch_npu)[2]
+    pins = [f"{pin}{condition}" for pin in releases.pins(names)] if len(added) == 1 else added
+    return [f"-r {name}", *pins]
+
+
+def _without(text: str, name: str, left_out: Collection[str]) -> str:
+    """A list in which the lines of some packages are comments."""
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
         if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
             text = f"{text[: at.end()]}# no build for NPUs: {text[at.end() :]}"
-    text = "".join(f"{line}{newline}" for line in lines) + text
-    needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
-    if _is_plain(name):
-        return text + "".join(f"{line}{newline}" for line in (_OF_CANN, *needs))
-    last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
-    return text[: last.end()] + "".join(f"{newline}{last['dash']}{each}" for each in needs) + text[last.end() :]
+    return text
 
 
 def _is_new(name: str, bound: str, listed: Sequence[Requirement]) -> bool:

@@ -33,8 +33,10 @@ PROJECT_READS = "read by the Python of a project that supports NPUs"
 
 
 def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
-    """True when a file with the name of this one and a word for the NPU lies beside it, below the folder `root`."""
-    return kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in twins(path))
+    """True when a file with the name of this one and a word for the NPU lies beside it, below the folder `root`, where
+    that is known.
+    """
+    return bool(root) and kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in twins(path))
 
 
 def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: bytes = b"") -> bool:

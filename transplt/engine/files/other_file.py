@@ -47,8 +47,7 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     for_cuda = is_for_cuda(path, kind, project, text)
-    twin = twin or (bool(root) and has_npu_twin(root, path, kind))
-    beside = FILE_BESIDE if twin else PROJECT_BESIDE if for_cuda else ""
+    beside = FILE_BESIDE if twin or has_npu_twin(root, path, kind) else PROJECT_BESIDE if for_cuda else ""
     done = Rewritten(text)
     if source is not None and not beside:
         stages.enter(stages.SEARCHED)
@@ -58,7 +57,7 @@ def migrate_other(
     known = _known(text, done)
     other = scan_other_file(text, path, kind, target, off, beside or why_left(path, kind, project), known)
     found = other.findings
-    read = for_cuda or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
+    read = beside or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
     if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
     if not for_cuda:
