@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -78,6 +79,12 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     assert said in log(out) and ",manual," not in (out / "tokens.csv").read_text()
 
 
+def test_a_script_of_the_npus_own_is_not_edited(tmp_path: Path) -> None:
+    own = f"export CUDA_VISIBLE_DEVICES=0\n{_START}nvidia-smi\n"
+    out = migrated(project(tmp_path, {"run_npu.sh": own}), tmp_path / "out")
+    assert (out / "run_npu.sh").read_text() == own and "run_npu.sh:1:8: NPU801 [manual]" in log(out)
+
+
 def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
     source = project(tmp_path, {"run.sh": _START})
     command = ["-i", str(source), "-o", str(tmp_path / "out"), "--style", "portable"]
@@ -96,10 +103,13 @@ def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
 def test_what_is_left_is_reported_in_the_twin(tmp_path: Path) -> None:
     script = f"export NCCL_DEBUG=INFO\n{_START.strip()} --tf32 true\nnvidia-smi --query-gpu=name | wc -l\n"
     source = project(tmp_path, {"run.sh": script})
-    text = log(migrated(source, tmp_path / "out"))
-    for code, place in (("NPU811", "1:8"), ("NPU143", "2:45"), ("NPU816", "3:1")):
-        assert f"run_npu.sh:{place}: {code} [manual]" in text
-    assert not [line for line in text.splitlines() if line.startswith("run.sh:") and "[manual]" in line]
+    out = migrated(source, tmp_path / "out")
+    for text in (log(out), log(migrated(out, tmp_path / "again"))):
+        found = [line.split(" ")[:3] for line in text.splitlines() if re.match(r"run.*\[manual\]", line)]
+        assert found == [
+            [f"run_npu.sh:{place}:", code, "[manual]"]
+            for code, place in (("NPU811", "1:8"), ("NPU143", "2:45"), ("NPU816", "3:1"))
+        ]
 
 
 @pytest.mark.parametrize(

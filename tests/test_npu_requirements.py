@@ -56,7 +56,7 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             "requirements.txt",
             "torch>=2.1\nflash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n",
             "requirements-npu.txt",
-            "torch>=2.1\ntorch-npu==2.12.0\n# no build for NPUs: flash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n"
+            "torch>=2.1\ntorch-npu==2.12.0\n# not from pip on NPUs: flash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n"
             f"{_LINES}",
         ),
         # Packages of CUDA, or another torch, are no part of it.

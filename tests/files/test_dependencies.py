@@ -433,6 +433,11 @@ EXTRAS = [
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n'
         'npu = ["torch-npu==2.12.0"]\n\n[tool.z]\n',
     ),
+    (
+        '[project]\ndependencies = [\n    "torch",\n]  # all\n\n# of the tool\n[tool.z]\na = 1\n',
+        '[project]\ndependencies = [\n    "torch",\n]  # all\n\n[project.optional-dependencies]\n'
+        'npu = ["torch-npu==2.12.0"]\n\n# of the tool\n[tool.z]\na = 1\n',
+    ),
     # In the layout of the row before: lines, indentation, the last comma, an empty line between rows.
     (
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = [\n  "x", # y\n]\n\n'

@@ -157,7 +157,8 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     if releases is None:
         return None
     text = _packages(name, result, listed, releases)
-    left = tuple(each for each in result.findings if not each.applied and (each.code != INDEX or not name.endswith(".txt")))
+    done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
+    left = tuple(each for each in result.findings if not each.applied and each.code not in done)
     original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
 
@@ -197,7 +198,7 @@ def _without(text: str, name: str, left_out: Collection[str]) -> str:
     """A list in which the lines of some packages are comments."""
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
         if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
-            text = f"{text[: at.end()]}# no build for NPUs: {text[at.end() :]}"
+            text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
     return text
 
 

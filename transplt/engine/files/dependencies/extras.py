@@ -7,7 +7,7 @@ import re
 from transplt.base.finding import Effort, Level
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.toml import parse_toml
-from transplt.base.text.toml_places import toml_rows, toml_values
+from transplt.base.text.toml_places import TomlValue, toml_rows, toml_values
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.engine.files.dependencies.codes import ADDED, NOT_ADDED, added_help
 from transplt.engine.files.dependencies.places import Change, beside_row, is_row, newline_of
@@ -17,7 +17,7 @@ from transplt.engine.files.document import Document
 from transplt.engine.files.kind import COG
 
 _OPTIONAL, _POETRYS = ("project", "optional-dependencies"), ("tool", "poetry", "extras")
-_GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}{n}"
+_GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}"
 
 
 def changes(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
@@ -53,7 +53,7 @@ def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> list[
     if not isinstance(project, dict) or "optional-dependencies" in project.get("dynamic", ()):
         return []
     if not isinstance(project.get("optional-dependencies"), dict):
-        return [_at_the_end(text, f'[project.optional-dependencies]{newline}npu = ["{pin}"]{newline}')]
+        return [_table(text, _OPTIONAL[:1], f'[project.optional-dependencies]{newline}npu = ["{pin}"]')]
     return _row(text, _OPTIONAL, pin)
 
 
@@ -62,7 +62,7 @@ def _of_poetry(text: str, torch: Requirement, releases: Releases) -> list[Change
     version, older = f'"=={releases.torch_npu}"', _python_before(text, releases)
     if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
         row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
-        return [_at_the_end(text, _GROUP.format(n=newline_of(text), row=row))]
+        return [_table(text, _POETRYS[:2], _GROUP.format(n=newline_of(text), row=row))]
     extra = _row(text, _POETRYS, TORCH_NPU)
     if not extra or not is_row(torch):
         return []
@@ -85,16 +85,22 @@ def _row(text: str, path: tuple[str, ...], content: str) -> list[Change]:
     has_header = any(each.is_header and each.path == path for each in toml_rows(text) or ())
     if not has_header or not rows or {each.path[-1] for each in rows} & {"npu", "ascend"}:
         return []
-    last = max(rows, key=lambda each: each.end)
-    line = re.compile(r"[^\r\n]*").match(text, last.end)
-    at, newline = line.end() if line is not None else last.end, newline_of(text)
+    last, newline = max(rows, key=lambda each: each.end), newline_of(text)
+    at = _line_end(text, last)
     gap = newline * (2 if len(rows) > 1 and re.search(r"\n[ \t]*\r?\n[ \t]*\Z", text[: last.key]) else 1)
     lines = re.match(r"\[[ \t]*(\r?\n[ \t]*)[^\s#](?:.|\s)*?(,?)(\r?\n[ \t]*)\]\Z", text[last.start : last.end])
     value = f'{lines[1]}"{content}"{lines[2]}{lines[3]}' if lines is not None else f'"{content}"'
     return [(at, at, f"{gap}npu = [{value}]")]
 
 
-def _at_the_end(text: str, new: str) -> Change:
-    newline = newline_of(text)
-    gap = newline if text.endswith("\n") else newline * 2
-    return len(text), len(text), gap + new
+def _table(text: str, path: tuple[str, ...], new: str) -> Change:
+    """A table below those that a path begins."""
+    rows = [each for each in toml_values(text) if each.path[: len(path)] == path]
+    at = _line_end(text, max(rows, key=lambda each: each.end))
+    return at, at, newline_of(text) * 2 + new
+
+
+def _line_end(text: str, value: TomlValue) -> int:
+    """The end of the line in which a value ends."""
+    line = re.compile(r"[^\r\n]*").match(text, value.end)
+    return value.end if line is None else line.end()

@@ -16,7 +16,7 @@ from transplt.engine.files.shell.tools import tool_changes
 
 def changes(document: Document) -> Finds:
     """What becomes of a shell text on NPU; in the portable style it gets variables beside those of CUDA, and what it
-    keeps for itself is no work.
+    keeps for itself is no work. Of a script for NPUs it is said what is left in it.
     """
     script = read_script(document)
     if script is None or script.lost == 0:
@@ -24,11 +24,14 @@ def changes(document: Document) -> Finds:
     yield from text_changes(script)
     for found in _of_commands(script):
         match found:
-            case Kept(reason=reason) if reason != "reported-beside":
-                yield found
-            case Note(level=Level.INFO) | Edit(code=variables.RENAMED):
-                yield found
             case _ if document.settings.style == "npu":
+                yield found
+            case Edit(code=code):
+                if script.for_both and code == variables.RENAMED:
+                    yield found
+            case Kept(reason="reported-beside") | Note(level=Level.MANUAL) if script.for_both:
+                pass
+            case _:
                 yield found
 
 

@@ -14,6 +14,7 @@ from tree_sitter import Language, Node, Parser
 
 from transplt.edits.edit import Extent
 from transplt.engine.files.document import Document
+from transplt.engine.files.npu_twin import twins
 
 #: What is longer is data: no person wrote it, and a parser that recovers from errors takes its time.
 LONGEST = 1_000_000
@@ -44,6 +45,11 @@ class Script:
     _above: dict[int, Node] = field(default_factory=dict)
     _whole: dict[int, Node] = field(default_factory=dict)
     _or: dict[int, Node] = field(default_factory=dict)
+
+    @property
+    def for_both(self) -> bool:
+        """True for a script that hosts with CUDA run, too: in the portable style, but for one of the NPU's own."""
+        return self.document.settings.style == "portable" and bool(twins(self.document.path))
 
     def text(self, node: Node) -> str:
         """The source of a node."""

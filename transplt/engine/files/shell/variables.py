@@ -65,7 +65,7 @@ def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
     for use in _uses(script, elsewhere):
         by_name.setdefault(use.name, []).append(use)
     own = {name for name, uses in by_name.items() if any(use.role == "set" for use in uses)}
-    portable = script.document.settings.style == "portable"
+    portable = script.for_both
     for name, uses in by_name.items():
         variable = variables().get(name)
         if variable is not None and variable.npu and variable.npu != name:
