@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.engine.files.npu_twin import twin_of, twins
+from transplt.engine.files.twin_names import twin_of, twins
 from transplt.faces.cli.main import main
 
 _TRAIN = """import argparse

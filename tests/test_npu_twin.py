@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from transplt.base.finding import Finding, Level, Span
 from transplt.engine.actions.actions import actions_of
-from transplt.engine.files.npu_twin import twins
+from transplt.engine.files.twin_names import twins
 from transplt.engine.own_npu_folders import own_places
 from transplt.faces.cli.main import main
 from transplt.project.checking.check_run import check_paths

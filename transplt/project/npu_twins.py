@@ -21,10 +21,10 @@ from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
 from transplt.engine.files.kind import COG, FileKind
-from transplt.engine.files.npu_twin import twin_of, twins
 from transplt.engine.files.other_file import migrate_other
 from transplt.engine.files.shell.launches import JOB, starts
 from transplt.engine.files.shell.script import read_script
+from transplt.engine.files.twin_names import twin_of, twins
 from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP

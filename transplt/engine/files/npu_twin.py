@@ -15,14 +15,12 @@ from dataclasses import replace
 from transplt.base.finding import Finding, Level
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.recipes import is_workflow
+from transplt.engine.files.twin_names import NPU_NAMED, twins
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.npu_choices import HANDLED
 
 #: What may have a twin: what starts, installs or configures; a kernel or a notebook beside another does not count.
 _KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER})
-_WORDS = ("npu", "ascend")
-_GPU = re.compile(r"(?<![A-Za-z])(?:gpu|cuda)s?(?![A-Za-z])", re.I)
-_NPU = re.compile(r"(?<![A-Za-z])(?:npu|ascend|mindspeed)(?![A-Za-z])", re.I)
 #: What a job asks for that runs on cards of NVIDIA.
 _FOR_GPUS = re.compile(rb"^[ \t]*accelerators:|\bnvidia\.com/gpu\b", re.M)
 #: A plugin or a device that a project which handles the NPU has chosen.
@@ -41,7 +39,7 @@ def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
 
 def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: bytes = b"") -> bool:
     """True for a file for CUDA in a project that supports NPUs by itself."""
-    if project is None or not project.portable or kind not in _KINDS or _NPU.search(path):
+    if project is None or not project.portable or kind not in _KINDS or NPU_NAMED.search(path):
         return False
     # values of other configurations are read as its Python reads them
     return kind is not FileKind.CONFIG or is_workflow(path) or _FOR_GPUS.search(text) is not None
@@ -51,7 +49,7 @@ def why_left(path: str, kind: FileKind, project: ProjectFacts | None) -> str:
     """Why nothing is left to do about words of CUDA in a project that supports NPUs; empty where something may be."""
     if project is None or not project.portable or kind not in _KINDS:
         return ""
-    return NPU_OWN if _NPU.search(path) else PROJECT_READS if kind is FileKind.CONFIG else ""
+    return NPU_OWN if NPU_NAMED.search(path) else PROJECT_READS if kind is FileKind.CONFIG else ""
 
 
 def handled(findings: tuple[Finding, ...], project: ProjectFacts | None) -> tuple[Finding, ...]:
@@ -67,35 +65,3 @@ def handled(findings: tuple[Finding, ...], project: ProjectFacts | None) -> tupl
             each = replace(each, level=Level.INFO, effort=None, message=f"{each.message}; {HANDLED}")
         found.append(each)
     return tuple(found)
-
-
-def twins(path: str) -> list[str]:
-    """The names that a file for the NPU may have beside the file of this path; none for one of the NPU's own."""
-    folder, slash, name = path.rpartition("/")
-    if _NPU.search(name):
-        return []
-    stem, dot, ending = name.rpartition(".") if "." in name[1:] else (name, "", "")
-    found = []
-    for word in _WORDS:
-        found += [f"{stem}{mark}{word}{dot}{ending}" for mark in "_-."]
-        found += [f"{word}{mark}{name}" for mark in "_-"]
-        if _GPU.search(name):
-            found.append(_GPU.sub(word, name))
-    return [f"{folder}{slash}{each}" for each in found] + [f"{each}/{name}" for each in _folders(folder)]
-
-
-def twin_of(path: str) -> str:
-    """The one of these names that a script gets: `run_npu.sh`, `run-all-npu.sh`, `train_npu.sh` for `train_gpu.sh`."""
-    folder, slash, name = path.rpartition("/")
-    stem, dot, ending = name.rpartition(".") if "." in name[1:] else (name, "", "")
-    mark = "-" if "-" in stem and "_" not in stem else "_"
-    return f"{folder}{slash}{_GPU.sub('npu', stem) if _GPU.search(stem) else f'{stem}{mark}npu'}{dot}{ending}"
-
-
-def _folders(folder: str) -> list[str]:
-    """The folders in which a file for the NPU may lie under the same name: `docker/ascend` beside `docker/cuda`."""
-    if not folder or _NPU.search(folder):
-        return []
-    above, slash, _ = folder.rpartition("/")
-    found = [f"{place}{word}" for place in (f"{folder}/", f"{above}{slash}") for word in _WORDS]
-    return found + [_GPU.sub(word, folder) for word in _WORDS if _GPU.search(folder)]

@@ -145,7 +145,7 @@ class Remembered:
     def _key(self, path: str, whole: str) -> str:
         beside = []
         if not path.endswith(".py"):
-            from transplt.engine.files.npu_twin import twins
+            from transplt.engine.files.twin_names import twins
 
             beside = [os.path.isfile(f"{self.root}/{twin}") for twin in twins(path)]
         return _digest(repr((path, self.rows[path].content, whole, beside)))

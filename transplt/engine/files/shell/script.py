@@ -14,7 +14,7 @@ from tree_sitter import Language, Node, Parser
 
 from transplt.edits.edit import Extent
 from transplt.engine.files.document import Document
-from transplt.engine.files.npu_twin import twins
+from transplt.engine.files.twin_names import twins
 
 #: What is longer is data: no person wrote it, and a parser that recovers from errors takes its time.
 LONGEST = 1_000_000
