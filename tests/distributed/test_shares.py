@@ -372,17 +372,107 @@ def test_phases_over_loaders_that_have_names() -> None:
     assert shares(result) == ["train_loader = npu_port.shard(train_loader)"] and not left(result)
 
 
+NAMED = 'loaders = {name: DataLoader(net.sets[name], 4, True) for name in ["train", "val"]}'
+LOOPED = 'loaders = {}\nfor name in ("train", "val"):\n    loaders[name] = DataLoader(net.sets[name], 4, True)'
+GIVEN = f"def made():\n    return {NAMED.partition(' = ')[2]}\n\n\nloaders = made()"
+TRAINS = 'trains = phase == "train"'
+SHARED = "loaders['train'] = npu_port.shard(loaders['train'])"
+
+
 @pytest.mark.parametrize(
-    "made",
+    ("made", "phases"),
     [
-        'loaders = {name: DataLoader(net.sets[name], 4, True) for name in ["train", "val"]}',
-        'loaders = {}\nfor name in ("train", "val"):\n    loaders[name] = DataLoader(net.sets[name], 4, True)',
+        (NAMED, PHASES),
+        (LOOPED, PHASES),
+        (GIVEN, PHASES),
+        (NAMED.replace('["train", "val"]', "kept"), PHASES),
+        (NAMED, PHASES.replace('== "train"', '!= "val"')),
+        (NAMED, PHASES.replace('== "train"', 'in ("train",)')),
+        (
+            NAMED,
+            PHASES.replace('if phase == "train"', "if trains").replace("        for", f"        {TRAINS}\n        for"),
+        ),
+        (NAMED, PHASES.replace("for x in loaders[phase]", "loader = loaders[phase]\n        for x in loader")),
+        (NAMED, PHASES.replace('if phase == "train"', 'if phase == "train" and epoch > 0')),
+        (NAMED, EPOCH.format('loaders["train"]') + '    for x in loaders["val"]:\n        net.score(model(x))'),
+        (NAMED, "train, val = loaders['train'], loaders['val']\n" + EPOCH.format("train") + "    net.rows(list(val))"),
     ],
 )
-def test_phases_over_loaders_that_one_expression_makes(made: str) -> None:
-    """No share of the validation's: that is a loader of the same call."""
-    result = ported(made, MODEL, PHASES)
-    assert "NPU340" in left(result) and not shares(result)
+def test_the_entry_that_trains_of_loaders_that_one_expression_makes(made: str, phases: str) -> None:
+    kept = 'kept = {"train": net.train, "val": net.val}' if "kept" in made else ""
+    result = ported(kept, made, MODEL, phases)
+    assert shares(result) == [SHARED] and not left(result)
+
+
+@pytest.mark.parametrize(
+    ("made", "phases"),
+    [
+        (NAMED, PHASES + '    net.rows(list(loaders["train"]))'),
+        (NAMED, PHASES + "    for name in net.names:\n        net.rows(list(loaders[name]))"),
+        (NAMED.replace('["train", "val"]', "net.names"), PHASES),
+        (NAMED, PHASES.replace('phase == "train"', "phase == net.trained")),
+        (NAMED, PHASES.replace('["train", "val"]', "net.phases").replace('== "train"', '!= "val"')),
+        (f"{NAMED[:-1]} if net.asked(name)}}", PHASES),
+    ],
+)
+def test_entries_that_something_else_may_read_stay_whole(made: str, phases: str) -> None:
+    result = ported(made, MODEL, phases)
+    assert not shares(result) and left(result) == ["NPU340"]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        'loader = train_loader if phase == "train" else val_loader\n        for x in loader',
+        'both = (train_loader, val_loader)\n        for x in both[0] if phase == "train" else both[1]',
+    ],
+)
+def test_phases_that_choose_one_of_two_loaders(read: str) -> None:
+    result = ported(LOADERS, MODEL, PHASES.replace("for x in loaders[phase]", read))
+    assert shares(result) == ["train_loader = npu_port.shard(train_loader)"] and not left(result)
+
+
+FIGURES = """\
+for epoch in range(3):
+    for phase in ["train", "val"]:
+        total, hits = 0.0, 0
+        for x in loaders[phase]:
+            loss = model(x)
+            if phase == "train":
+                loss.backward()
+                optimizer.step()
+            total += loss.item()
+            hits += (loss > 0.5).sum()
+        mean = total / {0}
+        share = hits / {0}
+        if phase == "val" and share > net.best:
+            net.best = share
+            torch.save(model.state_dict(), "best.pt")
+"""
+TWO = 'loaders = {"train": DataLoader(net.sets["train"], 8, True), "val": DataLoader(net.sets["val"], 8)}'
+
+
+@pytest.mark.parametrize("made", [TWO, NAMED])
+@pytest.mark.parametrize(
+    ("sizes", "divisor"),
+    [
+        ("", "len(loaders[phase].dataset)"),
+        ("sizes = {name: len(sets[name]) for name in ['train', 'val']}", "sizes[phase]"),
+        ("sizes = {'train': len(sets['train']), 'val': len(sets['val'])}", "sizes[phase]"),
+    ],
+)
+def test_figures_of_phases_are_those_of_all_ranks(made: str, sizes: str, divisor: str) -> None:
+    result = ported("sets = net.sets", made.replace("net.sets", "sets"), sizes, MODEL, FIGURES.format(divisor))
+    text = result.data.decode()
+    assert "        mean = total / len(loaders[phase].sampler)\n" in text
+    assert "        share = npu_port.mean_over_ranks(hits / len(loaders[phase].sampler))\n" in text
+    assert not left(result)
+
+
+@pytest.mark.parametrize("sizes", ["sizes = {'train': 64, 'val': 8}", "sizes = net.sizes", "sizes = dict(net.sizes)"])
+def test_sizes_that_are_not_known_are_named(sizes: str) -> None:
+    result = ported(TWO, sizes, MODEL, FIGURES.format("sizes[phase]"))
+    assert left(result) == ["NPU346"] and "share = hits / sizes[phase]" in result.data.decode()
 
 
 # --- what else goes through a loader that trains ----------------------------------------------------------------------

@@ -32,6 +32,9 @@ def value_of(test: ast.expr, given: Mapping[str, ast.expr]) -> bool | None:
         case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
             equal = _are_equal(_argument(left, given), _argument(right, given))
             return None if equal is None else not equal
+        case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Tuple(elts=items) | ast.List(elts=items)]):
+            found = [_are_equal(_argument(left, given), _argument(each, given)) for each in items]
+            return True if True in found else None if None in found else False
     match _argument(test, given):
         case ast.Constant(value=value):
             return bool(value)

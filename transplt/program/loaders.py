@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from transplt.program.call_conditions import defaults, value_of
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, loop_head, loops_around, own_body
+from transplt.program.phases import is_plain_store, made_under_keys, trained_keys
 from transplt.program.program import LOADERS, File, Function, Program, ProgramValue, Variable, enclosing_function
-from transplt.program.training import Loader, Training, loaders_of
+from transplt.program.training import Key, Loader, Training, loaders_of
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import inner_nodes, is_dotted, keyword_of, last_name, place_in_block
+from transplt.syntax.nodes import inner_nodes, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _LEAVES = (ast.Continue, ast.Return, ast.Break)
@@ -23,22 +23,27 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A place that goes through loaders. `trains`: None where it may train or not, as a caller wants."""
+    """A place that goes through loaders. `trains`: None where it may train or not, as a caller wants. `keys` are those
+    under which it trains, or reads where it does not: of one call that makes several loaders."""
 
     file: File
     node: ast.expr
     loop: Loop | None
     loader: Loader
     trains: bool | None
+    keys: frozenset[Key]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """Where a share is taken: behind the statement that stores a loader, else around the expression that is one."""
+    """Where a share is taken: behind the statement that stores a loader, else around the expression that is one; with
+    `keys` of the entries of `holder`, in which the statement stores several loaders."""
 
     file: File
-    stored: ast.Assign | None
+    stored: ast.stmt | None
     loader: ast.expr
+    holder: ast.expr | None = None
+    keys: tuple[Key, ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,8 +69,10 @@ def readings(training: Training) -> list[Reading]:
         for node, around in _read(file):
             for loader in loaders_of(program, file, node):
                 loop = next((each for each in around if (id(each), id(loader.call)) in loops), None)
-                trains = _trains(training, file, loop, loader) if loop is not None else False
-                found.append(Reading(file, node, loop, loader, trains))
+                guards = _guards(training, file, loop) if loop is not None else []
+                keys = trained_keys(program, file, loop, loader, guards) if loop is not None else None
+                trains = bool(keys) if keys is not None else loop is not None and _trains(training, file, loop, loader)
+                found.append(Reading(file, node, loop, loader, trains, keys or frozenset(loader.key)))
     return found
 
 
@@ -97,9 +104,6 @@ def _trains(training: Training, file: File, loop: Loop, loader: Loader) -> bool 
     """Whether a training loop trains with a loader, as its callers want it."""
     function = enclosing_function(loop)
     guards = _guards(training, file, loop)
-    key = _under_key(training.program, file, loop, loader, guards)
-    if key is not None:
-        return key
     if function is None or not guards:
         return True
     ways = {
@@ -171,22 +175,6 @@ def _wanted(
     return None if unknown else True
 
 
-def _under_key(
-    program: Program, file: File, loop: Loop, loader: Loader, guards: list[tuple[ast.expr, bool]]
-) -> bool | None:
-    """Whether `for batch in loaders[phase]` trains with a loader, where it does so `if phase == "train"`."""
-    for node in ast.walk(loop_head(loop)):
-        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
-            continue
-        for test, holds in guards:
-            match test:
-                case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant() as key]):
-                    if holds and name == node.slice.id:
-                        at_key = ast.Subscript(value=node.value, slice=key, ctx=node.ctx)
-                        return _is_among(program, file, at_key, loader)
-    return None
-
-
 # --- where a share is taken -------------------------------------------------------------------------------------------
 
 
@@ -231,14 +219,12 @@ def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[
     if any(reading.trains is None for reading in own) or not any(reading.trains for reading in own):
         return None
     stored = parent(loader.call)
-    several = loader.by_key
-    match stored:
-        case ast.Assign(targets=[ast.Subscript(slice=key), *_]) if not isinstance(key, ast.Constant):
-            several = True
-    if several and any(_guards(training, each.file, each.loop) for each in own if each.loop is not None):
-        return None
+    evaluates = any(not each.trains and not _looks_at_one(each) for each in own)
+    guarded = any(_guards(training, each.file, each.loop) for each in own if each.loop is not None)
+    if any(each.loader.by_key for each in own) and (guarded or evaluates):
+        return _shares_of_entries(training.program, loader, own)
     if all(reading.trains or _looks_at_one(reading) for reading in own):
-        return [Share(loader.file, stored if _plain(stored) else None, loader.call)]
+        return [Share(loader.file, stored if is_plain_store(stored) else None, loader.call)]
     return _shares_on_the_way(training.program, loader, own)
 
 
@@ -261,15 +247,21 @@ def _shares_on_the_way(program: Program, loader: Loader, own: list[Reading]) -> 
     return chosen
 
 
+def _shares_of_entries(program: Program, loader: Loader, own: list[Reading]) -> list[Share] | None:
+    """The entries that training reads of several loaders that one call makes, where nothing else reads them."""
+    trained = {key for each in own if each.trains for key in each.keys}
+    others = {key for each in own if not each.trains and not _looks_at_one(each) for key in each.keys}
+    made = made_under_keys(program, loader)
+    if made is None or None in trained | others or trained & others or not trained <= set(made[1]):
+        return None
+    file, stored, holder = made[0]
+    return [Share(file, stored, loader.call, holder, tuple(key for key in made[1] if key in trained))]
+
+
 def _looks_at_one(reading: Reading) -> bool:
     """True for one batch that all ranks look at, outside of training: it may be one of the share."""
     call = parent(reading.node)
     return isinstance(call, ast.Call) and last_name(call.func) == "next" and not loops_around(call)
-
-
-def _plain(stored: ast.AST) -> TypeGuard[ast.Assign]:
-    """True for `x = ...` and `self.x = ...`."""
-    return isinstance(stored, ast.Assign) and len(stored.targets) == 1 and is_dotted(stored.targets[0])
 
 
 def _holders(program: Program, loader: Loader) -> Iterator[tuple[File, ast.Assign, Variable]]:
@@ -277,7 +269,7 @@ def _holders(program: Program, loader: Loader) -> Iterator[tuple[File, ast.Assig
     for slot, values in program.values.items():
         for value in values:
             stored = parent(value.node)
-            if value.index is not None or not isinstance(value.node, ast.Call) or not _plain(stored):
+            if value.index is not None or not isinstance(value.node, ast.Call) or not is_plain_store(stored):
                 continue
             gives = value.node is not loader.call and is_loader(program, value.file, value.node)
             if gives and _is_among(program, value.file, value.node, loader):

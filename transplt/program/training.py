@@ -21,13 +21,23 @@ _OF_PYTHON = names_of("builtins") | {"range", "min", "max"}
 _DEEPEST_PATH = 8
 
 
+Key = int | str | None
+Path = tuple[Key, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Loader:
-    """A call of DataLoader. `by_key` when one call makes several loaders (in a comprehension)."""
+    """A call of DataLoader. Where one call makes several loaders (in a comprehension, in a loop over keys), `key` holds
+    the key of the one that is meant, None where that is not written out."""
 
     file: File
     call: ast.Call
-    by_key: bool = False
+    key: Path = ()
+
+    @property
+    def by_key(self) -> bool:
+        """True when one call makes several loaders."""
+        return bool(self.key)
 
 
 @dataclass(slots=True)
@@ -160,21 +170,18 @@ def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...
     return tuple(found.values())
 
 
-Path = tuple[int | str | None, ...]
-
-
 def loaders_of(
     program: Program, file: File, node: ast.expr, without: frozenset[Variable] = frozenset()
 ) -> list[Loader]:
     """The calls of DataLoader that an expression may stand for, through variables, helpers, dicts and tuples; but not
     through the variables `without`."""
-    found: dict[int, Loader] = {}
-    seen: set[tuple[int, Path]] = set()
+    found: dict[tuple[int, Path], Loader] = {}
+    seen: set[tuple[int, Path, Path]] = set()
 
-    def visit(file: File, node: ast.expr | None, path: Path, by_key: bool = False) -> None:
-        if node is None or (id(node), path) in seen or len(seen) > 2000 or len(path) > _DEEPEST_PATH:
+    def visit(file: File, node: ast.expr | None, path: Path, by_key: Path = ()) -> None:
+        if node is None or (id(node), path, by_key) in seen or len(seen) > 2000 or len(path) > _DEEPEST_PATH:
             return
-        seen.add((id(node), path))
+        seen.add((id(node), path, by_key))
         match node:
             case ast.Call():
                 called(file, node, path, by_key)
@@ -186,7 +193,7 @@ def loaders_of(
                     visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
                 for key, entry in program.entries.get(slot, ()) if slot and path else ():
                     if _same_key(key, path[0]):
-                        visit(entry.file, entry.node, path[1:], by_key)
+                        visit(entry.file, entry.node, path[1:], by_key if key is not None else path[:1])
             case ast.Subscript():
                 visit(file, node.value, (key_of(node.slice), *path), by_key)
             case ast.Tuple() | ast.List():
@@ -198,16 +205,16 @@ def loaders_of(
                     if not path or _same_key(key_of(key_node), path[0]):
                         visit(file, item, path[1:], by_key)
             case ast.DictComp(value=item) | ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
-                visit(file, item, path[1:], True)
+                visit(file, item, path[1:], path[:1] or (None,))
             case ast.IfExp():
                 visit(file, node.body, path, by_key)
                 visit(file, node.orelse, path, by_key)
             case ast.NamedExpr():
                 visit(file, node.value, path, by_key)
 
-    def called(file: File, call: ast.Call, path: Path, by_key: bool) -> None:
+    def called(file: File, call: ast.Call, path: Path, by_key: Path) -> None:
         if file.names.qualified(call.func) in LOADERS:
-            found.setdefault(id(call), Loader(file, call, by_key))
+            found.setdefault((id(call), by_key), Loader(file, call, by_key))
             return
         callee = program.callee(file, call)
         if isinstance(callee, FUNCTIONS):

@@ -19,10 +19,16 @@ _ALL = "gather it over the ranks where all of them come by: torch.distributed.al
 def write_lengths(bench: Bench) -> None:
     """Divide a sum over the share of the rank by the length of the share, where it is divided by that of all data."""
     changed: set[int] = set()
-    for divided, counted, loader in by_length_of_all(bench.own):
-        changed.add(id(divided))
+    for ratio in by_length_of_all(bench.own):
+        changed.add(id(ratio.node))
+        if not ratio.instead:
+            why = f"{text_of(bench.file, ratio.total)} is summed up over the share of one rank; this may count all data"
+            bench.remark(ratio.node, _CODE, why, "divide by the length of the share, len(loader.sampler)")
+            continue
         message = "a sum over the share of the rank, divided by its length"
-        bench.change(counted, "NPU345", message, f"{loader}.sampler")
+        bench.change(ratio.counts, "NPU345", message, ratio.instead)
+        if isinstance(ratio.node, ast.expr) and ratio.node in bench.verdict.gathered:
+            bench.put_around(ratio.node, "NPU345", "the mean of it over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
             shown = text_of(bench.file, by)

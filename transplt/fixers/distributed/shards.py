@@ -49,7 +49,11 @@ def write_shares(bench: Bench) -> None:
         if share.file is bench.file and id(share.loader) not in done:
             done.add(id(share.loader))
             function = bench.call("shard")
-            if share.stored is not None and bench.fits(share.stored):
+            if share.holder is not None and share.stored is not None:
+                name = ast.unparse(share.holder)
+                lines = [f"{name}[{key!r}] = {function}({name}[{key!r}])" for key in share.keys]
+                bench.after(share.stored, lines, _CODE, _MESSAGE)
+            elif isinstance(share.stored, ast.Assign) and bench.fits(share.stored):
                 name = bench.work.text(share.stored.targets[0])
                 bench.after(share.stored, [f"{name} = {function}({name})"], _CODE, _MESSAGE)
             else:

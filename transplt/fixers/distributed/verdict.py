@@ -17,6 +17,7 @@ from transplt.fixers.distributed.program.batches import carried
 from transplt.fixers.distributed.program.custom_optimizers import has_groups, step_by_hooks
 from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
+from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
@@ -72,6 +73,7 @@ class Verdict:
     ways: Divergence
     shares: Shares
     unused: frozenset[Variable] = frozenset()
+    gathered: frozenset[ast.expr] = frozenset()  # ratios of which all ranks take the mean
 
 
 def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...]) -> Verdict:
@@ -80,6 +82,8 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     found = shares(models.training)
     ways = find_divergence(models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped))
     _leave_whole(models, ways, found)
+    gathered = frozenset(_gathered(ways, found))
+    ways.varying.take_alike({*map(id, gathered)})
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
@@ -102,7 +106,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
     if why:
         refusals += _beside_optimizers(models)
-    return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused)
+    return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused, gathered)
 
 
 def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:
@@ -116,6 +120,16 @@ def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:
                 found.whole[key] = FOLLOWING
     for key in found.whole:
         found.places.pop(key, None)
+
+
+def _gathered(ways: Divergence, found: Shares) -> Iterator[ast.expr]:
+    """Ratios over a share that all ranks work out, and that differ between them."""
+    for file in ways.program.files if found.places else ():
+        own = SharedFile(ways, found, file)
+        for ratio in by_length_of_all(own):
+            apart = ratio.instead and own.varies(ratio.total)
+            if apart and isinstance(ratio.node, ast.expr) and ways.is_uniform(file, ratio.node):
+                yield ratio.node
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from transplt.fixers.distributed.program.divergence import Divergence
 from transplt.fixers.distributed.program.divergent_values import KEEPS
 from transplt.program.loaders import Shares
 from transplt.program.loops import Loop
+from transplt.program.phases import chosen_by_key
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.program.variable_values import assigned
@@ -50,10 +51,24 @@ class SharedFile:
         return [loop for at, loop, loaders in every if at is self.file and all(map(self.shares.has, loaders))]
 
 
-def by_length_of_all(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, str]]:
-    """Divisions of a sum over a share by `len(...)` of all of the data: each with what is counted, and the loader's
-    name."""
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A division of a sum over a share by how many data there are in all: `counts`, for which `instead` is right; empty
+    where that is not known. `total` is the sum."""
+
+    node: ast.expr | ast.stmt
+    total: ast.expr
+    counts: ast.expr
+    instead: str
+
+
+def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
+    """Divisions of a sum over a share by the length of all of the data: by `len(...)`, and by `sizes[phase]` below a
+    loop over `loaders[phase]`."""
     sums = _sums(own.file)
+    for at, loop, loaders in own.divergence.training.loops:
+        if at is own.file and any(map(own.shares.has, loaders)):
+            yield from _by_sizes(own, sums, loop, loaders)
     for node in own.file.scan.names.get("len", ()):
         length = call_of(node)
         over = parent(length) if length is not None and length.args else None
@@ -61,7 +76,39 @@ def by_length_of_all(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, ast
         if length is not None and parts is not None and parts[1] is length:
             name = _loader_of_sum(own, sums, parts[0], length.args[0])
             if name and isinstance(over, (ast.expr, ast.stmt)):
-                yield over, length.args[0], name
+                yield Ratio(over, parts[0], length.args[0], f"{name}.sampler")
+
+
+def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: tuple[Loader, ...]) -> Iterator[Ratio]:
+    """Divisions by an entry of a table of lengths, below a loop whose loader is the entry of another one."""
+    by, _ = chosen_by_key(own.program, own.file, loop)
+    name = _loader_name(own, loop) if by is not None else None
+    for read in own.file.scan.names.get(by.id, ()) if by is not None and name else ():
+        divisor = parent(read)
+        over = parent(divisor)
+        parts = _divided(over)
+        if not isinstance(divisor, ast.Subscript) or parts is None or parts[1] is not divisor:
+            continue
+        summed = _last_sum(own, sums, _slots(own, parts[0]), divisor)
+        if summed is not None and loop in chain(summed) and isinstance(over, (ast.expr, ast.stmt)):
+            sizes = [each for _, value in assigned(own.program, own.file, divisor.value) for each in _entries(value)]
+            counted = {
+                _table(own, own.file, sized) if (sized := _counted(each)) is not None else None for each in sizes
+            }
+            data = {_table(own, each.file, dataset_of(each.call)) for each in loaders}
+            known = bool(counted) and None not in counted and counted <= data and _has_share(own, loaders)
+            yield Ratio(over, parts[0], divisor, f"len({name}.sampler)" if known else "")
+
+
+def _entries(node: ast.expr) -> list[ast.expr]:
+    """The values of a dict that is written out, or made by one expression."""
+    return node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
+
+
+def _table(own: SharedFile, file: File, node: ast.expr | None) -> Variable | None:
+    """The variable that an expression is, or an entry of which it is."""
+    held = node.value if isinstance(node, ast.Subscript) else node
+    return own.program.slot(file, held) if held is not None else None
 
 
 def tells_time(name: str) -> bool:
@@ -152,7 +199,8 @@ def _loader_name(own: SharedFile, loop: Loop) -> str | None:
     pending: list[ast.expr] = [loop.iter]
     while pending:
         node = pending.pop(0)
-        if isinstance(node, (ast.Name, ast.Attribute)) or is_plain(node):
+        by_key = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and is_plain(node.value)
+        if isinstance(node, (ast.Name, ast.Attribute)) or is_plain(node) or by_key:
             if loaders_of(own.program, own.file, node):
                 return _without_progress(own, node)
         elif isinstance(node, ast.Call):
