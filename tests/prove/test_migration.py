@@ -118,6 +118,38 @@ def test_a_command_without_a_script_is_refused(command: str, tmp_path: Path) -> 
         Proving(Options(source=tmp_path), command, lambda text: None)
 
 
+def test_the_command_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names what runs, and runs nothing by itself: that is asked for on the command line."""
+    source, seen = tmp_path / "project", []
+    source.mkdir()
+    (source / "train.py").write_text(SCRIPT, encoding="utf-8")
+
+    class Seen(Exception):
+        pass
+
+    class Proofs:
+        def __init__(self, options: Options, command: str, *_: Any) -> None:
+            seen.append(command)
+            raise Seen
+
+    asked = ["-i", str(source), "-o", str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "Proving", Proofs)
+        for given in (["--prove"], ["--prove", "train.py"], ["--prove", "--quiet"], ["--quiet"]):
+            CliRunner().invoke(main, [*asked, *given])
+        command = [*asked, "distributed", "-m", str(source / "train.py")]
+        CliRunner().invoke(main, [*command, "--prove"])
+        CliRunner().invoke(main, ["--prove", *command])
+    assert seen == [".", "train.py", ".", ".", "."]
+    with pytest.raises(UsageError, match="--prove needs a COMMAND"):
+        Proving(Options(source=source), ".", lambda text: None)
+    (source / "pyproject.toml").write_text('[tool.transplt]\nprove = "train.py --epochs 1"\n', encoding="utf-8")
+    monkeypatch.setattr(migration, "for_output", lambda options, *folders: (options, "2.13.0"))
+    monkeypatch.setattr(migration, "choose", lambda python, project: Chosen(sys.executable, HERE))
+    run = Proving(Options(source=source), ".", lambda text: None).run
+    assert (run.script, run.arguments) == ("train.py", ("--epochs", "1"))
+
+
 def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data that the output lacks, since they are large, are those of the input."""
     source = tmp_path / "project"

@@ -37,6 +37,7 @@ class Config:
     docs: bool | None = None
     copy_all: bool | None = None
     file_budget: Budget | None = None
+    prove: str | None = None  # a command that runs only where --prove asks for it
     rules: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -53,7 +54,7 @@ class Config:
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "annotate-edits", "texts", "docs", "copy-all")
 _KEYS = (
-    "torch-version", "style", "helper", "torch-npu-import", *_BOOLEANS, "file-budget", "rules", "exclude",
+    "torch-version", "style", "helper", "torch-npu-import", *_BOOLEANS, "file-budget", "prove", "rules", "exclude",
     "per-file-ignores", EXTEND,
 )  # fmt: skip
 #: Options of the command line alone.
@@ -129,6 +130,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         file_budget=budget,
         style=style,
         helper=_text(table, "helper", where),
+        prove=_text(table, "prove", where),
         torch_npu_import=where_imported,
         **booleans,
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),

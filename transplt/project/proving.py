@@ -29,7 +29,7 @@ _FAILED = (Word.DIFFERS, Word.STOPS)
 
 class Proving:
     """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
-    are those of `transplt prove`. Data that are not in the output are those of the input. `card_pack` names a folder:
+    are those of `transplt prove`; "." is the command of the project's settings. Data that are not in the output are those of the input. `card_pack` names a folder:
     the last result is packed into it for the card, and `pack` says what it holds.
 
     Raises UsageError where nothing can be run: no command, no torch, no such script.
@@ -50,6 +50,10 @@ class Proving:
         # With what a plan decides: what does not hold is taken back from it too.
         self.options, self.progress, self.data = plan.options, progress, data
         source = plan.source
+        if command == ".":
+            if not plan.config.prove:
+                raise UsageError("--prove needs a COMMAND, here or as [tool.transplt] prove = 'train.py --epochs 1'")
+            command = plan.config.prove
         self.run = run_of(command, stubs, python, source if source.is_dir() else source.parent, progress, compiled)
         self._proof(source, None, ())  # reports at once what is missing
         self.to_pack = check_pack(Path(card_pack), source) if card_pack is not None else None

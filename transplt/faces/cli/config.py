@@ -69,6 +69,7 @@ def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, An
             for name, key in ((name, name.replace("_", "-")) for name in _BY_NAME)
         ),
         ("copy-all", bool(found.copy_all), source(found.copy_all is not None, "copy-all")),
+        ("prove", found.prove or "", source(found.prove is not None, "prove")),
         ("file-budget", project.budget.text(), source(found.file_budget is not None, "file-budget")),
         *((key, value, source(bool(value), key)) for key, value in (
             ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules]),

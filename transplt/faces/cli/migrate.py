@@ -101,8 +101,11 @@ _OUTPUT = (
     click.option("--copy-all", is_flag=True, default=None, help="Also copy files over 10 MB."),
     click.option(
         "--prove",
-        metavar="COMMAND",
-        help="Run COMMAND ('train.py --epochs 1') before and after, compare, and undo edits that change the result.",
+        metavar="[COMMAND]",
+        is_flag=False,
+        flag_value=".",
+        help="Run COMMAND ('train.py --epochs 1') before and after, compare, and undo edits that change the result. "
+        "Without COMMAND, as the last option: that of `prove` in [tool.transplt].",
     ),
     STUBS,
     DATA,
