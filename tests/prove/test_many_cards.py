@@ -119,7 +119,7 @@ FAULTS = {
 }
 
 
-def proven(folder: Path, original: str, port: str) -> Proof:
+def proven(folder: Path, original: str, port: str, *, shuffled: bool = False) -> Proof:
     for name, written in (("original", original), ("migrated", port)):
         (folder / name).mkdir()
         (folder / name / "main.py").write_text(written, encoding="utf-8")
@@ -128,7 +128,9 @@ def proven(folder: Path, original: str, port: str) -> Proof:
         torch_npu=torch_npu(),
     )
     before, after = (Project(folder / name, "main.py") for name in ("original", "migrated"))
-    return between(before, after, options, lambda text: None, forked.warm()).prove((2,))
+    prover = between(before, after, options, lambda text: None, forked.warm())
+    prover.shuffled = shuffled
+    return prover.prove((2,))
 
 
 def faulty(text: str) -> str:
@@ -165,6 +167,42 @@ def test_faults_of_the_original_are_its_own(tmp_path: Path) -> None:
     assert proof.verdict.word is Word.EQUAL, as_text(proof)
     told = {each.name for each in proof.parts[0].findings.properties if "as in the original" in each.verdict.sentence}
     assert told == {*FAULTS}
+
+
+@pytest.mark.torch
+def test_a_score_with_dropout_that_decides(tmp_path: Path) -> None:
+    """Held still, all ranks find the same score; the unseeded start lasts until they decide by it."""
+    swap = ("    model.eval()\n", "    model.train()\n")
+    proof = proven(tmp_path, _ORIGINAL.replace(*swap), _PORT.replace(*swap))
+    said = str(proof.parts[-1].verdict)
+    assert said.startswith("differs: ") and "rank 0 steps ReduceLROnPlateau with" in said, as_text(proof)
+    assert "unseeded start" in said and all(part.verdict.word is Word.EQUAL for part in proof.parts[:-1])
+
+
+_SAVES = """
+if rank == 0:
+    for number in range(8):
+        torch.save(number, f"{number}.pt")
+    open("names.txt", "w").write("0.pt")
+else:
+    import time
+
+    time.sleep(0.3)
+    open("names.txt").read()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("wait", "word"), [("", Word.STOPS), ("dist.barrier()\n", Word.EQUAL)])
+def test_ranks_that_are_delayed_on_purpose(wait: str, word: Word, tmp_path: Path) -> None:
+    """A read that comes late by luck alone: what is opened by hand has no event of its own."""
+    saves = _SAVES if not wait else _SAVES.replace("else:", f"{wait}else:\n    {wait}")
+    saves = saves.replace(wait, f"    {wait}", 1) if wait else saves
+    port = _PORT.replace("for epoch in range(3):", f"{saves}for epoch in range(1):")
+    proof = proven(tmp_path, _ORIGINAL.replace("range(3)", "range(1)"), port, shuffled=True)
+    last = proof.parts[-1]
+    assert "--shuffle-ranks" in last.title and last.verdict.word is word, as_text(proof)
+    assert all(part.verdict.word is Word.EQUAL for part in proof.parts[:-1]), as_text(proof)
 
 
 #: A port that starts a process for each card by itself, and seeds nothing.
@@ -208,7 +246,13 @@ def test_spawned_ranks_that_nobody_seeds_draw_noise_of_their_own(tmp_path: Path)
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     options = RunOptions(
-        "main.py", (port,), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1,
+        "main.py",
+        (port,),
+        sys.executable,
+        random="cpu",
+        timeout=100.0,
+        trace=Trace(),
+        threads=1,
         torch_npu=torch_npu(),
     )
     runner = Runner(Project(tmp_path, "main.py"), options, "npu", spawns=True, warm=forked.warm())
@@ -248,7 +292,13 @@ if __name__ == "__main__":
 def test_each_process_of_a_training_has_a_seed_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(_LAUNCHES, encoding="utf-8")
     options = RunOptions(
-        "main.py", ("all",), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1,
+        "main.py",
+        ("all",),
+        sys.executable,
+        random="cpu",
+        timeout=100.0,
+        trace=Trace(),
+        threads=1,
         torch_npu=torch_npu(),
     )
     outcome = Runner(Project(tmp_path, "main.py"), options, "npu", warm=forked.warm()).run().outcome

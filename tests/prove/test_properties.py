@@ -10,7 +10,7 @@ import pytest
 from tests.prove.trainings import ROOT, Told, figures
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.loaders import in_step, same_order
-from transplt.proof.prove.noise import drawn_again
+from transplt.proof.prove.noise import drawn_again, evaluates_with_draws
 from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge
 from transplt.proof.prove.training import Place, Training
 
@@ -83,6 +83,21 @@ def test_noise_of_its_own(zero: Events, one: Events) -> None:
 def test_the_noise_of_another_rank() -> None:
     found = broken([], [batch(0), noise(7), STEP], [batch(1), noise(7), STEP])
     assert found == ["train.py:20: rank 1 draws the noise of rank 0 at step 1, for other samples"]
+
+
+@pytest.mark.parametrize(
+    ("events", "decides"),
+    [
+        (OWN, False),
+        ([batch(0), noise(7), ("backward", {"loss": [1.0], "dtype": ["float32"]}), noise(8), STEP], False),
+        ([batch(0), STEP], False),
+        ([*OWN, batch(1), noise(8), batch(2), *OWN], True),
+        ([*OWN, batch(1), noise(8)], True),
+        ([*OWN, batch(1), noise(8), ("loader", {})], True),
+    ],
+)
+def test_draws_that_no_backward_pass_follows(events: Events, decides: bool) -> None:
+    assert evaluates_with_draws(told(events)) is decides
 
 
 TWICE = [batch(0), noise(7), STEP, batch(1), noise(7, 1), STEP]

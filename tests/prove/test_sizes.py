@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.prove.trainings import Told
@@ -62,6 +64,25 @@ def test_a_learning_rate_times_the_ranks(same_data: bool, metric: bool) -> None:
     """That of the first step hangs on no data."""
     one, rank = told(*ONE, metric=metric), told(*ONE, lr=0.2, metric=metric)
     assert "the learning rate is 0.2 at step 1, in the original 0.1" in said(one, rank, rank, same_data=same_data)
+
+
+def test_a_step_behind_more_backward_passes() -> None:
+    twice = Told().made()
+    for _ in range(2):
+        twice.tell("backward", 12, loss=[1.0], dtype=["float32"]).step()
+    one = twice.training()
+    rank = Told().made().step().step().training()
+    sentence = "train.py:14: step 1 is taken behind 1 backward passes, in one process behind 2"
+    assert (said(one, rank, rank), said(one, rank, rank, same_data=False)) == (sentence, "")
+    assert said(one, one, one) == ""
+
+
+def test_steps_that_only_one_of_them_takes() -> None:
+    one, rank = told(*ONE), told(*ONE[:2])
+    assert said(one, rank, rank) == "train.py:5: optimizer 0 takes 2 steps, in the original 3"
+    assert said(one, rank, rank, same_data=False) == ""
+    cut = replace(rank, cut=True)
+    assert said(one, cut, cut) == "" and said(one, told(*ONE), told(*ONE)) == ""
 
 
 @pytest.mark.parametrize(

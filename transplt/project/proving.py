@@ -28,9 +28,10 @@ _FAILED = (Word.DIFFERS, Word.STOPS)
 
 
 class Proving:
-    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
-    are those of `transplt prove`; "." is the command of the project's settings. Data that are not in the output are those of the input. `card_pack` names a folder:
-    the last result is packed into it for the card, and `pack` says what it holds.
+    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`, or "." for that of
+    the project's settings; `stubs` and `data` are those of `transplt prove`. Data that are not in the output are those
+    of the input. `card_pack` names a folder: the last result is packed into it for the card, and `pack` says what it
+    holds.
 
     Raises UsageError where nothing can be run: no command, no torch, no such script.
     """

@@ -30,7 +30,8 @@ class Trace:
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
     changed at random after every step (0: not), otherwise in each run that is made `again`; `lengths` is what `len`
     gives of loaders, by the order in which they are made; `inserted` are the lines, by path, that the original does not
-    have. A run that is not `seeded` is as the user's own: nothing is held still but the order of hashes."""
+    have. A run that is not `seeded` is as the user's own: nothing is held still but the order of hashes. `delayed`
+    ranks wait before each file and collective, as their seed says."""
 
     seed: int = 1234
     steps: int = 20
@@ -43,6 +44,7 @@ class Trace:
     lengths: dict[int, int] = field(default_factory=dict)
     inserted: dict[str, list[int]] = field(default_factory=dict)
     seeded: bool = True
+    delayed: bool = False
 
 
 @dataclass(frozen=True)

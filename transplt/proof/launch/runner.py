@@ -194,7 +194,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
         "replay": str(replay) if trace.replay is not None else "", "replay_all": trace.replay_all,
         "left_out": sorted(trace.left_out.items()),
         "shake": trace.shake, "again": trace.again, "lengths": sorted(trace.lengths.items()),
-        "inserted": trace.inserted,
+        "inserted": trace.inserted, "delays": trace.seed if trace.delayed else None,
     }  # fmt: skip
 
 

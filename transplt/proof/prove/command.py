@@ -103,6 +103,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     with Warm() as warm:
         say = partial(click.echo, err=True)
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known, witness)
+        prover.shuffled = given.shuffle_ranks
         proof = prover.prove(worlds, own)
     if given.tests is not None:
         say("transplt prove: the project's own tests on a CPU ...")

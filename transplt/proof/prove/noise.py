@@ -36,6 +36,19 @@ def draws(training: Training) -> Iterator[Draw]:
             found = []
 
 
+def evaluates_with_draws(training: Training) -> bool:
+    """Whether something is drawn for a batch that no backward pass follows: what is decided by it hangs on the draw."""
+    drawn = False
+    for event in training.events:
+        if event.kind == "noise":
+            drawn = True
+        elif event.kind in ("batch", "backward", "loader"):
+            if drawn and event.kind != "backward":
+                return True
+            drawn = False
+    return drawn
+
+
 def of_its_own(ranks: Sequence[Training]) -> Difference | str:
     """A rank that draws what another draws at the same line of the same step, for other samples; else how many draws
     were compared, "" for none."""

@@ -41,6 +41,7 @@ class Prove:
     tests: str | None = option(
         "Also run the project's own tests on the CPU, before and after: arguments of pytest.", metavar="WORDS"
     )
+    shuffle_ranks: bool = flag("With several processes: also delay each at random (by --seed), to find races.")
     seed: int = option("Random seed, if the program sets none.", type=int, default=1234, show_default=True)
     threads: int = option("Threads per process.", type=click.IntRange(1), default=1, show_default=True)
     stubs: tuple[str, ...] = shared(STUBS)

@@ -25,7 +25,7 @@ from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
-from transplt.proof.prove.unseeded import as_started
+from transplt.proof.prove.unseeded import as_started, delayed
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
 
@@ -68,6 +68,7 @@ class Prover:
     announce: Callable[[str], None]
     on_cuda: Runner | None = None  # the migrated program where it ran before, if it is to go on running there
     compiler: Compiler | None = None
+    shuffled: bool = False  # ranks are delayed on purpose, too
 
     def prove(self, worlds: tuple[int, ...], own: Collection[str] = ()) -> Proof:
         """Compare with each number of processes; one process first, since the others are held against the original.
@@ -102,8 +103,11 @@ class Prover:
         proof.parts[0].findings.reasons += self._left_out()
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
-            started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})))
+            started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})), alone)
             proof.parts += [started] if started is not None else []
+            if self.shuffled and worlds[-1] > 1:
+                self.announce(f"the migrated program with {worlds[-1]} processes that are delayed on purpose")
+                proof.parts.append(delayed(self.migrated, worlds[-1]))
         proof.seconds = self.original.seconds + self.migrated.seconds
         if (known := self.original.known) is not None and known.used and proof.parts:
             what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"

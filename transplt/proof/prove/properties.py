@@ -45,7 +45,7 @@ def judge(
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
-    schedules = _same_schedules(trainings, steps, root)
+    schedules = same_schedules(trainings, steps, root)
     fault = next((Difference(fault.text, fault.place) for fault in faults), None)
     found = [
         Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if asked else "")),
@@ -113,7 +113,7 @@ def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | 
     return found
 
 
-def _same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Difference | str:
+def same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Difference | str:
     """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers."""
     first = trainings[0]
     for other in trainings[1:]:

@@ -128,16 +128,18 @@ class Runner:
         steps: int = 0,
         again: int = 0,
         seeded: bool = True,
+        delayed: bool = False,
     ) -> Run:
         """Run with `world` processes, for so many `steps` (0: those of the options). A script that asks for the
         variables of torchrun gets them with one, too. `again` counts runs that are asked for in the same way; each
-        shakes the parameters by other roundings. Without `seeded` nothing is held still: it is a user's run."""
+        shakes the parameters by other roundings. Without `seeded` nothing is held still: it is a user's run.
+        `delayed` ranks wait at random before what others may see."""
         assert self.options.trace is not None
         order = replay or Replay({})
         trace = Trace(
             self.options.trace.seed, steps or detail or self.options.trace.steps,
             replay.batches if replay is not None else None, order.every, detail, order.left_out, shake, again,
-            order.lengths, self.inserted, seeded,
+            order.lengths, self.inserted, seeded, delayed,
         )  # fmt: skip
         done = self._start(world, trace)
         if not self.packaged and done.stop is not None and _NO_PACKAGE in done.stop.reason and "/" in self.project.main:

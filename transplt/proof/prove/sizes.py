@@ -1,5 +1,5 @@
-"""What one process and W have in common even where they cannot have the same batches: numbers of the optimizers, and
-about how large losses and gradients are.
+"""What one process and W have in common even where they cannot have the same batches: numbers of the optimizers, how
+many steps they take, of how many backward passes, and about how large losses and gradients are.
 
 Batch norms, draws and batches that do not divide evenly change a loss by some percent; a sum in place of a mean, or a
 learning rate times W, changes it by the factor W.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from transplt.base.render.cell import figure
+from transplt.proof.prove import loaders
 from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.ranks import exchanged
 from transplt.proof.prove.steps import SETTING, gaps, pairs
@@ -27,11 +28,26 @@ def other_sizes(
     """What differs between one process and `ranks` by more than their batches make it; `mean` is rank 0 with the mean
     losses of all. Without the `same_data` only the first step has numbers that both set alike."""
     decided = any("metric" in event.fields for each in (one, *ranks) for event in each.of("scheduler"))
-    settings = (gap.difference for gap in gaps(one, ranks[0], rounding) if gap.figure[:1] == (SETTING,))
-    for found in settings:
-        if found.step == 1 or (same_data and not decided):
-            return found
-    return _times(one, ranks[0], mean, len(ranks))
+    # With batches that only the ranks have, a training to the end may take a step more or less.
+    whole = same_data and not one.cut and not ranks[0].cut and loaders.uneven_from(ranks) is None
+    for gap in gaps(one, ranks[0], rounding):
+        setting = gap.figure[:1] == (SETTING,) and (gap.difference.step == 1 or (same_data and not decided))
+        if setting or (whole and gap.figure[:1] == ("number",)):
+            return gap.difference
+    passes = _other_passes(one, ranks[0]) if same_data else None
+    return passes or _times(one, ranks[0], mean, len(ranks))
+
+
+def _other_passes(one: Training, rank: Training) -> Difference | None:
+    """One of the first steps that is taken behind more backward passes, or fewer, than in one process."""
+    for left, right in islice(pairs(one, rank), len(_NEAR)):
+        before = [sum(each.index < step.index for each in side.of("backward"))
+                  for side, step in ((one, left), (rank, right))]  # fmt: skip
+        if before[0] != before[1]:
+            number = right.number + 1
+            what = f"step {number} is taken behind {before[1]} backward passes, in one process behind {before[0]}"
+            return Difference(what, right.place, left.place, number, event=True)
+    return None
 
 
 def _times(one: Training, rank: Training, mean: Training, world: int) -> Difference | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import random
 import sys
 import threading
 import time
@@ -23,6 +24,11 @@ _file: IO[str] | None = None
 _owner = 0
 _lock = threading.RLock()
 _quiet = threading.local()
+#: What others may see of this process, or it of them; the longest wait before it, and before all of them, in seconds.
+_SEEN = frozenset({"coll", "load", "remove", "rename", "save"})
+_LONGEST, _IN_ALL = 0.3, 20.0
+_waits: list[random.Random] = []
+_waited = 0.0
 
 
 def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
@@ -33,6 +39,8 @@ def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
 
 def write(event: str, frame: FrameType | None, **fields: Any) -> None:
     """Write `event`, whether it is quiet or not; `helper` is set where the helper of a port made it."""
+    if event in _SEEN and config.trace and config.trace["delays"] is not None:
+        _wait()
     outer = _outside(frame)
     place = place_of(outer) if outer is not None else None
     if outer is not frame:
@@ -40,6 +48,17 @@ def write(event: str, frame: FrameType | None, **fields: Any) -> None:
     line = json.dumps({"e": event, "at": place, "t": round(time.monotonic(), 4), **fields}, allow_nan=True)
     with _lock:
         _open().write(line + "\n")
+
+
+def _wait() -> None:
+    """A while that the seed and the rank decide, every other time."""
+    global _waited
+    if not _waits:
+        _waits.append(random.Random(f"{config.trace and config.trace['delays']}:{os.environ.get('RANK')}"))
+    while_ = _waits[0].choice((0.0, _waits[0].uniform(0.0, _LONGEST)))
+    if _waited + while_ <= _IN_ALL:
+        _waited += while_
+        time.sleep(while_)
 
 
 def _outside(frame: FrameType | None) -> FrameType | None:
