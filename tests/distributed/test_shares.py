@@ -469,6 +469,49 @@ def test_figures_of_phases_are_those_of_all_ranks(made: str, sizes: str, divisor
     assert not left(result)
 
 
+COUNTED = """\
+best, stale = 0.0, 0
+for epoch in range(3):
+    for phase in ["train", "val"]:
+        hits, seen = 0, 0
+        for x in loaders[phase]:
+            loss = model(x)
+            if phase == "train":
+                loss.backward()
+                optimizer.step()
+            hits += (loss > 0.5).sum()
+            seen += len(x)
+        share = hits / {0}
+        stale = stale + 1 if phase == "val" and share < best else 0
+    if stale > 2:
+        break
+"""
+ITEMS = "loaders = {name: DataLoader(each, 4, True) for name, each in sets.items()}"
+
+
+@pytest.mark.parametrize(
+    ("made", "divisor", "written"),
+    [
+        (TWO.replace("net.sets", "sets"), "seen", "seen"),
+        (TWO.replace("net.sets", "sets"), "len(sets[phase])", "len(loaders[phase].sampler)"),
+        (ITEMS, "len(sets[phase])", "len(loaders[phase].sampler)"),
+    ],
+)
+def test_all_ranks_end_by_the_figure_of_a_phase(made: str, divisor: str, written: str) -> None:
+    """What they decide by it makes them run alike, and that it is one."""
+    result = ported('sets = {"train": net.train, "val": net.val}', made, MODEL, COUNTED.format(divisor))
+    assert f"        share = npu_port.mean_over_ranks(hits / {written})\n" in result.data.decode()
+    assert not left(result)
+
+
+def test_a_ratio_that_only_rank_0_shows_is_of_its_share() -> None:
+    shown = EPOCH.format("train_loader").replace("    for", "    hits = 0\n    for") + "        hits += (x > 0).sum()\n"
+    result = ported(LOADERS, MODEL, shown + "    print(hits / len(train_loader.dataset))")
+    assert "    print(hits / len(train_loader.sampler))\n" in result.data.decode()
+    assigned = ported(LOADERS, MODEL, shown + "    share = hits / len(train_loader.dataset)\n    print(share)")
+    assert "    share = npu_port.mean_over_ranks(hits / len(train_loader.sampler))\n" in assigned.data.decode()
+
+
 @pytest.mark.parametrize("sizes", ["sizes = {'train': 64, 'val': 8}", "sizes = net.sizes", "sizes = dict(net.sizes)"])
 def test_sizes_that_are_not_known_are_named(sizes: str) -> None:
     result = ported(TWO, sizes, MODEL, FIGURES.format("sizes[phase]"))

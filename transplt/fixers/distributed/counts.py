@@ -25,8 +25,9 @@ def write_lengths(bench: Bench) -> None:
             why = f"{text_of(bench.file, ratio.total)} is summed up over the share of one rank; this may count all data"
             bench.remark(ratio.node, _CODE, why, "divide by the length of the share, len(loader.sampler)")
             continue
-        message = "a sum over the share of the rank, divided by its length"
-        bench.change(ratio.counts, "NPU345", message, ratio.instead)
+        if ratio.instead != text_of(bench.file, ratio.counts):
+            message = "a sum over the share of the rank, divided by its length"
+            bench.change(ratio.counts, "NPU345", message, ratio.instead)
         if isinstance(ratio.node, ast.expr) and ratio.node in bench.verdict.gathered:
             bench.put_around(ratio.node, "NPU345", "the mean of it over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):

@@ -80,10 +80,13 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     """The verdict on a program."""
     steps = find_steps(models.program)
     found = shares(models.training)
-    ways = find_divergence(models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped))
+    given = models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped)
+    ways = find_divergence(*given)
     _leave_whole(models, ways, found)
-    gathered = frozenset(_gathered(ways, found))
-    ways.varying.take_alike({*map(id, gathered)})
+    gathered, tried = frozenset(_ratios(ways, found, uniform=False)), frozenset[ast.expr]()
+    while gathered != tried:  # what all ranks decide by such a ratio makes the others run alike
+        tried, ways = gathered, find_divergence(*given, gathered)
+        gathered &= frozenset(_ratios(ways, found, uniform=True))
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
@@ -122,14 +125,17 @@ def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:
         found.places.pop(key, None)
 
 
-def _gathered(ways: Divergence, found: Shares) -> Iterator[ast.expr]:
-    """Ratios over a share that all ranks work out, and that differ between them."""
+def _ratios(ways: Divergence, found: Shares, *, uniform: bool) -> Iterator[ast.expr]:
+    """Ratios over a share that differ between the ranks, in code that trains; none that only rank 0 may show."""
     for file in ways.program.files if found.places else ():
         own = SharedFile(ways, found, file)
         for ratio in by_length_of_all(own):
-            apart = ratio.instead and own.varies(ratio.total)
-            if apart and isinstance(ratio.node, ast.expr) and ways.is_uniform(file, ratio.node):
-                yield ratio.node
+            node, function = ratio.node, enclosing_function(ratio.node)
+            stays = isinstance(statement(node), (ast.Assign, ast.Return))
+            trains = function is None or function in ways.training.functions
+            known = stays and trains and ratio.instead and own.varies(ratio.total)
+            if known and isinstance(node, ast.expr) and (not uniform or ways.is_uniform(file, node)):
+                yield node
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

@@ -347,13 +347,18 @@ class Divergence:
 
 
 def find_divergence(
-    training: Training, steps: list[OptimizerStep], evaluating: frozenset[int], models: frozenset[Variable]
+    training: Training,
+    steps: list[OptimizerStep],
+    evaluating: frozenset[int],
+    models: frozenset[Variable],
+    alike: frozenset[ast.expr] = frozenset(),
 ) -> Divergence:
     """The divergence in a program whose ranks take the mean of each loss that is read where all of them run.
 
     `models` hold what an optimizer trains. What `while` reads is read anew in each round: no line in front of it has
-    taken the mean.
+    taken the mean. `alike` are expressions that all ranks make alike.
     """
+    given = {*map(id, alike)}
     readers = [
         (file, node)
         for file in training.program.files
@@ -361,13 +366,13 @@ def find_divergence(
         for node in nodes
         if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
     ]
-    first = Divergence(Varying(training, {id(node) for _, node in readers}, evaluating, models), steps)
-    same = {id(node) for file, node in readers if first.is_uniform(file, node)}
+    first = Divergence(Varying(training, {id(node) for _, node in readers} | given, evaluating, models), steps)
+    same = {id(node) for file, node in readers if first.is_uniform(file, node)} | given
     # Names that all ranks take from rank 0: what no function chooses may stand in front of the process group.
     every = ((file, node) for file in training.program.files for node in names_written_to(training.program, file))
     named = {id(node.value) for file, node in every if enclosing_function(node) and first.is_uniform(file, node)}
     same |= named
-    return _settled(first, same, evaluating, models, anew=bool(named) or len(same) < len(readers))
+    return _settled(first, same, evaluating, models, anew=bool(named) or len(same - given) < len(readers))
 
 
 def _settled(

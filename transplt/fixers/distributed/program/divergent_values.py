@@ -27,7 +27,9 @@ ASKS = frozenset(
 _SAMPLES = frozenset({"sample", "rsample"})
 CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 #: Generators that a process seeds for itself if they are given no seed.
-_GENERATORS = frozenset("numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split())
+_GENERATORS = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
+)
 KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
 _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
@@ -58,26 +60,14 @@ class Varying:
         self.nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._open: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
-        self._given = {
+        given = {
             self.program.parameter_slot(function, arg.arg)
             for file in self.program.files
             for function in file.scan.functions
             for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         }
-        self._spread_all()
-
-    def take_alike(self, nodes: set[int]) -> None:
-        """All ranks make some expressions alike, too, by their ids."""
-        if nodes:
-            self.same |= nodes
-            self.slots.clear()
-            self._returns.clear()
-            self._whole = self._evaluated = None
-            self._spread_all()
-
-    def _spread_all(self) -> None:
         self._alone = True
-        self._spread(self._given)  # what differs whatever functions are given
+        self._spread(given)  # what differs whatever functions are given
         functions = [function for file in self.program.files for function in file.scan.functions]
         self._returns = {function: self._returned(function) for function in functions}
         self._alone = False

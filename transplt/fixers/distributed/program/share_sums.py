@@ -15,7 +15,7 @@ from transplt.program.phases import chosen_by_key
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.program.variable_values import assigned
-from transplt.syntax.nodes import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes
+from transplt.syntax.nodes import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: What is of one size, however many samples it is taken over.
@@ -80,24 +80,46 @@ def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
 
 
 def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: tuple[Loader, ...]) -> Iterator[Ratio]:
-    """Divisions by an entry of a table of lengths, below a loop whose loader is the entry of another one."""
+    """Divisions below a loop whose loader is an entry of a table: by an entry of a table of lengths, by the length of
+    one, and by what the loop counts, which is right as it is."""
     by, _ = chosen_by_key(own.program, own.file, loop)
-    name = _loader_name(own, loop) if by is not None else None
-    for read in own.file.scan.names.get(by.id, ()) if by is not None and name else ():
-        divisor = parent(read)
-        over = parent(divisor)
-        parts = _divided(over)
-        if not isinstance(divisor, ast.Subscript) or parts is None or parts[1] is not divisor:
-            continue
-        summed = _last_sum(own, sums, _slots(own, parts[0]), divisor)
-        if summed is not None and loop in chain(summed) and isinstance(over, (ast.expr, ast.stmt)):
-            sizes = [each for _, value in assigned(own.program, own.file, divisor.value) for each in _entries(value)]
-            counted = {
-                _table(own, own.file, sized) if (sized := _counted(each)) is not None else None for each in sizes
-            }
-            data = {_table(own, each.file, dataset_of(each.call)) for each in loaders}
-            known = bool(counted) and None not in counted and counted <= data and _has_share(own, loaders)
-            yield Ratio(over, parts[0], divisor, f"len({name}.sampler)" if known else "")
+    name = _loader_name(own, loop)
+    if by is None or name is None:
+        return
+    for read in own.file.scan.names.get(by.id, ()):
+        for over, total, divisor in _divisions_below(own, sums, loop, parent(read)):
+            known = _has_share(own, loaders) and _sizes_of(own, loaders, divisor)
+            yield Ratio(over, total, divisor, f"len({name}.sampler)" if known else "")
+    for count in {plain_name(each.target): None for each in sums if loop in chain(each)}:
+        for read in own.file.scan.names.get(count, ()):
+            for over, total, divisor in _divisions_below(own, sums, loop, read):
+                yield Ratio(over, total, divisor, text_of(own.file, divisor))
+
+
+def _divisions_below(
+    own: SharedFile, sums: list[ast.AugAssign], loop: Loop, entry: ast.AST
+) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, ast.expr]]:
+    """The division of what a loop sums up by an entry or its length, if it is one."""
+    divisor = above if _counted(above := parent(entry)) is entry else entry
+    over = parent(divisor)
+    parts = _divided(over)
+    if parts is not None and parts[1] is divisor and isinstance(over, (ast.expr, ast.stmt)):
+        summed = _last_sum(own, sums, _slots(own, parts[0]), parts[1])
+        if summed is not None and loop in chain(summed):
+            yield over, *parts
+
+
+def _sizes_of(own: SharedFile, loaders: tuple[Loader, ...], divisor: ast.expr) -> bool:
+    """True for the length of the data of some loaders: `len(data[phase])`, or an entry of a table of such lengths."""
+    sizes: list[ast.expr] = [divisor]
+    if isinstance(divisor, ast.Subscript):
+        sizes = [each for _, value in assigned(own.program, own.file, divisor.value) for each in _entries(value)]
+    counted = {_table(own, own.file, _counted(each)) for each in sizes}
+    return (
+        bool(counted)
+        and None not in counted
+        and counted <= {_table(own, each.file, dataset_of(each.call)) for each in loaders}
+    )
 
 
 def _entries(node: ast.expr) -> list[ast.expr]:
@@ -106,7 +128,17 @@ def _entries(node: ast.expr) -> list[ast.expr]:
 
 
 def _table(own: SharedFile, file: File, node: ast.expr | None) -> Variable | None:
-    """The variable that an expression is, or an entry of which it is."""
+    """The variable that an expression is, or an entry of which it is: `data` of `data[key]`, and in a comprehension of
+    what it gives for `key, each in data.items()`."""
+    for part in (
+        (part for above in chain(node) for part in getattr(above, "generators", ())) if node is not None else ()
+    ):
+        match part:
+            case ast.comprehension(
+                target=ast.Tuple(elts=[_, ast.Name(id=name)]),
+                iter=ast.Call(func=ast.Attribute(value=whole, attr="items")),
+            ) if name == plain_name(node):
+                node = whole
     held = node.value if isinstance(node, ast.Subscript) else node
     return own.program.slot(file, held) if held is not None else None
 
@@ -270,7 +302,7 @@ def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: 
     return not own.varies(counted) and not loaders_of(own.program, own.file, counted)
 
 
-def _counted(node: ast.expr) -> ast.expr | None:
+def _counted(node: ast.AST) -> ast.expr | None:
     """x of `len(x)`, `x.shape[0]` and `x.size(0)`."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=sized, attr="shape"), slice=ast.Constant(value=0)):
