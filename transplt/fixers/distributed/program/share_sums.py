@@ -73,10 +73,10 @@ def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
         length = call_of(node)
         over = parent(length) if length is not None and length.args else None
         parts = _divided(over) if over is not None else None
-        if length is not None and parts is not None and parts[1] is length:
-            name = _loader_of_sum(own, sums, parts[0], length.args[0])
-            if name and isinstance(over, (ast.expr, ast.stmt)):
-                yield Ratio(over, parts[0], length.args[0], f"{name}.sampler")
+        if length is not None and parts is not None and parts[2] is length:
+            name = _loader_of_sum(own, sums, parts[1], length.args[0])
+            if name:
+                yield Ratio(*parts[:2], length.args[0], f"{name}.sampler")
 
 
 def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: tuple[Loader, ...]) -> Iterator[Ratio]:
@@ -101,19 +101,20 @@ def _divisions_below(
 ) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, ast.expr]]:
     """The division of what a loop sums up by an entry or its length, if it is one."""
     divisor = above if _counted(above := parent(entry)) is entry else entry
-    over = parent(divisor)
-    parts = _divided(over)
-    if parts is not None and parts[1] is divisor and isinstance(over, (ast.expr, ast.stmt)):
-        summed = _last_sum(own, sums, _slots(own, parts[0]), parts[1])
+    parts = _divided(parent(divisor))
+    if parts is not None and parts[2] is divisor:
+        summed = _last_sum(own, sums, _slots(own, parts[1]), parts[2])
         if summed is not None and loop in chain(summed):
-            yield over, *parts
+            yield parts
 
 
 def _sizes_of(own: SharedFile, loaders: tuple[Loader, ...], divisor: ast.expr) -> bool:
     """True for the length of the data of some loaders: `len(data[phase])`, or an entry of a table of such lengths."""
-    sizes: list[ast.expr] = [divisor]
-    if isinstance(divisor, ast.Subscript):
-        sizes = [each for _, value in assigned(own.program, own.file, divisor.value) for each in _entries(value)]
+    match divisor:
+        case ast.Subscript(value=table):
+            sizes = [each for _, value in assigned(own.program, own.file, table) for each in _entries(value)]
+        case _:
+            sizes = [divisor]
     counted = {_table(own, own.file, _counted(each)) for each in sizes}
     return (
         bool(counted)
@@ -124,15 +125,19 @@ def _sizes_of(own: SharedFile, loaders: tuple[Loader, ...], divisor: ast.expr) -
 
 def _entries(node: ast.expr) -> list[ast.expr]:
     """The values of a dict that is written out, or made by one expression."""
-    return node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
+    match node:
+        case ast.Dict(values=values):
+            return values
+        case ast.DictComp(value=value):
+            return [value]
+    return []
 
 
 def _table(own: SharedFile, file: File, node: ast.expr | None) -> Variable | None:
     """The variable that an expression is, or an entry of which it is: `data` of `data[key]`, and in a comprehension of
     what it gives for `key, each in data.items()`."""
-    for part in (
-        (part for above in chain(node) for part in getattr(above, "generators", ())) if node is not None else ()
-    ):
+    around = chain(node) if node is not None else ()
+    for part in (part for above in around for part in getattr(above, "generators", ())):
         match part:
             case ast.comprehension(
                 target=ast.Tuple(elts=[_, ast.Name(id=name)]),
@@ -153,13 +158,13 @@ def _sums(file: File) -> list[ast.AugAssign]:
     return [node for node in by_place(added) if isinstance(node.op, ast.Add)]
 
 
-def _divided(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """What `a / b` and `a /= b` divide, and by what."""
+def _divided(node: ast.AST) -> tuple[ast.expr | ast.stmt, ast.expr, ast.expr] | None:
+    """`a / b` and `a /= b`, with what is divided, and by what."""
     match node:
         case ast.BinOp(op=ast.Div()):
-            return node.left, node.right
+            return node, node.left, node.right
         case ast.AugAssign(op=ast.Div()):
-            return node.target, node.value
+            return node, node.target, node.value
     return None
 
 
@@ -263,11 +268,11 @@ def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str
     loops, sums = own.loops(), _sums(own.file)
     for node in ast.walk(own.file.scan.tree) if loops else ():
         parts = _divided(node)
-        if parts is None or any(isinstance(each, (ast.Div, ast.FloorDiv)) for each in ast.walk(parts[0])):
+        if parts is None or any(isinstance(each, (ast.Div, ast.FloorDiv)) for each in ast.walk(parts[1])):
             continue
-        summed = _last_sum(own, sums, _slots(own, parts[0]), parts[1])
+        summed = _last_sum(own, sums, _slots(own, parts[1]), parts[2])
         loop = next((each for each in loops if summed is not None and each in chain(summed)), None)
-        if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[1].lineno:
+        if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[2].lineno:
             continue
         figure = (
             not isinstance(summed.value, ast.Constant)
@@ -277,9 +282,8 @@ def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str
         # A sum over some batches is set to zero within the loop.
         anew = (each for inside in inner_nodes(loop, ast.Assign) for each in inside.targets)
         wanted = own.slot(summed.target)
-        if figure and all(own.slot(each) != wanted for each in anew) and _is_fixed(own, sums, parts[1], set()):
-            assert isinstance(node, (ast.expr, ast.stmt))
-            yield node, text_of(own.file, summed.target), parts[1]
+        if figure and all(own.slot(each) != wanted for each in anew) and _is_fixed(own, sums, parts[2], set()):
+            yield parts[0], text_of(own.file, summed.target), parts[2]
 
 
 def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: set[Variable]) -> bool:
