@@ -37,15 +37,10 @@ def line_length(folder: Path) -> int:
 
 
 def _in_tables(folder: Path) -> list[Any]:
-    read: dict[str, Any] = {}
-    for name in {name for name, _ in _TABLES}:
-        try:
-            read[name] = parse_toml(_text(folder / name))
-        except ValueError:
-            read[name] = {}
+    read = {name: table_of(folder / name) for name in {name for name, _ in _TABLES}}
     found = []
     for name, keys in _TABLES:
-        value = read[name]
+        value: Any = read[name]
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
         found.append(value)
@@ -53,20 +48,31 @@ def _in_tables(folder: Path) -> list[Any]:
 
 
 def _in_sections(folder: Path) -> list[int]:
-    found = []
-    for name, section, key in _SECTIONS:
-        parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
-        try:
-            text = _text(folder / name)
-            parser.read_string(f"[top]\n{text}" if name == ".editorconfig" else text)
-            value = parser.get(section, key, fallback="") or ""
-        except configparser.Error:
-            continue
-        found += [int(value)] if value.strip().isdecimal() else []
-    return found
+    read = {name: sections_of(folder / name) for name in {name for name, _, _ in _SECTIONS}}
+    values = [(read[name].get(section, {}).get(key) or "").strip() for name, section, key in _SECTIONS]
+    return [int(value) for value in values if value.isdecimal()]
 
 
-def _text(path: Path) -> str:
+def table_of(path: Path) -> dict[str, Any]:
+    """What a file of TOML says; nothing where it cannot be read."""
+    try:
+        return parse_toml(text_of(path))
+    except ValueError:
+        return {}
+
+
+def sections_of(path: Path) -> dict[str, dict[str, str]]:
+    """What a file with sections says; nothing where it cannot be read."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    try:
+        text = text_of(path)
+        parser.read_string(f"[top]\n{text}" if path.name == ".editorconfig" else text)
+    except configparser.Error:
+        return {}
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+def text_of(path: Path) -> str:
     """The text of a file; empty where there is none that can be read: nothing but a width depends on it."""
     try:
         return read_regular(path, SETTINGS).decode("utf-8", "replace")

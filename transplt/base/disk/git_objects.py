@@ -112,6 +112,12 @@ def new_commit(top: Path, parent: str, files: Mapping[str, tuple[str, Path]], me
     return output.decode("ascii").strip()
 
 
+def subjects(top: Path, since: str, until: str) -> list[str]:
+    """The subjects of the commits behind one, the oldest first; none of a merge."""
+    asked = ("log", "--reverse", "--no-merges", "--no-show-signature", "--format=%s", f"{since}..{until}")
+    return run_git(top, *asked).decode("utf-8", "replace").splitlines()
+
+
 def who_commits(top: Path) -> str:
     """The name that git would put under a commit, empty where it knows none."""
     person = {name: os.environ[name] for name in _PERSON if name in os.environ}

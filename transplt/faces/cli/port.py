@@ -90,6 +90,8 @@ def port_command(
         verdict = [f"{branch}: {done.proof}", *(f"  {note}" for note in done.notes)]
         for line in verdict * failed if quiet else _lines(done, project, branch, command):
             to_stderr(line)
+    if done.body:
+        click.echo(done.body, nl=False)
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE
 
 

@@ -163,7 +163,7 @@ def _settings(found: ToDecide, rows: Iterable[_Section]) -> Iterator[str]:
 
 def _done(found: ToDecide) -> Iterator[str]:
     """For reading: what is edited without being asked for."""
-    groups = by_decision(found.result.edits)
+    groups = by_decision(((each, each.api) for each in found.result.edits), found.plan.settings.style)
     if not groups:
         return
     yield from _heading("Done automatically (information)", "`leave` with a code switches off what it names.")

@@ -25,10 +25,7 @@ def checklist(
     speaks against them; what is ticked in `before` stays ticked where it is still to do.
     """
     ticked = {match[1] for match in _TICKED.finditer(before)}
-    torch = f"torch {result.target.pin}" + (
-        f" with torch_npu {result.target.torch_npu}" if result.target.torch_npu else ""
-    )
-    lines = ["# What is left of the port to NPUs", "", f"For {torch}. `transplt explain CODE` explains a code."]
+    lines = ["# What is left of the port to NPUs", "", f"For {target(result)}. `transplt explain CODE` explains a code."]
     if left_out:
         lines += ["", "## Left out, because its proof failed", ""]
         lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]
@@ -54,6 +51,12 @@ def checklist(
         if len(drafts) > _LARGEST_PATCH:
             lines += ["", "The rest is omitted: `transplt -i . --unsafe-fixes --diff` prints all of it."]
     return "\n".join(lines) + "\n"
+
+
+def target(result: RunResult) -> str:
+    """The versions that a migration is for, in words."""
+    torch_npu = result.target.torch_npu
+    return f"torch {result.target.pin}" + (f" with torch_npu {torch_npu}" if torch_npu else "")
 
 
 def _item(action: Action, ticked: Iterable[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,37 +16,45 @@ ON_REQUEST = frozenset({"adaptors", "many-cards", "mixed-precision", "tunings", 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision: its name, the subject of its commit, and why."""
+    """One decision: its name, the subject of its commit, and why; the codes of its edits (prefixes), and of what they
+    have to be where that matters.
+    """
 
     name: str
     subject: str
     why: str
+    codes: tuple[str, ...] = ()
+    apis: str = ""
+
+    def fit(self, code: str, api: str) -> tuple[bool, int]:
+        """How well an edit fits: better where it is asked for what it is of, and by the longest prefix; else 0."""
+        length = max((len(each) + 1 for each in self.codes if code.startswith(each)), default=0)
+        of_it = bool(self.apis) and re.match(self.apis, api) is not None
+        return (of_it and length > 0, length) if of_it or not self.apis else (False, 0)
 
 
 @cache
-def decisions() -> tuple[Decision, ...]:
-    """All decisions, in the order of their commits."""
-    return tuple(Decision(row["name"], row["subject"], row["why"]) for row in read_table(_TABLE)["decisions"])
-
-
-_TABLE = "support/decisions.json"
+def decisions(style: str = "npu") -> tuple[Decision, ...]:
+    """All decisions of a style, in the order of their commits."""
+    table = read_table("support/decisions.json")
+    rows = {row["name"]: row for row in table["decisions"]}
+    if style == "portable":
+        rows = {row["name"]: {**rows.get(row["name"], {}), **row} for row in table["portable"]}
+    return tuple(
+        Decision(name, row["subject"], row["why"], tuple(row["codes"]), row.get("apis", ""))
+        for name, row in rows.items()
+    )
 
 
 @cache
-def _by_prefix() -> Mapping[str, Decision]:
-    rows = zip(read_table(_TABLE)["decisions"], decisions(), strict=True)
-    return {prefix: decision for row, decision in rows for prefix in row["codes"]}
+def decision_of(code: str, api: str = "", style: str = "npu") -> Decision:
+    """The decision that an edit with this code belongs to, of this API."""
+    return max(decisions(style), key=lambda each: each.fit(code, api))
 
 
-def decision_of(code: str) -> Decision:
-    """The decision that an edit with this code belongs to."""
-    prefixes = _by_prefix()
-    return next(prefixes[code[:length]] for length in range(len(code), -1, -1) if code[:length] in prefixes)
-
-
-def by_decision(edits: Iterable[Finding]) -> dict[Decision, list[Finding]]:
-    """The edits of each decision that has some, in the order of the commits."""
-    found: dict[Decision, list[Finding]] = {each: [] for each in decisions()}
-    for edit in edits:
-        found[decision_of(edit.code)].append(edit)
+def by_decision(edits: Iterable[tuple[Finding, str]], style: str = "npu") -> dict[Decision, list[Finding]]:
+    """The edits of each decision that has some, in the order of the commits; each is given with what it is of."""
+    found: dict[Decision, list[Finding]] = {each: [] for each in decisions(style)}
+    for edit, api in edits:
+        found[decision_of(edit.code, api, style)].append(edit)
     return {decision: its for decision, its in found.items() if its}

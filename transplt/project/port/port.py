@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from transplt.base.disk.git_objects import (
     is_branch_name,
     move_branch,
     new_commit,
+    subjects,
     tree_of,
     who_commits,
 )
@@ -36,11 +37,15 @@ from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import OTHER, read_regular
+from transplt.edits.helper_file import has_choice
+from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
+from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST, Decision
+from transplt.project.port.own_tools import what_they_say
 from transplt.project.port.steps import Changed, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
@@ -72,6 +77,8 @@ class Port:
     commits: list[Commit] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: The text of a pull request, of a branch in the portable style.
+    body: str = ""
     #: Of a branch on which nothing was left to commit.
     as_it_is: Verdict | None = None
 
@@ -176,6 +183,8 @@ def _port(
                 "give the plan to `transplt -i`"
             )
         result = migrate_tree(plan)
+        portable = result.settings.style == "portable"
+        run = run and replace(run, portable=portable)
         files = _changed(result, before / prefix)
         modes = {each.path.removeprefix(prefix): each.mode for each in held if each.path.startswith(prefix)}
         grown = _Branch(top, tip or head, modes, prefix, after / prefix, scratch)
@@ -203,9 +212,15 @@ def _port(
             grown.tip, done.commits = tip or head, []
         if with_container:
             _commit_container(grown, done, project.name)
-        _commit_checklist(grown, done, given, scratch)
+        left = _commit_checklist(grown, done, given, scratch)
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
+        checks = what_they_say(before / prefix, grown.folder, [each.path for each in files], run.python if run else "")
+        done.notes += checks
+        if portable:
+            since = common_commit(top, grown.tip, head or tip)
+            written_for, modules = checklist.target(result), _choosing(grown.folder, {*modes, *(each.path for each in files)})
+            done.body = body(modules, subjects(top, since, grown.tip), written_for, run, done.proof, checks, left)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
@@ -280,25 +295,33 @@ def _commit_all(
     grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[str], Verdict | None]
 ) -> bool:
     """Commits the decisions. False where a proof speaks against one that may be left out: then all begin anew."""
-    for step in steps_of(files, done.left_out):
+    portable = done.result.settings.style == "portable"
+    steps = [*steps_of(files, done.left_out, done.result.settings.style)]
+    for step in steps:
         grown.write(step.files)
-        proof = proof_of(step.decision.subject.lower())
+        # A portable commit leaves CUDA as it is; an NPU runs the last of them.
+        asked = not portable or step is steps[-1] or step.decision.name in ON_REQUEST
+        proof = proof_of(step.decision.subject.lower()) if asked else None
         if proof is not None and proof.word in _FAILED and step.decision.name in ON_REQUEST:
             done.left_out[step.decision.name] = str(proof)
             return False
-        name = grown.commit(step.files, _message(step.decision, step.edits, proof))
-        done.commits.append(Commit(name, step.decision.subject, proof))
+        new = [path for path in step.files if portable and step.decision.name == "helper"]
+        subject = step.decision.subject.replace("one module", new[0] if len(new) == 1 else "one module")
+        name = grown.commit(step.files, _message(subject, step.decision, () if portable else step.edits, proof))
+        done.commits.append(Commit(name, subject, proof))
     return True
 
 
-def _message(decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:
-    paths = {edit.path for edit in edits}
-    codes = ", ".join(sorted({edit.code for edit in edits}))
-    parts = [decision.why, f"{many(len(edits), 'edit')} in {many(len(paths), 'file')}: {codes}"]
+def _message(subject: str, decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:
+    parts = [decision.why]
+    if edits:
+        codes = ", ".join(sorted({edit.code for edit in edits}))
+        files = many(len({edit.path for edit in edits}), "file")
+        parts.append(f"{many(len(edits), 'edit')} in {files}: {codes}")
     if proof is not None:
         parts.append(f"transplt prove, against the program before the port: {proof}")
     wrapped = (textwrap.fill(text, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for text in parts)
-    return "\n\n".join((decision.subject, *wrapped)) + "\n"
+    return "\n\n".join((subject, *wrapped)) + "\n"
 
 
 def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list[Finding]:
@@ -331,8 +354,16 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
 
 
-def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> None:
-    """Commits what is left, where it is not what the file holds already."""
+def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
+    """The modules of a project that choose its accelerator."""
+    files = (path for path in sorted(paths) if path.endswith(".py") and (folder / path).is_file())
+    return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
+
+
+def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> list[Action]:
+    """What is left; it is committed where it is not what the file holds already, but for a branch in the portable style
+    that has no such file.
+    """
     path = grown.folder / checklist.NAME
     old = read_regular(path, OTHER).decode("utf-8", "replace") if path.is_file() and not path.is_symlink() else ""
     # Read again: the places of what is left are those in the files of the branch.
@@ -343,8 +374,10 @@ def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Pat
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
-    text = checklist.checklist(done.result, actions_of(findings), drafts, done.left_out, old)
-    if text != old and (done.commits or old):
+    actions = actions_of(findings)
+    text = checklist.checklist(done.result, actions, drafts, done.left_out, old)
+    if text != old and (done.commits or old) and (old or done.result.settings.style != "portable"):
         grown.write({checklist.NAME: text.encode()})
         name = grown.commit([checklist.NAME], "Say what is left of the port\n")
         done.commits.append(Commit(name, "Say what is left of the port"))
+    return actions

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import builtins
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.base.finding import Finding
 from transplt.base.text.source import Source, UnreadableSource, read_source, splice
+from transplt.edits.helper import CODE
 from transplt.engine.files.document import text_of
 from transplt.project.port.decisions import Decision, by_decision
+from transplt.syntax.files import File
+
+#: An import of names of the accelerator's module: each goes in with the first edit that uses it.
+_IMPORT = re.compile(r"(\s*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)(\s*)")
+#: What stands before a device onto which a checkpoint is loaded.
+_LOADED_ONTO = re.compile(rb"\b(map_location)\s*=\s*[\w.(]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +40,28 @@ class PortStep:
     files: Mapping[str, bytes]
 
 
-def steps_of(files: Sequence[Changed], left_out: Iterable[str] = ()) -> Iterator[PortStep]:
+def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str = "npu") -> Iterator[PortStep]:
     """The decisions one after another, without those of the names `left_out`. The last files are the migration's.
 
-    An edit after which a file would not compile waits for the next decision of that file.
+    An edit after which a file would not compile, or would lack a name, waits for the next decision of that file.
     """
     out = frozenset(left_out)
     every = {file.path: file for file in files}
     texts = {file.path: _read(file) for file in files}
-    sound = {file.path: _compiles(file.path, file.before) for file in files}
+    lacks = {file.path: _lacks(file.path, file.before) for file in files}
     now = {file.path: file.before for file in files}
     done: set[int] = set()  # ids of the edits that are made
-    groups = by_decision(edit for file in files for edit in file.edits)
+    each_of = ((edit, _what_it_is_of(edit, texts[file.path])) for file in files for edit in file.edits)
+    groups = by_decision(each_of, style)
     wanted = {decision: edits for decision, edits in groups.items() if decision.name not in out}
     for number, (decision, edits) in enumerate(wanted.items(), 1):
         changed: dict[str, bytes] = {}
         done |= {id(edit) for edit in edits}
-        for path in {edit.path for edit in edits} | ({*now} if number == len(wanted) else set()):
-            new = _with(texts[path], [edit for edit in every[path].edits if id(edit) in done])
-            if new != now[path] and (not sound[path] or number == len(wanted) or _compiles(path, new)):
+        last = number == len(wanted)
+        for path in {edit.path for edit in edits} | ({*now} if last else set()):
+            its = [edit for edit in every[path].edits if id(edit) in done]
+            new = _with(texts[path], its if last or style == "npu" else [*_without_unused(its)])
+            if new != now[path] and (last or _is_sound(path, new, lacks[path])):
                 changed[path] = now[path] = new
         if changed:
             yield PortStep(decision, tuple(edits), dict(sorted(changed.items())))
@@ -76,13 +88,40 @@ def _with(source: Source, edits: Iterable[Finding]) -> bytes:
     return source.encode(splice(source.utf8, pieces))
 
 
-def _compiles(path: str, data: bytes) -> bool:
+def _what_it_is_of(edit: Finding, source: Source) -> str:
+    """The API of an edit, or the argument that it stands in where that decides."""
+    found = _LOADED_ONTO.search(source.utf8, max(0, edit.span.start - 80), edit.span.start)
+    return found[1].decode() if found is not None else edit.api
+
+
+def _without_unused(edits: Sequence[Finding]) -> Iterator[Finding]:
+    """The edits; an import of the accelerator's names brings those that the others use."""
+    imports = {id(each): match for each in edits if each.code == CODE and each.edit is not None
+               and (match := _IMPORT.fullmatch(each.edit.after)) is not None}  # fmt: skip
+    texts = (each.edit.after for each in edits if each.edit is not None and id(each) not in imports)
+    used = {word for text in texts for word in re.findall(r"\w+", text)}
+    for each in edits:
+        if (match := imports.get(id(each))) is None or each.edit is None:
+            yield each
+        elif names := [name for name in match[2].split(", ") if name.rpartition(" ")[2] in used]:
+            yield replace(each, edit=replace(each.edit, after=match[1] + ", ".join(names) + match[3]))
+
+
+def _is_sound(path: str, data: bytes, lacked: frozenset[str] | None) -> bool:
+    """Whether a file compiles and lacks no name that it did not lack before (None: it did not compile)."""
+    lacks = _lacks(path, data)
+    return lacked is None or (lacks is not None and lacks <= lacked)
+
+
+def _lacks(path: str, data: bytes) -> frozenset[str] | None:
+    """The names that a file reads and nowhere binds; None where it does not compile."""
     if not path.endswith(".py"):
-        return True
+        return frozenset()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(data, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+            scan = File.of(path, data).scan
+    except (SyntaxError, ValueError, RecursionError, MemoryError, UnreadableSource):
+        return None
+    return frozenset(name for name in scan.names if not scan.binds(name) and not hasattr(builtins, name))

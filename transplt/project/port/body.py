@@ -1,0 +1,56 @@
+"""The text of a pull request for a branch of the portable style: what it does, what was proved, and what is left."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from transplt.base.render.cell import many, visible
+from transplt.base.render.verdict import Verdict
+from transplt.engine.actions.action import Action
+from transplt.proof.launch.options import RunOptions
+
+#: So many lines it has at most, and so many commits and places of one thing are named.
+MOST_LINES = 60
+_MOST_COMMITS, _MOST_PLACES = 12, 6
+_ABOUT = """\
+The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and finds one, \
+else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on a CPU is the same \
+call with the same arguments."""
+
+
+def body(
+    modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
+    checks: Sequence[str], left: Sequence[Action],
+) -> str:  # fmt: skip
+    """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
+    `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
+    linters say of it.
+    """
+    where = f" in {' and '.join(f'`{visible(each)}`' for each in modules)}" if modules else ""
+    lines = ["## What this does", "", _ABOUT.format(where=where), ""]
+    lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
+    lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
+    lines += ["", "## What was proved", "", "- Each commit compiles, and lacks no name that was there before."]
+    if run is not None and proof is not None:
+        command = shlex.join((run.script, *run.arguments))
+        lines.append(f"- `{visible(command)}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}")
+    else:
+        lines.append("- Nothing was run.")
+    lines += [f"- {visible(each)}" for each in checks]
+    lines += [f"- No card was used. It was written for {torch}.", "", "## What is left", ""]
+    items = [*_left(left)]
+    room = MOST_LINES - len(lines)
+    if len(items) > room:
+        more = len(items) - room + 1
+        items[room - 1 :] = [f"- and {more} more: `transplt check --style portable .` lists them"]
+    return "\n".join([*lines, *(items or ["Nothing known to transplt."])]) + "\n"
+
+
+def _left(actions: Sequence[Action]) -> Iterator[str]:
+    """A line for each thing to do, with its first places."""
+    for part in (part for action in actions for part in action.parts or (action,)):
+        places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
+        more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        how = f": {visible(part.how)}" if part.how else ""
+        yield f"- [ ] **{visible(part.title)}** ({part.blocking}){how} ({', '.join(places[:_MOST_PLACES])}{more})"
