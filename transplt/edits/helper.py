@@ -17,7 +17,7 @@ from transplt.edits.helper_inline import Inline
 from transplt.edits.helper_source import public_names
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
-from transplt.flow.accelerator_place import NOTEBOOK, module_place
+from transplt.flow.accelerator_place import NOTEBOOK, is_added_to, module_place
 from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
@@ -180,9 +180,13 @@ def _is_device_option(call: ast.Call) -> bool:
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:
-    """Those of some functions that the project's module lacks: it was written earlier and is not edited again."""
+    """Those of some functions that the project's module lacks: it was written earlier, and is not edited again but for
+    what a migration of the project adds in the portable style.
+    """
     place = work.once(_given).place
-    return [] if place is None or place.there is None else [name for name in names if name not in place.there]
+    if place is None or place.there is None or is_added_to(work.project, work.settings, place):
+        return []
+    return [name for name in names if name not in place.there]
 
 
 def in_file(work: Work) -> bool:

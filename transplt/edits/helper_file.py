@@ -8,7 +8,10 @@ from collections.abc import Collection, Iterable
 
 import transplt
 from transplt.edits.helper_source import Import, Parts, joined, module_named, parts_of
-from transplt.edits.imports import STANDARD
+from transplt.edits.imports import STANDARD, code_begins, import_head, is_standard_import
+from transplt.edits.lines import line_below
+from transplt.syntax.files import File
+from transplt.syntax.scan import FUNCTIONS
 
 _OURS = re.compile(rb"\A# SPDX-License-Identifier: 0BSD\r?\n# [^\n]*\bWritten by transplt [0-9]")
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
@@ -20,12 +23,15 @@ _HEAD = """\
 """
 #: The module of the portable style.
 CHOOSES = "accelerator"
-#: How the lines of accelerator.py begin in which the choice stands.
-_CHOICE = (b'\n_has_npu = hasattr(torch, "npu") and torch.npu.', b'\nDEVICE_TYPE = "npu" if _has_npu else "cuda"')
+#: How the lines of accelerator.py begin in which the choice stands; its owner may name more devices behind.
+_CHOICE = (
+    re.compile(rb"^_has_npu = hasattr\(torch, [\"']npu[\"']\) and torch\.npu\.", re.M),
+    re.compile(rb"^DEVICE_TYPE = [\"']npu[\"'] if _has_npu else ", re.M),
+)
 _PORTABLE = """\
 # SPDX-License-Identifier: 0BSD
 # The accelerator of this project. Written by transplt {version}; it belongs to the
-# project now: change it as you like, transplt does not edit it again.
+# project now: change it as you like, transplt only adds what is missing.
 \"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
 """
 _WIDTH = 120
@@ -44,7 +50,7 @@ def is_helper(path: str, data: bytes) -> bool:
 
 def has_choice(data: bytes) -> bool:
     """True for a file in which the choice of the portable style stands, as we write it."""
-    return all(line in data for line in _CHOICE)
+    return all(line.search(data) for line in _CHOICE)
 
 
 def body_of(data: bytes) -> list[ast.stmt]:
@@ -75,6 +81,28 @@ def helper_text(names: Collection[str], *, portable: bool = False) -> str:
     text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts)
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
     return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
+
+
+def missing_in(file: File, names: Collection[str]) -> list[tuple[int, str]]:
+    """What a module of the portable style lacks of some names: texts that go in, each with its offset. Imports stand
+    among their like, the rest at the end.
+    """
+    bound, source, body = file.scan.root.bindings, file.source, file.scan.tree.body
+    parts = parts_of(tuple(sorted(names)))
+    pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*bound}]
+    if not pieces:
+        return []
+    lead = "\n\n\n" if pieces[0].defines or isinstance(body[-1], (*FUNCTIONS, ast.ClassDef)) else "\n"
+    text = joined((each.defines, each.text) for each in pieces)
+    end = len(source.utf8.rstrip())
+    found = [(end, (lead + text).replace("\n", source.newline()))]
+    for each in parts.imports:
+        if each.local not in bound and re.search(rf"\b{each.local}\b", text):
+            standard = each.module.partition(".")[0] in STANDARD
+            heads = [node for node in import_head(body, set()) if is_standard_import(node) or not standard]
+            offset = line_below(source, heads[-1]) if heads else code_begins(source, body)
+            found.append((offset, each.line + source.newline()))
+    return sorted(found)
 
 
 def _imports(parts: Parts) -> str:

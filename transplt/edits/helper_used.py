@@ -8,7 +8,7 @@ from transplt.base.finding import HelperUse
 from transplt.base.settings import Settings
 from transplt.edits.helper import only_tries_itself, starts_something
 from transplt.edits.helper_source import public_names
-from transplt.flow.accelerator_place import NOTEBOOK, module_place
+from transplt.flow.accelerator_place import NOTEBOOK, is_added_to, module_place
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import NAME, HelperPlace, program_of
 
@@ -17,7 +17,7 @@ def used_of_helper(
     data: bytes, path: str, settings: Settings, project: ProjectFacts | None, *, before: bytes
 ) -> HelperUse | None:
     """The functions that a file calls, and where the module is to be written for it; None where it calls none, or the
-    project has the module. `before`: what the file was when its edits were worked out.
+    project has it. `before`: what the file was when its edits were worked out.
     """
     if not settings.helper_file or project is None or not path.endswith((".py", NOTEBOOK)):
         return None
@@ -29,9 +29,9 @@ def used_of_helper(
         return None
     tried = settings.style == "portable" and only_tries_itself(original, before)
     place = module_place(project, path, settings, starts=starts_something(original), tried=tried)
-    if place is None or place.there is not None or not place.paths:
+    if place is None or not place.paths or (place.there is not None and not is_added_to(project, settings, place)):
         return None
-    names = _called(tree, place)
+    names = tuple(name for name in _called(tree, place) if name not in (place.there or ()))
     alone = bool(place.package) or path.endswith(NOTEBOOK)
     return HelperUse(place.paths, names, "" if alone else program_of(project, path)) if names else None
 

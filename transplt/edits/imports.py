@@ -119,7 +119,7 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     wanted = [module for module in modules if not _imported(scan, module)]
     heads = import_head(body, moved)
     standard = [module for module in wanted if module.partition(".")[0] in STANDARD]
-    standard = standard if any(map(_is_standard_import, heads)) else []
+    standard = standard if any(map(is_standard_import, heads)) else []
     found = [
         Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, f"import {module}") for module in standard
     ]
@@ -145,7 +145,7 @@ def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:
         node = body[before]
         if not isinstance(node, (ast.Import, ast.ImportFrom)) or is_future(node):
             break
-        if not is_own(work, node) and not _is_standard_import(node):
+        if not is_own(work, node) and not is_standard_import(node):
             return before
     return index
 
@@ -318,7 +318,7 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
         return [placed(wanted[min(wanted)], code_begins(source, body), text + newline)]
     words = {line: line.split() for line in wanted}  # of `import module` there are two
     standard = sorted(line for line, each in words.items() if len(each) == 2 and each[1].split(".")[0] in STANDARD)
-    apart = any(map(_is_standard_import, heads))  # else they are one block
+    apart = any(map(is_standard_import, heads))  # else they are one block
     found = []
     for lines in [[line] for line in standard] if apart or not standard else [standard]:
         offset, _, text = _among_standard(source, heads, lines)
@@ -358,7 +358,8 @@ def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | 
     return found
 
 
-def _is_standard_import(node: ast.stmt) -> bool:
+def is_standard_import(node: ast.stmt) -> bool:
+    """True for an import of the standard library."""
     if isinstance(node, ast.Import):
         return all(alias.name.split(".")[0] in STANDARD for alias in node.names)
     return isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in STANDARD
@@ -372,7 +373,7 @@ def _among_standard(
     """
     newline = source.newline()
     text = "".join(f"{line}{newline}" for line in lines)
-    standard = [node for node in heads if _is_standard_import(node)]
+    standard = [node for node in heads if is_standard_import(node)]
     plain = [node for node in standard if isinstance(node, ast.Import)]
     if not standard:
         offset = line_start(source, heads[0].lineno)

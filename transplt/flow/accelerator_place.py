@@ -52,6 +52,12 @@ def module_place(
     return _written(project, path, settings, starts, tried)
 
 
+def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -> bool:
+    """Whether a module that was written earlier gets what is called beside what it has."""
+    written = project.once(layout_of).ours
+    return settings.style == "portable" and settings.helper_file and {*place.paths} <= {*written}
+
+
 def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool, tried: bool) -> HelperPlace | None:
     """Where the module is written for a file, or was."""
     place = place_of(project, path, starts=starts, entry=settings.entry)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.base.disk.mirror import write_file
+from transplt.base.disk.walk import Entry
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding, Level, Operation, Replacement
 from transplt.base.language import Sentence, marked
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.base.text.source import splice
 from transplt.edits.helper import CODE
-from transplt.edits.helper_file import helper_text
-from transplt.engine.patch import new_file_diff
+from transplt.edits.helper_file import helper_text, is_helper, missing_in
+from transplt.engine.edited_lines import edited_lines
+from transplt.engine.patch import new_file_diff, unified_diff
 from transplt.flow.helper_place import NAME
 from transplt.project.report.migration_record import HELPER, FileRecord
 from transplt.project.unread_files import TOP
+from transplt.project.worker import FileWorker
+from transplt.syntax.files import File
 
 _MODE = 0o644
 
@@ -30,23 +36,66 @@ def with_helpers(
     empty; `portable` ones choose the accelerator. UsageError where something of the input stands in the way,
     WriteError when one cannot be written.
     """
-    called: dict[str, set[str]] = {}
-    programs: dict[str, set[str]] = {}
-    for use in [record.helper for record in records if record.helper is not None]:
-        together = programs.setdefault(use.program or use.paths[0], set())
-        together.update(use.names)
-        for path in use.paths:
-            called.setdefault(path, set()).update(use.names)
-    for use in [record.helper for record in records if record.helper is not None]:
-        for path in use.paths:
-            called[path] |= programs[use.program or use.paths[0]]
     made = []
-    for path, names in sorted(called.items()):
+    for path, names in sorted(_called(records).items()):
         if path in taken:
             raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
         text = helper_text(names, portable=portable)
         made.append(new_file(path, text, CODE, _message(path, names, portable), out, patches=patches))
     return [*records, *made]
+
+
+def with_additions(
+    worker: FileWorker[FileRecord], entries: Sequence[Entry], records: list[FileRecord], out: str, *, patches: bool
+) -> list[FileRecord]:
+    """The records of a run in which modules of the portable style that were written earlier have what is called now,
+    beside what they had. OSError or WriteError when one cannot be read or written.
+    """
+    called, found = _called(records), {entry.path: entry for entry in entries}
+    done = set()
+    for at, record in enumerate(records):
+        path = record.path
+        if path not in called or path not in found or not is_helper(path, data := worker.read(found[path])):
+            continue
+        done.add(path)
+        file = File.of(path, data)
+        message = _message(path, called[path], portable=True)
+        edits = tuple(
+            Finding(path, file.source.span(offset, offset), CODE, Level.SAFE, message,
+                    edit=Replacement(Operation.INSERT, "", text), applied=True)
+            for offset, text in missing_in(file, called[path])
+        )  # fmt: skip
+        pieces = [(each.span.start, each.span.end, each.edit.after.encode()) for each in edits if each.edit is not None]
+        new = file.source.encode(splice(file.source.utf8, pieces))
+        if out:
+            os.unlink(f"{out}/{path}")
+        records[at] = replace(
+            record, findings=(*record.findings, *edits), changed=True, edited_lines=edited_lines(edits),
+            sha256=write_file(out, path, new, found[path].mode) if out else "",
+            patch=unified_diff(path, data, new, edits) if patches else b"",
+        )  # fmt: skip
+    return [_without(record, done) for record in records]
+
+
+def _without(record: FileRecord, there: Collection[str]) -> FileRecord:
+    """A record of a file that calls no module which is there."""
+    if record.helper is None or not any(path in there for path in record.helper.paths):
+        return record
+    paths = tuple(path for path in record.helper.paths if path not in there)
+    return replace(record, helper=record.helper._replace(paths=paths) if paths else None)
+
+
+def _called(records: Sequence[FileRecord]) -> dict[str, set[str]]:
+    """What files call of each module, by its path; modules of one program have the same."""
+    called: dict[str, set[str]] = {}
+    programs: dict[str, set[str]] = {}
+    uses = [record.helper for record in records if record.helper is not None]
+    for use in uses:
+        programs.setdefault(use.program or use.paths[0], set()).update(use.names)
+    for use in uses:
+        for path in use.paths:
+            called.setdefault(path, set()).update(use.names, programs[use.program or use.paths[0]])
+    return called
 
 
 def new_file(

@@ -32,7 +32,7 @@ from transplt.flow.entry_text import named_aside
 from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
-from transplt.project.helper_files import changed_by_user, keep_beside, with_helpers
+from transplt.project.helper_files import changed_by_user, keep_beside, with_additions, with_helpers
 from transplt.project.npu_twins import with_twins
 from transplt.project.options import Plan
 from transplt.project.output_files import to_output
@@ -251,6 +251,7 @@ def _worked_through(
         records = whole_or_left(worker, found.files, records, jobs, out)
     if plan.settings.style == "portable" and not plan.single:
         records = with_completed_choosers(worker, found.files, records, jobs, out)
+        records = with_additions(worker, found.files, records, out, patches=patches)
         records = with_twins(worker, found.files, records, out, patches=patches)
     records = with_helpers(
         records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"

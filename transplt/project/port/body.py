@@ -14,9 +14,9 @@ from transplt.proof.launch.options import RunOptions
 MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES = 12, 6
 _ABOUT = """\
-The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and finds one, \
-else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on a CPU is the same \
-call with the same arguments."""
+The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and finds
+one, else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on a CPU is
+the same call with the same arguments."""
 
 
 def body(

@@ -25,7 +25,8 @@ def checklist(
     speaks against them; what is ticked in `before` stays ticked where it is still to do.
     """
     ticked = {match[1] for match in _TICKED.finditer(before)}
-    lines = ["# What is left of the port to NPUs", "", f"For {target(result)}. `transplt explain CODE` explains a code."]
+    lines = ["# What is left of the port to NPUs", ""]
+    lines.append(f"For {target(result)}. `transplt explain CODE` explains a code.")
     if left_out:
         lines += ["", "## Left out, because its proof failed", ""]
         lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]

@@ -1,8 +1,9 @@
 """What a project's own linters, formatters and type checker say of the files of a port, before and after.
 
-Those that its settings name are run where they are installed beside us, in the environment of its program or on PATH.
-They only read: nothing is installed, and no hook is run. A setting could name code of the project for flake8 and mypy to
-import, so these get the plain ones alone, as options.
+Those that its settings name are run where they are installed beside us, in the environment of its program or on PATH,
+on copies. Nothing is installed, no hook is run, and nothing of the project is imported: a setting could name code of it
+for flake8 and mypy, so these get the plain ones alone, as options. A file that a formatter had nothing to say of before
+is formatted by it again.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from transplt.base.render.cell import many
 from transplt.project.line_length import sections_of, table_of, text_of
 
 _SECONDS = 60
+Lines = dict[tuple[str, str], list[int]]
 #: So many differences of one tool are named.
 _MOST = 5
 _HOOK = r"^ *- +id: *[\"']?(?:{ids})[\"']? *(?:#.*)?$(?:\n(?! *- +(?:id|repo):).*)*"
@@ -40,8 +42,8 @@ _SWITCH_OF_MYPY = re.compile(r"strict|(?:disallow|warn|check|no_implicit|strict|
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """`ids` are its hooks, `own` says whether the settings of a project ask for it; it prints remarks, or `formats` and
-    prints what it would change. 1 and what is in `ends` are no failures.
+    """`ids` are its hooks, `table` (of pyproject.toml), `section` and `files` the settings that ask for it. It prints
+    remarks, or `formats` and prints what it would change; `mends` does what it asks for by the rule `mended`.
     """
 
     name: str
@@ -51,16 +53,22 @@ class _Tool:
     table: tuple[str, ...] = ()
     section: str = ""
     files: tuple[str, ...] = ()
+    mends: tuple[str, ...] = ()
+    mended: str = ""
 
 
+_FORMAT = "would reformat"
 _RUFF = ("--no-cache", "--force-exclude", "--quiet")
 _TOOLS = (
-    _Tool("ruff check", "ruff|ruff-check", ("ruff", "check", "--no-fix", "--output-format=concise", *_RUFF),
-          table=("ruff",), files=("ruff.toml", ".ruff.toml")),
-    _Tool("ruff format", "ruff-format", ("ruff", "format", "--diff", *_RUFF), formats=True, table=("ruff", "format")),
-    _Tool("black", "black", ("black", "--check", "--diff", "--quiet", "--workers=1"), formats=True, table=("black",)),
     _Tool("isort", "isort", ("isort", "--check-only", "--diff", "--quiet"), formats=True, table=("isort",),
-          section="isort", files=(".isort.cfg",)),
+          section="isort", files=(".isort.cfg",), mends=("isort", "--quiet"), mended=_FORMAT),
+    _Tool("ruff check", "ruff|ruff-check", ("ruff", "check", "--no-fix", "--output-format=concise", *_RUFF),
+          table=("ruff",), files=("ruff.toml", ".ruff.toml"), mended="I001",
+          mends=("ruff", "check", "--fix-only", "--select=I001", *_RUFF)),
+    _Tool("ruff format", "ruff-format", ("ruff", "format", "--diff", *_RUFF), formats=True, table=("ruff", "format"),
+          mends=("ruff", "format", *_RUFF), mended=_FORMAT),
+    _Tool("black", "black", ("black", "--check", "--diff", "--quiet", "--workers=1"), formats=True, table=("black",),
+          mends=("black", "--quiet", "--workers=1"), mended=_FORMAT),
     _Tool("flake8", "flake8", ("flake8", "--isolated"), section="flake8"),
     _Tool("mypy", "mypy", ("mypy", "--config-file=", "--no-incremental", f"--cache-dir={os.devnull}", "--no-pretty",
           "--no-error-summary", "--follow-imports=skip", "--ignore-missing-imports", "--explicit-package-bases"),
@@ -68,14 +76,80 @@ _TOOLS = (
 )  # fmt: skip
 
 
-def what_they_say(before: Path, after: Path, paths: Collection[str], python: str) -> list[str]:
-    """A sentence for each tool that the project names: what it says `after` of these files that it did not `before`.
+class OwnTools:
+    """The tools that the settings of a project name, and what they say of some of its files `before`.
 
     `python` is the interpreter of the program, empty where none is known.
     """
-    asked = _Asked(before)
-    there = sorted(path for path in paths if path.endswith(".py") and (after / path).is_file())
-    return [_said_by(tool, asked, before, after, there, python) for tool in _TOOLS if there and asked.names(tool)]
+
+    def __init__(self, before: Path, paths: Iterable[str], python: str) -> None:
+        self.before = before
+        self.paths = sorted(path for path in paths if path.endswith(".py"))
+        self.asked = _Asked(before)
+        self.tools = [tool for tool in _TOOLS if self.paths and self.asked.names(tool)]
+        folders = [os.path.dirname(each) for each in (python, sys.executable) if each]
+        folders += [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
+        self.path = os.pathsep.join(folders)
+        self.first: dict[_Tool, _Told] = {}
+        self.to_mend: dict[_Tool, set[str]] = {}
+
+    def look(self, after: Path) -> None:
+        """Finds out which files a formatter has to format again: it had nothing to say of them, and has `after`."""
+        for tool in self.tools:
+            with suppress(OSError, subprocess.SubprocessError):
+                new = self._beyond(tool, after) if tool.mends else []
+                self.to_mend[tool] = {each.path for each in new if each.rule == tool.mended}
+
+    def mend(self, folder: Path, paths: Collection[str]) -> None:
+        """Formats those of some files that have to be; what fails shows as a difference."""
+        for tool, wanted in self.to_mend.items():
+            with suppress(OSError, subprocess.SubprocessError):
+                if its := sorted(wanted & {*paths}):
+                    self._run(tool, tool.mends, folder, its)
+
+    def differences(self, after: Path) -> list[str]:
+        """A sentence for each tool: what it says of the files that it did not say before."""
+        return [self._difference(tool, after) for tool in self.tools]
+
+    def _difference(self, tool: _Tool, after: Path) -> str:
+        try:
+            new = self._beyond(tool, after)
+        except FileNotFoundError:
+            return f"{tool.name}: the project names it, and it is not installed here: not run"
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"{tool.name}: not run: {error}"
+        if not new:
+            return f"{tool.name}: nothing that it does not say of the original, on {many(len(self.paths), 'file')}"
+        named = [f"{each.rule} {each.path}:{each.line}" + f" ({each.count} times)" * (each.count > 1) for each in new]
+        more = [f"and {len(new) - _MOST} more"] if len(new) > _MOST else []
+        return f"{tool.name} says what it does not say of the original: {', '.join([*named[:_MOST], *more])}"
+
+    def _beyond(self, tool: _Tool, after: Path) -> list[_More]:
+        if tool not in self.first:
+            self.first[tool] = self._told(tool, self.before)
+        return [*self._told(tool, after).beyond(self.first[tool])]
+
+    def _told(self, tool: _Tool, folder: Path) -> _Told:
+        printed = self._run(tool, tool.command, folder, self.paths)
+        return _Told(folder, tool.formats, _changes(printed, folder) if tool.formats else _remarks(printed))
+
+    def _run(self, tool: _Tool, command: tuple[str, ...], folder: Path, paths: Iterable[str]) -> str:
+        """What a tool prints of those of some files that are there."""
+        program = shutil.which(command[0], path=self.path)
+        if program is None:
+            raise FileNotFoundError(command[0])
+        words = [program, *command[1:], *self.asked.options(tool)]
+        if not (there := [f"./{path}" for path in paths if (folder / path).is_file()]):
+            return ""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MYPY", "RUFF"))}
+        done = subprocess.run(
+            [*words, *there], cwd=folder, env={**kept, "PYTHONSAFEPATH": "1", "NO_COLOR": "1"}, text=True,
+            errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode not in (0, 1):
+            why = [*filter(None, (done.stderr or done.stdout).splitlines()), "no reason is given"][0]
+            raise OSError(f"it ended with {done.returncode}: {why[:200]}")
+        return done.stdout
 
 
 @dataclass(frozen=True)
@@ -126,69 +200,53 @@ class _Asked:
             yield from (f"--{name.replace('_', '-')}" for name in on if _SWITCH_OF_MYPY.fullmatch(name))
 
 
-def _said_by(tool: _Tool, asked: _Asked, before: Path, after: Path, paths: list[str], python: str) -> str:
-    """What a tool says of the files that it did not say before, as a sentence."""
-    folders = [os.path.dirname(each) for each in (python, sys.executable) if each]
-    folders += [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
-    program = shutil.which(tool.command[0], path=os.pathsep.join(folders))
-    if program is None:
-        return f"{tool.name}: the project names it, and it is not installed here: not run"
-    words = [program, *tool.command[1:], *asked.options(tool)]
-    try:
-        told = [_Told.of(tool, words, folder, paths) for folder in (before, after)]
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"{tool.name}: not run: {error}"
-    new = [*told[1].beyond(told[0])]
-    if not new:
-        return f"{tool.name}: nothing that it does not say of the original, on {many(len(paths), 'file')}"
-    more = [f"and {len(new) - _MOST} more"] if len(new) > _MOST else []
-    return f"{tool.name} says what it does not say of the original: {', '.join([*new[:_MOST], *more])}"
+def _remarks(printed: str) -> Lines:
+    """The lines that a linter speaks of, by path and rule."""
+    lines: Lines = {}
+    for found in filter(None, map(_REMARK.match, printed.splitlines())):
+        key = os.path.normpath(found["path"]), found["type"] or found["rule"]
+        lines.setdefault(key, []).append(int(found["line"]))
+    return lines
+
+
+def _changes(printed: str, folder: Path) -> Lines:
+    """The lines at which a formatter would change a file, by path."""
+    lines: Lines = {}
+    path = ""
+    for line in printed.splitlines():
+        if found := _BEGIN.fullmatch(line):
+            path = os.path.relpath(folder / found["path"], folder)
+        elif found := _HUNK.match(line):
+            lines.setdefault((path, _FORMAT), []).append(int(found["line"]))
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _More:
+    """What a tool says so many times more of a file, and where first."""
+
+    rule: str
+    path: str
+    line: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a tool says of some files in a folder: lines, by path and rule."""
+    """What a tool says of some files in a folder."""
 
     folder: Path
-    lines: dict[tuple[str, str], list[int]]
     formats: bool
+    lines: Lines
 
-    @classmethod
-    def of(cls, tool: _Tool, words: list[str], folder: Path, paths: Iterable[str]) -> _Told:
-        """Runs it. OSError or SubprocessError where it does not come to an end as it should."""
-        there = [f"./{path}" for path in paths if (folder / path).is_file()]
-        lines: dict[tuple[str, str], list[int]] = {}
-        if not there:
-            return cls(folder, lines, tool.formats)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MYPY", "RUFF"))}
-        done = subprocess.run(
-            [*words, *there], cwd=folder, env={**kept, "PYTHONSAFEPATH": "1", "NO_COLOR": "1"}, text=True,
-            errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False,
-        )  # fmt: skip
-        if done.returncode not in (0, 1):
-            why = [*filter(None, (done.stderr or done.stdout).splitlines()), "no reason is given"][0]
-            raise OSError(f"it ended with {done.returncode}: {why[:200]}")
-        path = ""
-        for line in done.stdout.splitlines():
-            if not tool.formats:
-                if found := _REMARK.match(line):
-                    rule = found["type"] or found["rule"]
-                    lines.setdefault((os.path.normpath(found["path"]), rule), []).append(int(found["line"]))
-            elif found := _BEGIN.fullmatch(line):
-                path = os.path.relpath(folder / found["path"], folder)
-            elif found := _HUNK.match(line):
-                lines.setdefault((path, "would reformat"), []).append(int(found["line"]))
-        return cls(folder, lines, tool.formats)
-
-    def beyond(self, before: _Told) -> Iterator[str]:
-        """What is said more often of a file than before: rule, place and count. A formatter says it of a file or not."""
+    def beyond(self, before: _Told) -> Iterator[_More]:
+        """What is said more often of a file than before. A formatter says it of a file or not."""
         for (path, rule), lines in sorted(self.lines.items()):
             old = before.lines.get((path, rule), [])
-            if not (more := len(lines) - len(old)) > 0 or (old and self.formats):
-                continue
-            known = Counter(before.text(path, line) for line in old)
-            new = [line for line in lines if (known.subtract([text := self.text(path, line)]) or known[text] < 0)]
-            yield f"{rule} {path}:{(new or lines)[0]}" + (f" ({more} times)" if more > 1 else "")
+            if (count := len(lines) - len(old)) > 0 and not (old and self.formats):
+                known = {before.text(path, line) for line in old}
+                first = next((line for line in lines if self.text(path, line) not in known), lines[0])
+                yield _More(rule, path, first, count)
 
     def text(self, path: str, line: int) -> str:
         """A line of a file."""

@@ -45,7 +45,7 @@ from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
 from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST, Decision
-from transplt.project.port.own_tools import what_they_say
+from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
@@ -207,7 +207,9 @@ def _port(
                 idle.extend([proof.verdict] * proof.idle)
             return proofs[state]
 
-        while not _commit_all(grown, done, files, proof_of):
+        tools = OwnTools(before / prefix, (each.path for each in files), run.python if run else "")
+        tools.look(result.output)
+        while not _commit_all(grown, done, files, tools, proof_of):
             grown.write({file.path: file.before for file in files})
             grown.tip, done.commits = tip or head, []
         if with_container:
@@ -215,12 +217,12 @@ def _port(
         left = _commit_checklist(grown, done, given, scratch)
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
-        checks = what_they_say(before / prefix, grown.folder, [each.path for each in files], run.python if run else "")
+        checks = tools.differences(grown.folder)
         done.notes += checks
         if portable:
-            since = common_commit(top, grown.tip, head or tip)
-            written_for, modules = checklist.target(result), _choosing(grown.folder, {*modes, *(each.path for each in files)})
-            done.body = body(modules, subjects(top, since, grown.tip), written_for, run, done.proof, checks, left)
+            commits = subjects(top, common_commit(top, grown.tip, head or tip), grown.tip)
+            modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
+            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, left)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
@@ -292,13 +294,14 @@ def _changed(result: RunResult, source: Path) -> list[Changed]:
 
 
 def _commit_all(
-    grown: _Branch, done: Port, files: list[Changed], proof_of: Callable[[str], Verdict | None]
+    grown: _Branch, done: Port, files: list[Changed], tools: OwnTools, proof_of: Callable[[str], Verdict | None]
 ) -> bool:
     """Commits the decisions. False where a proof speaks against one that may be left out: then all begin anew."""
     portable = done.result.settings.style == "portable"
     steps = [*steps_of(files, done.left_out, done.result.settings.style)]
     for step in steps:
         grown.write(step.files)
+        tools.mend(grown.folder, step.files)
         # A portable commit leaves CUDA as it is; an NPU runs the last of them.
         asked = not portable or step is steps[-1] or step.decision.name in ON_REQUEST
         proof = proof_of(step.decision.subject.lower()) if asked else None
@@ -360,7 +363,7 @@ def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
     return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
 
 
-def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> list[Action]:
+def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> Sequence[Action]:
     """What is left; it is committed where it is not what the file holds already, but for a branch in the portable style
     that has no such file.
     """
