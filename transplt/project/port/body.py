@@ -13,10 +13,12 @@ from transplt.proof.launch.options import RunOptions
 #: So many lines it has at most, and so many commits and places of one thing are named.
 MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES = 12, 6
-_ABOUT = """\
-The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and finds
-one, else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on a CPU is
-the same call with the same arguments."""
+#: In one line each, since line breaks stay in a pull request.
+_ABOUT = (
+    "The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and "
+    "finds one, else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on "
+    "a CPU is the same call with the same arguments."
+)
 
 
 def body(
@@ -29,6 +31,7 @@ def body(
     """
     where = f" in {' and '.join(f'`{visible(each)}`' for each in modules)}" if modules else ""
     lines = ["## What this does", "", _ABOUT.format(where=where), ""]
+    commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
     lines += ["", "## What was proved", "", "- Each commit compiles, and lacks no name that was there before."]

@@ -43,7 +43,7 @@ _SWITCH_OF_MYPY = re.compile(r"strict|(?:disallow|warn|check|no_implicit|strict|
 @dataclass(frozen=True, slots=True)
 class _Tool:
     """`ids` are its hooks, `table` (of pyproject.toml), `section` and `files` the settings that ask for it. It prints
-    remarks, or `formats` and prints what it would change; `mends` does what it asks for by the rule `mended`.
+    remarks, or `formats` and prints what it would change; `mends` does what it asks for by the rules `mended`.
     """
 
     name: str
@@ -54,21 +54,21 @@ class _Tool:
     section: str = ""
     files: tuple[str, ...] = ()
     mends: tuple[str, ...] = ()
-    mended: str = ""
+    mended: tuple[str, ...] = ()
 
 
 _FORMAT = "would reformat"
 _RUFF = ("--no-cache", "--force-exclude", "--quiet")
 _TOOLS = (
     _Tool("isort", "isort", ("isort", "--check-only", "--diff", "--quiet"), formats=True, table=("isort",),
-          section="isort", files=(".isort.cfg",), mends=("isort", "--quiet"), mended=_FORMAT),
+          section="isort", files=(".isort.cfg",), mends=("isort", "--quiet"), mended=(_FORMAT,)),
     _Tool("ruff check", "ruff|ruff-check", ("ruff", "check", "--no-fix", "--output-format=concise", *_RUFF),
-          table=("ruff",), files=("ruff.toml", ".ruff.toml"), mended="I001",
-          mends=("ruff", "check", "--fix-only", "--select=I001", *_RUFF)),
+          table=("ruff",), files=("ruff.toml", ".ruff.toml"), mended=("I001", "F401"),
+          mends=("ruff", "check", "--fix-only", "--select=I001,F401", *_RUFF)),
     _Tool("ruff format", "ruff-format", ("ruff", "format", "--diff", *_RUFF), formats=True, table=("ruff", "format"),
-          mends=("ruff", "format", *_RUFF), mended=_FORMAT),
+          mends=("ruff", "format", *_RUFF), mended=(_FORMAT,)),
     _Tool("black", "black", ("black", "--check", "--diff", "--quiet", "--workers=1"), formats=True, table=("black",),
-          mends=("black", "--quiet", "--workers=1"), mended=_FORMAT),
+          mends=("black", "--quiet", "--workers=1"), mended=(_FORMAT,)),
     _Tool("flake8", "flake8", ("flake8", "--isolated"), section="flake8"),
     _Tool("mypy", "mypy", ("mypy", "--config-file=", "--no-incremental", f"--cache-dir={os.devnull}", "--no-pretty",
           "--no-error-summary", "--follow-imports=skip", "--ignore-missing-imports", "--explicit-package-bases"),
@@ -94,11 +94,13 @@ class OwnTools:
         self.to_mend: dict[_Tool, set[str]] = {}
 
     def look(self, after: Path) -> None:
-        """Finds out which files a formatter has to format again: it had nothing to say of them, and has `after`."""
+        """Finds out which files a formatter has to format again: it had nothing to say of them, and has `after`. So
+        with the order of imports, and imports that nothing uses.
+        """
         for tool in self.tools:
             with suppress(OSError, subprocess.SubprocessError):
                 new = self._beyond(tool, after) if tool.mends else []
-                self.to_mend[tool] = {each.path for each in new if each.rule == tool.mended}
+                self.to_mend[tool] = {each.path for each in new if each.rule in tool.mended and each.alone}
 
     def mend(self, folder: Path, paths: Collection[str]) -> None:
         """Formats those of some files that have to be; what fails shows as a difference."""
@@ -223,12 +225,13 @@ def _changes(printed: str, folder: Path) -> Lines:
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """What a tool says so many times more of a file, and where first."""
+    """What a tool says so many times more of a file, and where first; `alone`: it did not say it before at all."""
 
     rule: str
     path: str
     line: int
     count: int
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,7 @@ class _Told:
             if (count := len(lines) - len(old)) > 0 and not (old and self.formats):
                 known = {before.text(path, line) for line in old}
                 first = next((line for line in lines if self.text(path, line) not in known), lines[0])
-                yield _More(rule, path, first, count)
+                yield _More(rule, path, first, count, not old)
 
     def text(self, path: str, line: int) -> str:
         """A line of a file."""

@@ -46,7 +46,7 @@ from transplt.project.port import checklist, devcontainer
 from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.own_tools import OwnTools
-from transplt.project.port.steps import Changed, replays, steps_of
+from transplt.project.port.steps import Changed, PortStep, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
@@ -308,11 +308,20 @@ def _commit_all(
         if proof is not None and proof.word in _FAILED and step.decision.name in ON_REQUEST:
             done.left_out[step.decision.name] = str(proof)
             return False
-        new = [path for path in step.files if portable and step.decision.name == "helper"]
-        subject = step.decision.subject.replace("one module", new[0] if len(new) == 1 else "one module")
+        subject = _subject(step, files, portable=portable)
         name = grown.commit(step.files, _message(subject, step.decision, () if portable else step.edits, proof))
         done.commits.append(Commit(name, subject, proof))
     return True
+
+
+def _subject(step: PortStep, files: Iterable[Changed], *, portable: bool) -> str:
+    """The subject of the commit of a step; with the module that chooses the accelerator, where it is one."""
+    if not portable or step.decision.name != "helper" or len(step.files) > 1:
+        return step.decision.subject
+    (path,) = step.files
+    if any(file.path == path and has_choice(file.before) for file in files):
+        return f"Add to {path} what is called now"
+    return step.decision.subject.replace("one module", path)
 
 
 def _message(subject: str, decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:

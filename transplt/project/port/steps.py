@@ -60,9 +60,12 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
         last = number == len(wanted)
         for path in {edit.path for edit in edits} | ({*now} if last else set()):
             its = [edit for edit in every[path].edits if id(edit) in done]
-            new = _with(texts[path], its if last or style == "npu" else [*_without_unused(its)])
-            if new != now[path] and (last or _is_sound(path, new, lacks[path])):
-                changed[path] = now[path] = new
+            for made in (its, [edit for edit in its if not _of_import(edit)]):  # an import that goes may wait alone
+                new = _with(texts[path], made if last or style == "npu" else [*_without_unused(made)])
+                if last or _is_sound(path, new, lacks[path]):
+                    if new != now[path]:
+                        changed[path] = now[path] = new
+                    break
         if changed:
             yield PortStep(decision, tuple(edits), dict(sorted(changed.items())))
 
@@ -105,6 +108,11 @@ def _without_unused(edits: Sequence[Finding]) -> Iterator[Finding]:
             yield each
         elif names := [name for name in match[2].split(", ") if name.rpartition(" ")[2] in used]:
             yield replace(each, edit=replace(each.edit, after=match[1] + ", ".join(names) + match[3]))
+
+
+def _of_import(edit: Finding) -> bool:
+    """True for an edit of an import of the file's own."""
+    return edit.edit is not None and edit.edit.before.lstrip().startswith(("import ", "from "))
 
 
 def _is_sound(path: str, data: bytes, lacked: frozenset[str] | None) -> bool:
