@@ -147,8 +147,8 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
     # git, npu-smi for `transplt doctor`, transplt itself for an agent and each repository of a survey, the tests that
-    # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up, and
-    # the compiler for cards.
+    # the user names for `transplt prove --tests`, and what the user asks `transplt run` to start or to set up, the
+    # compiler for cards, and the linters and formatters that a project names, which read a copy of it.
     assert {module for module in starting if not module.startswith("transplt.proof.launch.")} == {
         "transplt.base.disk.git_command",
         "transplt.precision.diagnose.npu_smi",
@@ -156,6 +156,7 @@ def test_programs_are_started_in_few_places() -> None:
         "transplt.proof.prove.portable",
         "transplt.proof.compiler.process",
         "transplt.proof.compiler.child",
+        "transplt.project.port.own_tools",
     }
 
 

@@ -148,7 +148,7 @@ class OwnTools:
             [*words, *there], cwd=folder, env={**kept, "PYTHONSAFEPATH": "1", "NO_COLOR": "1"}, text=True,
             errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False,
         )  # fmt: skip
-        if done.returncode not in (0, 1):
+        if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout):
             why = [*filter(None, (done.stderr or done.stdout).splitlines()), "no reason is given"][0]
             raise OSError(f"it ended with {done.returncode}: {why[:200]}")
         return done.stdout
@@ -173,10 +173,8 @@ class _Asked:
         table = self._tables
         for key in tool.table:
             table = table.get(key) if isinstance(table, dict) else None
-        found = bool(tool.table) and table is not None
-        return found or self._section(tool) is not None or self._hook(tool) is not None or any(
-            (self.folder / name).is_file() for name in tool.files
-        )
+        found = (table if tool.table else None, self._section(tool), self._hook(tool))
+        return any(each is not None for each in found) or any((self.folder / name).is_file() for name in tool.files)
 
     def _hook(self, tool: _Tool) -> re.Match[str] | None:
         return re.search(_HOOK.format(ids=tool.ids), self._hooks, re.M)

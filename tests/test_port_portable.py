@@ -1,0 +1,284 @@
+"""`transplt port --style portable`: a branch that reads like a maintainer's, and goes on after upstream has moved."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from transplt.base.finding import Finding, Level, Operation, Replacement
+from transplt.base.text.source import read_source
+from transplt.faces.cli.main import main
+from transplt.project.port.body import MOST_LINES, body
+from transplt.project.port.decisions import decision_of, decisions
+from transplt.project.port.steps import Changed, steps_of
+
+TRAIN = """\
+import torch
+import torch.distributed as dist
+
+from pkg.model import make
+
+dist.init_process_group("nccl")
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.cuda.manual_seed(1)
+state = torch.load("a.pt", map_location="cuda:0")
+with torch.cuda.amp.autocast():
+    print(make()(torch.ones(2, 4, device=device)))
+torch.cuda.synchronize()
+"""
+MODEL = """\
+import torch
+
+
+def make():
+    return torch.nn.Linear(4, 2).cuda()
+"""
+MORE = """\
+import torch
+from torch.cuda.amp import GradScaler
+
+
+def more(x):
+    torch.cuda.empty_cache()
+    scaler = GradScaler(enabled=torch.cuda.is_available())
+    return scaler.scale(x.sum()).cuda()
+"""
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True).stdout.decode()
+
+
+def commit(folder: Path, message: str, **files: str) -> None:
+    """Writes files (`pkg__more` is pkg/more.py) and commits all that is there."""
+    for name, text in files.items():
+        (folder / f"{name.replace('__', '/')}.py").write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", message)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A Person")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "person@example.org")
+    folder = tmp_path / "project"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg" / "__init__.py").touch()
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, "begin", train=TRAIN, pkg__model=MODEL)
+    return folder
+
+
+def port(folder: Path, *arguments: str) -> tuple[str, str]:
+    """The text of the pull request, and what was said beside it."""
+    asked = ["port", str(folder), "--style", "portable", "--torch-version", "2.6", "--exit-zero", *arguments]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+def at(folder: Path, path: str, commit: str = "npu-port") -> str:
+    return git(folder, "show", f"{commit}:{path}")
+
+
+def subjects(folder: Path, since: str = "main") -> list[str]:
+    return git(folder, "log", "--reverse", "--no-merges", "--format=%s", f"{since}..npu-port").splitlines()
+
+
+def test_the_module_comes_first_and_each_theme_is_a_commit(project: Path) -> None:
+    port(project)
+    assert subjects(project) == [
+        "Choose the accelerator in pkg/device.py",
+        "Take the device from the accelerator module",
+        "Make seeds, streams and memory statistics device-agnostic",
+        "Make mixed precision device-agnostic",
+        "Load checkpoints onto the chosen device",
+        "Choose the communication backend by accelerator",
+    ]
+    assert git(project, "show", "--format=", "--name-only", "npu-port~5").split() == ["pkg/device.py"]
+    assert "edits in" not in git(project, "log", "--format=%B", "main..npu-port")
+
+
+def test_each_commit_takes_what_it_uses_and_no_more(project: Path) -> None:
+    port(project)
+    lines = [at(project, "train.py", f"npu-port~{back}").splitlines()[3] for back in range(4, -1, -1)]
+    assert lines == [
+        "from pkg.device import DEVICE_TYPE, device_module",
+        "from pkg.device import DEVICE_TYPE, device_module",
+        "from pkg.device import DEVICE_TYPE, device_module",
+        "from pkg.device import DEVICE_TYPE, device_module",
+        "from pkg.device import DEVICE_TYPE, DIST_BACKEND, device_module",
+    ]
+    for name in git(project, "rev-list", "main..npu-port").split():
+        ast.parse(at(project, "train.py", name))
+
+
+def test_no_file_of_ours_is_on_the_branch(project: Path) -> None:
+    port(project)
+    changed = git(project, "diff", "--name-only", "main", "npu-port").split()
+    assert changed == ["pkg/device.py", "pkg/model.py", "train.py"]
+
+
+def test_the_text_of_the_pull_request(project: Path) -> None:
+    text, said = port(project)
+    assert "chosen once in `pkg/device.py`" in text and "- Make mixed precision device-agnostic\n" in text
+    assert "- Nothing was run." in text and "No card was used." in text
+    assert "## What is left\n\nNothing known to transplt.\n" in text
+    assert "## What" not in said and len(text.splitlines()) <= MOST_LINES
+    assert port(project)[0] == text  # nothing new: it says the same of the branch
+
+
+def test_what_is_left_stands_in_it_with_its_places(project: Path) -> None:
+    commit(project, "graph", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
+    text, _ = port(project)
+    assert "`pkg/graph.py:5`" in text.partition("## What is left")[2]
+
+
+def test_the_npu_style_has_no_such_text(project: Path) -> None:
+    done = CliRunner().invoke(main, ["port", str(project), "--exit-zero"])
+    assert done.exit_code == 0 and done.stdout == ""
+    assert "NPU_PORT.md" in git(project, "diff", "--name-only", "main", "npu-port")
+
+
+def test_a_long_text_is_cut() -> None:
+    lines = body(["device.py"], [f"commit {number}" for number in range(80)], "torch 2.6", None, None, [], [])
+    assert "- and 68 commits more" in lines and len(lines.splitlines()) <= MOST_LINES
+
+
+# --- going on --------------------------------------------------------------------------------------------------------
+
+
+def go_on(folder: Path, **files: str) -> tuple[str, str]:
+    """Upstream commits files, they are merged into the branch, which is ported again; its last tip and what is said."""
+    commit(folder, "upstream", **files)
+    git(folder, "switch", "-q", "npu-port")
+    git(folder, "merge", "-q", "-m", "merge", "main")
+    git(folder, "switch", "-q", "main")
+    tip = git(folder, "rev-parse", "npu-port").strip()
+    return tip, port(folder)[0]
+
+
+def edit(folder: Path, path: str, old: str, new: str) -> None:
+    """A person's commit on the branch."""
+    git(folder, "switch", "-q", "npu-port")
+    text = (folder / path).read_text()
+    assert old in text
+    (folder / path).write_text(text.replace(old, new))
+    commit(folder, "mine")
+    git(folder, "switch", "-q", "main")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("device_module = getattr(torch, DEVICE_TYPE)\n", "device_module = getattr(torch, DEVICE_TYPE)\nMINE = 1\n"),
+        ('else "cuda"\n', 'else "xpu" if torch.xpu.is_available() else "cuda"\n'),
+        ('"npu"', "'npu'"),
+    ],
+    ids=["a constant more", "a device more", "other quotes"],
+)
+def test_what_people_change_in_the_module_stays(project: Path, old: str, new: str) -> None:
+    port(project)
+    edit(project, "pkg/device.py", old, new)
+    mine = at(project, "pkg/device.py")
+    tip, text = go_on(project, pkg__more=MORE)
+    assert subjects(project, tip) == [
+        "Add to pkg/device.py what is called now",
+        "Take the device from the accelerator module",
+        "Make seeds, streams and memory statistics device-agnostic",
+        "Make mixed precision device-agnostic",
+    ]
+    now = at(project, "pkg/device.py")
+    assert [line for line in mine.splitlines() if line not in now.splitlines()] == []
+    assert "def grad_scaler(" in now and now.count("from typing import Any\n") == 1
+    more = at(project, "pkg/more.py")
+    assert "GradScaler" not in more and "from .device import DEVICE_TYPE, device_module, grad_scaler\n" in more
+    assert "Nothing known to transplt." in text
+
+
+def test_what_people_change_in_an_edited_line_stays(project: Path) -> None:
+    port(project)
+    edit(project, "train.py", 'map_location=f"{DEVICE_TYPE}:0"', 'map_location="cpu"')
+    go_on(project, pkg__more=MORE)
+    assert 'map_location="cpu"' in at(project, "train.py")
+    assert "device_module.empty_cache()" in at(project, "pkg/more.py")
+
+
+def test_a_migration_of_the_branch_keeps_the_module(project: Path, tmp_path: Path) -> None:
+    port(project)
+    edit(project, "pkg/device.py", 'else "cuda"\n', 'else "xpu" if torch.xpu.is_available() else "cuda"\n')
+    git(project, "switch", "-q", "npu-port")
+    commit(project, "more", pkg__more=MORE)
+    asked = ["-i", str(project), "-o", str(tmp_path / "out"), "--style", "portable", "--exit-zero", "--no-html"]
+    assert CliRunner().invoke(main, asked).exit_code == 0
+    module = (tmp_path / "out" / "project_msft" / "pkg" / "device.py").read_text()
+    assert '"xpu" if torch.xpu.is_available()' in module and "def grad_scaler(" in module
+    assert CliRunner().invoke(main, [*asked, "--force"]).exit_code == 0
+    assert (tmp_path / "out" / "project_msft" / "pkg" / "device.py").read_text() == module
+
+
+# --- decisions and steps ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "api", "name"),
+    [
+        ("NPU156", "", "helper"),
+        ("NPU260", "torch.cuda.is_available", "device"),
+        ("NPU260", "torch.cuda", "device"),
+        ("NPU261", "device string 'cuda'", "device"),
+        ("NPU261", "map_location", "checkpoints"),
+        ("NPU260", "torch.cuda.manual_seed_all", "runtime"),
+        ("NPU260", "torch.cuda.max_memory_allocated", "runtime"),
+        ("NPU104", "torch.cuda.OutOfMemoryError", "runtime"),
+        ("NPU103", "torch.cuda.amp.autocast", "autocast"),
+        ("NPU260", "torch.cuda.amp.custom_fwd", "autocast"),
+        ("NPU260", "torch.profiler.profile", "profiler"),
+        ("NPU301", "backend 'nccl'", "collectives"),
+        ("NPU841", "torch-npu", "dependencies"),
+        ("NPU740", "", "mixed-precision"),
+    ],
+)
+def test_the_theme_of_an_edit(code: str, api: str, name: str) -> None:
+    assert decision_of(code, api, "portable").name == name
+
+
+def test_all_themes_say_why() -> None:
+    every = decisions("portable")
+    assert all(each.subject and each.why and len(each.subject) <= 72 for each in every)
+    assert {each.name for each in decisions()} <= {each.name for each in every}
+
+
+def replaced(before: str, *edits: tuple[str, str, str, str]) -> list[dict[str, bytes]]:
+    """The files of each step, for edits (old, new, code, API)."""
+    source = read_source(before.encode())
+    found = []
+    for old, new, code, api in edits:
+        start = before.index(old)
+        span = source.span(start, start + len(old))
+        how = Replacement(Operation.MODIFY, old, new)
+        found.append(Finding("a.py", span, code, Level.SAFE, "", api=api, edit=how, applied=True))
+    after = before
+    for old, new, _, _ in edits:
+        after = after.replace(old, new, 1)
+    files = [Changed("a.py", before.encode(), after.encode(), tuple(found))]
+    return [dict(step.files) for step in steps_of(files, (), "portable")]
+
+
+def test_an_import_goes_when_nothing_uses_it_any_more() -> None:
+    """It has the code of the first theme, and a use of the name waits for a later one."""
+    steps = replaced(
+        "from torch.cuda import amp\nx = 'cuda'\namp.f()\n",
+        ("from torch.cuda import amp\n", "", "NPU260", ""),
+        ("'cuda'", "str", "NPU261", ""),
+        ("amp.f()", "print()", "NPU260", "torch.cuda.amp.f"),
+    )
+    assert [step["a.py"].decode() for step in steps] == [
+        "from torch.cuda import amp\nx = str\namp.f()\n",
+        "x = str\nprint()\n",
+    ]
