@@ -60,7 +60,7 @@ def tools(folders: Path) -> OwnTools:
 
 
 def differences(folders: Path) -> list[str]:
-    return tools(folders).differences(folders / "after")
+    return [*tools(folders).differences(folders / "after")]
 
 
 def test_a_project_that_names_none(folders: Path) -> None:
@@ -160,7 +160,8 @@ def test_what_was_formatted_is_formatted_again(folders: Path) -> None:
     settings(folders, pyproject__toml=RUFF)
     shutil.copy(folders / "before" / "pyproject.toml", folders / "after")
     old = "import os\n\nimport b\n\nx = b.f(os, 'cuda')\n".replace("'", '"')
-    new = "import os\nimport sys\n\nimport b\nfrom a import DEVICE_TYPE\n\nx = b.f(os, DEVICE_TYPE, 12345678901234567)\n"
+    new = "import os\nimport sys\n\nimport b\nfrom a import DEVICE_TYPE\n\nx = b.f(os, DEVICE_TYPE, NUMBER)\n"
+    new = new.replace("NUMBER", "12345678901234567")
     (folders / "before" / "a.py").write_text(old)
     (folders / "after" / "a.py").write_text(new)
     own = OwnTools(folders / "before", ["a.py"], "")
@@ -169,8 +170,23 @@ def test_what_was_formatted_is_formatted_again(folders: Path) -> None:
     assert (folders / "after" / "a.py").read_text() == (
         "import os\n\nimport b\n\nfrom a import DEVICE_TYPE\n\nx = b.f(\n    os, DEVICE_TYPE, 12345678901234567\n)\n"
     )
-    assert own.differences(folders / "after") == [
+    assert [*own.differences(folders / "after")] == [
         f"{name}: nothing that it does not say of the original, on 1 file" for name in ("ruff check", "ruff format")
+    ]
+
+
+@with_ruff
+def test_an_unused_import_that_was_there_stays(folders: Path) -> None:
+    settings(folders, pyproject__toml='[tool.ruff.lint]\nselect = ["I", "F"]\n')
+    shutil.copy(folders / "before" / "pyproject.toml", folders / "after")
+    (folders / "before" / "a.py").write_text("import os\n")
+    (folders / "after" / "a.py").write_text("import sys\nimport os\n")
+    own = OwnTools(folders / "before", ["a.py"], "")
+    own.look(folders / "after")
+    own.mend(folders / "after", ["a.py"])
+    assert (folders / "after" / "a.py").read_text() == "import os\nimport sys\n"
+    assert [*own.differences(folders / "after")] == [
+        "ruff check says what it does not say of the original: F401 a.py:2"
     ]
 
 
@@ -184,6 +200,19 @@ def test_what_was_not_formatted_stays_as_it_is(folders: Path) -> None:
     own.look(folders / "after")
     own.mend(folders / "after", ["a.py"])
     assert (folders / "after" / "a.py").read_text() == "import b, os\nx = { DEVICE }\n"
-    assert own.differences(folders / "after")[0] == (
+    assert next(own.differences(folders / "after")) == (
         "ruff check says what it does not say of the original: F821 a.py:2"
     )
+
+
+def test_what_is_said_to_a_linter_stays(folders: Path) -> None:
+    """isort with ignore_comments takes `# noqa` away, and what loads torch_npu would be an unused import."""
+    settings(folders, pyproject__toml="[tool.isort]\n")
+    fake(folders, "isort", "--- PATH:before\t2026\n@@ -LINE,1 @@")
+    own = tools(folders)
+    own.look(folders / "after")
+    text = "import torch_npu  # noqa: F401\n"
+    (folders / "after" / "a.py").write_text(text)
+    (folders / "bin" / "isort").write_text("#!/bin/sh\nfor each; do echo 'import torch_npu' > $each; done\n")
+    own.mend(folders / "after", ["a.py"])
+    assert (folders / "after" / "a.py").read_text() == text

@@ -183,10 +183,17 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     after = next((node for node, key in zip(own, keys, strict=True) if key[:compared] > _key(new)[:compared]), None)
     ranked = [key[:compared] for key in keys]
     if after is not None and ranked == sorted(ranked):
+        before = own[own.index(after) - 1] if after is not own[0] else after
+        if _is_relative(after) and not _is_relative(before) and not _is_relative(new):  # parted by an empty line
+            return placed(edit, line_below(source, before), f"{line}{newline}")
         return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
     last = heads[-1]
     offset = line_below(source, last)
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+
+
+def _is_relative(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.level > 0
 
 
 def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:

@@ -217,7 +217,7 @@ def _port(
         left = _commit_checklist(grown, done, given, scratch)
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
-        checks = tools.differences(grown.folder)
+        checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
             commits = subjects(top, common_commit(top, grown.tip, head or tip), grown.tip)
