@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -282,3 +283,27 @@ def test_an_import_goes_when_nothing_uses_it_any_more() -> None:
         "from torch.cuda import amp\nx = str\namp.f()\n",
         "x = str\nprint()\n",
     ]
+
+
+@pytest.mark.torch
+def test_the_last_commit_is_proven_on_the_npu_and_on_cuda(project: Path) -> None:
+    script = """\
+        import torch
+
+        torch.cuda.manual_seed(0)
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            loss = model(torch.randn(8, 4).cuda()).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.cuda.synchronize()
+        print(loss.item())
+        """
+    commit(project, "a script that trains", train=textwrap.dedent(script))
+    text, said = port(project, "--prove", "train.py")
+    assert said.count("[equal: ") == 1 and said.count("proving: ") == 1
+    assert "- `train.py`, on an emulated NPU and on a stand-in for CUDA: equal: 3 steps" in text
+    assert git(project, "log", "--format=%B", "main..npu-port").count("transplt prove") == 1

@@ -65,7 +65,7 @@ def port_command(
     Each decision is one commit, with the reason in its message; NPU_PORT.md lists what is left to do. The
     working tree, the index and other branches do not change, and nothing is pushed: `git switch npu-port` shows the
     result, `git branch -D npu-port` undoes it. Another call continues from the tip of the branch, your commits
-    included.
+    included. With --style portable the branch holds no such list: the text of a pull request is printed.
     """
     if (stubs or data or python) and not command:
         raise UsageError("--stubs, --data and --python are for what --prove runs; give it too")

@@ -26,8 +26,10 @@ _SECONDS = 60
 #: So many differences of one tool are named.
 _MOST = 5
 _HOOK = r"^ *- +id: *[\"']?(?:{ids})[\"']? *(?:#.*)?$(?:\n(?! *- +(?:id|repo):).*)*"
-#: Options of hooks that change what is said, as they stand in a list of YAML.
+#: Options of hooks that change what is said, as they stand in a list of YAML, and the tools that have each.
 _ARGUMENT = re.compile(r"--(profile|line-length|max-line-length|ignore|extend-ignore)\b[=\s\"',-]+([\w, ]*\w)")
+_TAKES = {"profile": ("isort",), "line-length": ("isort", "black", "pyink"), "max-line-length": ("flake8",),
+          "ignore": ("flake8",), "extend-ignore": ("flake8",)}  # fmt: skip
 _REMARK = re.compile(r"(?P<path>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:error: .*\[(?P<type>[\w-]+)\]$|(?P<rule>[\w-]+))")
 _BEGIN = re.compile(r"--- (?P<path>.+?)(?::before)?(?:\t.*)?")
 _HUNK = re.compile(r"@@ -(?P<line>\d+)")
@@ -139,6 +141,8 @@ class OwnTools:
                 new = [*map(str, self._beyond(tool, after))]
             except FileNotFoundError:
                 yield f"{tool.name}: the project names it, and it is not installed here: not run"
+            except subprocess.TimeoutExpired:
+                yield f"{tool.name}: not run: it takes longer than {_SECONDS} s"
             except (OSError, subprocess.SubprocessError) as error:
                 yield f"{tool.name}: not run: {error}"
             else:
@@ -211,7 +215,8 @@ class OwnTools:
         """What a tool is told: of a hook, and of settings that it does not read itself."""
         hook, plain = self._hook(tool), self._section(tool) or {}
         for name, value in _ARGUMENT.findall(hook[0]) if hook is not None else ():
-            yield f"--{name}={value.replace(' ', '')}"
+            if tool.name in _TAKES[name]:
+                yield f"--{name}={value.replace(' ', '')}"
         if tool.name == "flake8":
             for name in _PLAIN_OF_FLAKE8:
                 if value := plain.get(name, plain.get(name.replace("-", "_"), "")):
