@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -220,22 +220,26 @@ def _port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            commits = subjects(top, common_commit(top, grown.tip, head or tip), grown.tip)
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
+            commits = subjects(top, common_commit(top, grown.tip, head or tip), grown.tip)
             done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, left)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
-    done.notes += result.planned
-    if lacking:
-        done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
-    if status(top):
-        done.notes.append("uncommitted changes are not included")
-    if tip and head and common_commit(top, tip, head) != head:
-        done.notes.append(f"HEAD has commits that {branch} lacks; merge them into it, and port again")
+    done.notes += [*result.planned, *_not_included(top, tip, head, branch, lacking)]
     return done
+
+
+def _not_included(top: Path, tip: str, head: str, branch: str, lacking: Sequence[str]) -> Iterator[str]:
+    """What the branch is without, as sentences."""
+    if lacking:
+        yield f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}"
+    if status(top):
+        yield "uncommitted changes are not included"
+    if tip and head and common_commit(top, tip, head) != head:
+        yield f"HEAD has commits that {branch} lacks; merge them into it, and port again"
 
 
 def _begin(top: Path, branch: str) -> tuple[str, str]:

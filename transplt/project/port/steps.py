@@ -60,12 +60,10 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
         last = number == len(wanted)
         for path in {edit.path for edit in edits} | ({*now} if last else set()):
             its = [edit for edit in every[path].edits if id(edit) in done]
-            for made in (its, [edit for edit in its if not _of_import(edit)]):  # an import that goes may wait alone
-                new = _with(texts[path], made if last or style == "npu" else [*_without_unused(made)])
-                if last or _is_sound(path, new, lacks[path]):
-                    if new != now[path]:
-                        changed[path] = now[path] = new
-                    break
+            states = (_with(texts[path], each) for each in (_states(its, style) if not last else (its,)))
+            new = next((each for each in states if last or _is_sound(path, each, lacks[path])), now[path])
+            if new != now[path]:
+                changed[path] = now[path] = new
         if changed:
             yield PortStep(decision, tuple(edits), dict(sorted(changed.items())))
 
@@ -95,6 +93,12 @@ def _what_it_is_of(edit: Finding, source: Source) -> str:
     """The API of an edit, or the argument that it stands in where that decides."""
     found = _LOADED_ONTO.search(source.utf8, max(0, edit.span.start - 80), edit.span.start)
     return found[1].decode() if found is not None else edit.api
+
+
+def _states(edits: Sequence[Finding], style: str) -> Iterator[Sequence[Finding]]:
+    """What may be made of a file by some edits: all of them, or all but imports that go, which may wait alone."""
+    for made in (edits, [edit for edit in edits if not _of_import(edit)]):
+        yield made if style == "npu" else [*_without_unused(made)]
 
 
 def _without_unused(edits: Sequence[Finding]) -> Iterator[Finding]:
