@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 # The accelerator of this project. Written by transplt 0.1.0; it belongs to the
-# project now: change it as you like, transplt does not edit it again.
+# project now: change it as you like, transplt only adds what is missing.
 """The accelerator that this project runs on: an NPU, else CUDA."""
 
 from __future__ import annotations
