@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+_BACKENDS = re.compile(
+    r"npufused(?=adam|sgd|lamb|rmsprop|adadelta|bert)|cudnn|miopen|mkldnn|native|npu|"
+    r"(?:flash|efficient|fused)(?=attention)|overrideable|forcpu"
+)
 _NUMBERED = re.compile(r"(?:[-_]\d+)+$|(?<=[A-Za-z])(?<!V)\d+$|(?<=V\d)\d+$")
 
 
@@ -38,6 +42,24 @@ def meaning_of(name: str) -> str:
     """
     last = name.rpartition("::")[2].removeprefix("aclnn").removeprefix("Inplace")
     return re.sub(r"v\d+$", "", last.lower()).replace("_", "")
+
+
+@lru_cache(maxsize=20_000)
+def operator_of(name: str) -> str:
+    """What a PyTorch operator, its step of autograd or an optimizer is called, whichever library computes it.
+
+    >>> {operator_of(each) for each in ("aten::cudnn_batch_norm", "aten::native_batch_norm", "npu::npu_batch_norm")}
+    {'batchnorm'}
+    >>> operator_of("npu::npu_fusion_attention_grad")
+    'scaleddotproductattentionbackward'
+    >>> operator_of("Optimizer.step#NpuFusedAdamW.step"), operator_of("aten::_scaled_dot_product_flash_attention")
+    ('optimizer.step#adamw.step', 'scaleddotproductattention')
+    """
+    bare = _BACKENDS.sub("", meaning_of(name.rpartition(": ")[2]))
+    return (
+        bare.replace("fusionattention", "scaleddotproductattention").replace("attentiongrad", "attentionbackward")
+        or name
+    )
 
 
 def called_by(kernel: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import transplt
 from transplt.base.render.cell import shortened, visible
 from transplt.base.render.templates import asset, fill
+from transplt.precision.diagnose.profiles.against import Against, headline, remarks_of, sections
 from transplt.precision.diagnose.profiles.findings import Found, findings_of, findings_of_logs
 from transplt.precision.diagnose.profiles.op_info import OpInfo
 from transplt.precision.diagnose.profiles.profile import Profile
@@ -20,8 +21,8 @@ _MOST_OPERATORS, _MOST_LINES, _MOST_PROFILES, _MOST_TEXT = 200, 100, 16, 300
 _PARTS = ("computing", "communication", "idle")
 
 
-def render(reading: Reading, project: Project | None) -> bytes:
-    """The bytes of the page, UTF-8."""
+def render(reading: Reading, project: Project | None, beside: Against | None = None) -> bytes:
+    """The bytes of the page, UTF-8; with what stands `beside`, a profile of a GPU."""
     names = [visible(each.name) for each in reading.profiles]
     return fill(
         "profile.html.j2",
@@ -29,6 +30,7 @@ def render(reading: Reading, project: Project | None) -> bytes:
         version=transplt.__version__,
         profiles=[_profile(each, project) for each in reading.profiles[:_MOST_PROFILES]],
         logs=None if reading.logs is None else _logs(reading.logs, project),
+        against=beside and {"name": headline(beside), "remarks": remarks_of(beside), "sections": [*sections(beside)]},
         css=asset("colors.css") + asset("report.css") + asset("profile.css"),
         script=asset("theme.js"),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from transplt.precision.diagnose.profiles.names import type_of
 from transplt.precision.diagnose.stacks import Frame
@@ -137,6 +138,9 @@ class Profile:
         self.collectives: dict[str, Collective] = {}
         self.lines: dict[tuple[str, int, str, str], LineTime] = {}
         self.garbage = Total()
+        #: Calls of PyTorch by name and shapes: on the host, on the card; and the traces that say what calls what.
+        self.calls: dict[tuple[str, str], tuple[Total, Total]] = {}
+        self.traces: list[Path] = []
         #: What the operators are that have a time on the card: a kernel, or a call of PyTorch where none has kernels.
         self.counted = "kernel"
         self._called: dict[str, Total] = {}
@@ -224,6 +228,14 @@ class Profile:
         """Counts the time on the card of a call of PyTorch."""
         if us:
             _total_of(self._called, name).add(us)
+
+    def call(self, name: str, shapes: str, host: float, card: float) -> None:
+        """Counts a call of PyTorch by its shapes, too."""
+        if len(self.calls) < MOST_NAMES:
+            times = self.calls.setdefault((name, shapes), (Total(), Total()))
+            times[0].add(host)
+            if card:
+                times[1].add(card)
 
     def api(self, name: str, us: float, count: int, most: float) -> None:
         """Counts calls of a function of CANN."""

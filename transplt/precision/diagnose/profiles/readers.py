@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from transplt.precision.diagnose.profiles.calls import shapes_of
 from transplt.precision.diagnose.profiles.names import called_by, type_of
 from transplt.precision.diagnose.profiles.profile import MOST_STEPS, Collective, Profile, ProfiledStep
 from transplt.precision.diagnose.profiles.tables import Table, UnreadableProfile, cell, finite, number
@@ -92,7 +93,7 @@ def _statistic(table: Table, profile: Profile, stacks: Stacks) -> None:
 
 
 def _host_operators(table: Table, profile: Profile, stacks: Stacks) -> None:
-    name, stack = table.place("Name"), table.place("Call Stack")
+    name, stack, shapes = table.place("Name"), table.place("Call Stack"), table.place("Input Shapes")
     host, device = table.place("Host Self Duration(us)"), table.place("Device Self Duration(us)")
     for row in table:
         operator = cell(row, name)
@@ -100,6 +101,7 @@ def _host_operators(table: Table, profile: Profile, stacks: Stacks) -> None:
             continue
         profile.host_operator(operator, number(row, host))
         profile.on_card(operator, number(row, device))
+        profile.call(operator, shapes_of(cell(row, shapes)), number(row, host), number(row, device))
         called = cell(row, stack)
         if called and (frame := stacks.own(called)) is not None:
             profile.line(frame, operator, number(row, device), number(row, host))

@@ -80,6 +80,7 @@ def _single(path: str, stacks: Stacks) -> Reading:
             read_communication(read_stream(file, _COMMUNICATION), profile)
         elif bare[:1] in (b"[", b"{") and not bare.startswith((b"[rank", b"[INFO", b"[ERROR", b"[WARN", b"[DEBUG")):
             read_trace(file, profile, stacks)
+            profile.traces.append(Path(path))
         elif path.lower().endswith(".csv"):
             if not read_table(file, profile, stacks):
                 raise UnreadableProfile("its columns are of no table that says where time goes")
@@ -111,6 +112,7 @@ def _run(files: list[Path], profile: Profile, stacks: Stacks) -> None:
     if wanted - {"lines"} or not profile.host:
         for file in each(*_TRACES):
             _tried(file, profile, lambda opened: read_trace(opened, profile, stacks, wanted))
+    profile.traces = list(each(*_TRACES))
     profile.finish()
 
 
