@@ -87,7 +87,8 @@ class RunOptions:
     the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
     `card` one of the table of limits; `host` is one of runner.SITES, `dump` what is recorded and computed wrongly;
     `torch_npu` is None on another host; `redirected`: a script for CUDA runs below torch_npu's own transfer_to_npu;
-    `compiled`: the launches of Triton's kernels are kept, for the compiler of the card."""
+    `compiled`: the launches of Triton's kernels are kept, for the compiler of the card; `models`: the backend by which
+    torch.compile runs all networks, eager for none ("": as the program has it)."""
 
     script: str
     arguments: tuple[str, ...]
@@ -113,6 +114,7 @@ class RunOptions:
     torch_npu: TorchNpu | None = None
     redirected: bool = False
     compiled: bool = False
+    models: str = ""
 
     @property
     def shell(self) -> bool:

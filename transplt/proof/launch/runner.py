@@ -182,6 +182,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "needs": options.torch_npu.needs if options.torch_npu is not None else "",
         "redirected": options.redirected,
         "compile": options.compiled and cuda is None,
+        "models": options.models,
     }
 
 

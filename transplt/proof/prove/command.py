@@ -81,6 +81,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
     from transplt.base.render.verdict import Word
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.card_pack import check_pack, write_pack
+    from transplt.proof.prove.compile_mode import eager_and_compiled
     from transplt.proof.prove.known import Known
     from transplt.proof.prove.page import render_page
     from transplt.proof.prove.portable import tests_on_a_cpu
@@ -105,6 +106,8 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
         prover = between(before, after, options, lambda text: say(f"transplt prove: {text} ..."), warm, known, witness)
         prover.shuffled = given.shuffle_ranks
         proof = prover.prove(worlds, own)
+        if given.compile_mode:
+            proof.parts.append(eager_and_compiled(prover.migrated, prover.announce))
     if given.tests is not None:
         say("transplt prove: the project's own tests on a CPU ...")
         proof.parts.append(tests_on_a_cpu(before, after, options, given.tests))
@@ -131,6 +134,8 @@ def kernels_alone(given: Prove, command: str) -> int:
     _check_folders(given.json_report, given.html_report, given.save_calls)
     if given.card_pack is not None:
         raise UsageError("--kernels cannot write a card pack: prove the whole program instead.")
+    if given.compile_mode:
+        raise UsageError("--kernels runs no networks: leave out --compile-mode.")
     if given.against != "cuda":
         raise UsageError("--kernels takes the calls of ORIGINAL on the stand-in for CUDA: leave out --against.")
     before, after = find_projects(given.original, given.migrated, given.main, given.data)

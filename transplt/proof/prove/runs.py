@@ -89,6 +89,8 @@ class Run:
     faults: list[CollectiveFault]
     witness: Witness = CUDA
     launched: list[dict[str, Any]] = field(default_factory=list)
+    #: What torch.compile said of lines, where the networks were compiled.
+    compiled: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def first(self) -> Training | None:
@@ -181,6 +183,10 @@ class Runner:
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
             self.witness,
             launches_below(outcome.processes, root),
+            [
+                {**each, "path": below(each["path"], root)}
+                for process in outcome.processes for each in process.get("compiled", {}).get("found", ())
+            ],
         )  # fmt: skip
 
     def _source(self, root: Path) -> Callable[[str], str | None]:

@@ -35,7 +35,8 @@ class Config:
     (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": the host is none
     with NPUs), `needs` one of packages that torch_npu imports ("": the environment has them). `redirected`: torch_npu's
     own transfer_to_npu is imported right behind torch. `compile`: launches of Triton's kernels are kept, for the
-    compiler of the card.
+    compiler of the card. `models`: the backend of torch.compile by which all networks run, eager for none ("": as the
+    program has it).
     """
 
     npus: int = 8
@@ -59,6 +60,7 @@ class Config:
     needs: str = ""
     redirected: bool = False
     compile: bool = False
+    models: str = ""
 
     @property
     def enforced(self) -> bool:

@@ -49,6 +49,8 @@ class Record:
         self.memory: list[dict[str, int]] = []
         #: Launches of Triton's kernels, for a compiler (see npu_emulator.triton.carried).
         self.kernels: dict[str, dict[str, Any]] = {}
+        #: What Dynamo said (see npu_emulator.compiled).
+        self.compiled: dict[str, Any] = {}
         self.exception: dict[str, Any] | None = None
         self.leaving: dict[str, Any] | None = None
         self.rank: str | None = None
@@ -101,6 +103,7 @@ class Record:
             "saves": self.saves,
             "shapes": self.shapes,
             "memory": self.memory,
+            "compiled": self.compiled,
             "kernels": list(self.kernels.values()),
             "seconds": round(time.time() - self.started, 3),
         }

@@ -117,6 +117,10 @@ def _torch_is_there(torch: ModuleType) -> None:
 
     trace.install()
     dump.install()
+    if config.models:
+        from . import compiled
+
+        compiled.install()
     if config.redirected:
         with lines.paused():
             importlib.import_module("torch_npu.contrib.transfer_to_npu")

@@ -20,6 +20,12 @@ def install() -> None:
     # Filled at its first call: once functions that draw are wrapped, torch.set_default_device would know the wrappers
     # only, and what they call would be on the CPU.
     _device._device_constructors()
+    if config.models:
+        # Dynamo would trace our own functions as a part of the network.
+        repeat.seed_draws(int(config.trace["seed"]))
+        shaken.install()
+        steps.install()
+        return
     if config.trace["seed"] is None:
         repeat.draw_anew()
     else:

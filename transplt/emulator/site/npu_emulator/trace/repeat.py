@@ -33,14 +33,19 @@ def install(seed: int, inserted: dict[str, list[int]] | None = None) -> None:
     Each process has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
     program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one).
     """
-    seed += _own_number()
-    _number_spawned()
-    random.seed(seed)
-    torch.manual_seed(seed)
-    when_imported("numpy", functools.partial(_seed_numpy, seed=seed))
+    seed_draws(seed)
     _keep_the_stream(inserted)
     _draw_in_single_precision()
     _drop_nothing()
+
+
+def seed_draws(number: int) -> None:
+    """Seed what draws, with the number of this process added."""
+    number += _own_number()
+    _number_spawned()
+    random.seed(number)
+    torch.manual_seed(number)
+    when_imported("numpy", functools.partial(_seed_numpy, seed=number))
 
 
 def _own_number() -> int:

@@ -31,7 +31,8 @@ _held_back: dict[int, list[tuple[Any, Any]]] = {}
 def install() -> None:
     """Watch every optimizer, every backward pass and every scaler of this process."""
     models.install()
-    models.watch_calls()
+    if not config.models:
+        models.watch_calls()
     _watch_making()
     register_optimizer_step_pre_hook(_before_step)
     register_optimizer_step_post_hook(_after_step)
