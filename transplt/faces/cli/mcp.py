@@ -12,6 +12,9 @@ from transplt.base.extras import install_command
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import FOLDER
 
+#: The token that a client of --http has to send.
+_TOKEN = "TRANSPLT_MCP_TOKEN"
+
 
 @click.command(cls=Command)
 @click.argument("root", type=FOLDER, metavar="DIR")
@@ -19,8 +22,12 @@ from transplt.faces.cli.completing import FOLDER
     "-o", "--output", type=FOLDER, metavar="DIR", help="Write migrated copies to this folder; created if missing."
 )
 @click.option("--allow-run", is_flag=True, help="Also offer `run` and `prove`, which start programs in DIR.")
-def mcp(root: str, output: str | None, allow_run: bool) -> int:
-    """Serve agents over the Model Context Protocol: survey, check, explain, migrate and diagnose projects in DIR.
+@click.option(
+    "--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve http://127.0.0.1:PORT/mcp instead of "
+    "standard input and output."
+)  # fmt: skip
+def mcp(root: str, output: str | None, allow_run: bool, port: int | None) -> int:
+    """Serve agents over the Model Context Protocol: survey, plan, migrate, check and judge projects in DIR.
 
     No path outside DIR and --output can be named for reading or writing, and no program in DIR is started without
     --allow-run. Needs the extra `mcp`.
@@ -28,7 +35,7 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
     try:
         import anyio
 
-        from transplt.faces.mcp.server import serve
+        from transplt.faces.mcp.server import serve, serve_http
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
@@ -44,5 +51,11 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
         except OSError as error:
             raise UsageError(f"cannot make the folder {shown(output)}: {reason(error)}") from error
     real = [Path(os.path.realpath(folder)) for folder in (root, output) if folder is not None]
-    anyio.run(lambda: serve(Bench(Folders(*real)), allow_run=allow_run))
+    bench, token = Bench(Folders(*real)), os.environ.get(_TOKEN, "")
+    if port is None:
+        anyio.run(lambda: serve(bench, allow_run=allow_run))
+    elif allow_run and not token:
+        raise UsageError(f"who reaches the port could start programs: set {_TOKEN}, the bearer token of clients")
+    else:
+        anyio.run(lambda: serve_http(bench, port, token, allow_run=allow_run))
     return DONE

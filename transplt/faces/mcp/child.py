@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,11 @@ class Ended:
 #: Processes of the commands that are at work.
 _RUNNING: set[int] = set()
 
+#: Told what a command says while it works; the call that asked sets it.
+says: ContextVar[Callable[[str], Awaitable[None]] | None] = ContextVar("says", default=None)
+#: Seconds between two looks at what it says.
+_LOOK = 0.5
+
 #: Starts `transplt ARGUMENTS` in a folder, for so many seconds at most.
 Start = Callable[[Sequence[str], Path, float], Awaitable[Ended]]
 
@@ -45,7 +52,10 @@ async def start(arguments: Sequence[str], folder: Path, seconds: float) -> Ended
             _RUNNING.add(process.pid)
             try:
                 with anyio.move_on_after(seconds) as limit:
-                    await run_sync(child.wait, abandon_on_cancel=True)
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(_tell, child.error.fileno(), arguments[0])
+                        await run_sync(child.wait, abandon_on_cancel=True)
+                        tasks.cancel_scope.cancel()
             finally:
                 if process.poll() is None:
                     with anyio.CancelScope(shield=True):
@@ -55,6 +65,20 @@ async def start(arguments: Sequence[str], folder: Path, seconds: float) -> Ended
             return Ended(process.returncode, child.printed(_MOST_BYTES), child.errors(_MOST_ERROR), late)
     except OSError as why:
         raise CannotFinish(f"cannot start transplt: {reason(why)}") from why
+
+
+async def _tell(error: int, command: str) -> None:
+    """Passes on the last line that the command has written to stderr, whenever there is another one."""
+    import anyio
+
+    tell, told, at = says.get(), f"transplt {command}", 0
+    while tell is not None:
+        if told:
+            await tell(told)
+        await anyio.sleep(_LOOK)
+        new = os.pread(error, _MOST_ERROR, at)  # seeking would move the command's own place in the file
+        at += len(new)
+        told = (new.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
 
 
 def end_all() -> None:

@@ -22,7 +22,7 @@ async def run_script(bench: Bench, given: Arguments) -> Answer:
     """What `transplt run` finds of a script."""
     script, seconds = bench.folders.inside(given["script"]), _limit(given)
     nproc = [f"--nproc={given['nproc']}"] if given.get("nproc") else []
-    stubs = [f"--stubs={_stub(bench, each)}" for each in given.get("stubs", ())]
+    stubs = [f"--stubs={stub_of(bench, each)}" for each in given.get("stubs", ())]
     with tempfile.TemporaryDirectory(prefix="transplt-mcp-") as folder:
         report = Path(folder) / "report.json"
         options = [f"--report={report}", f"--timeout={seconds:g}", *nproc, *stubs]
@@ -43,7 +43,8 @@ async def prove_port(bench: Bench, given: Arguments) -> Answer:
     original, migrated = (bench.folders.inside(given[name]) for name in ("original", "migrated"))
     seconds = _limit(given)
     options = [f"--{name}={given[name]}" for name in ("main", "nproc", "steps") if name in given]
-    options += [f"--stubs={_stub(bench, each)}" for each in given.get("stubs", ())]
+    options += [f"--stubs={stub_of(bench, each)}" for each in given.get("stubs", ())]
+    options += ["--compile-mode"] if given.get("compile_mode") else []
     options += [f"--data={each}" for each in given.get("data", ())]
     if any(Path(each).is_absolute() or ".." in Path(each).parts for each in given.get("data", ())):
         raise UsageError("data are paths in the project, relative to it")
@@ -62,10 +63,11 @@ async def prove_port(bench: Bench, given: Arguments) -> Answer:
         "steps": max((part["steps"] for part in parts), default=0),
         "differences": short(differences),
         "differences_in_all": len(differences),
+        "remarks": short([each for part in parts for each in part["remarks"]]),
         "not_compared": short([each for part in parts for each in part["not_compared"]]),
     }
 
 
-def _stub(bench: Bench, name: str) -> str:
+def stub_of(bench: Bench, name: str) -> str:
     """A file in the folders, or the name of a stub that comes with transplt, with a number of pictures or without."""
     return name if re.fullmatch(r"\w+(=\d+)?", name) else str(bench.folders.inside(name))

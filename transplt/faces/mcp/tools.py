@@ -11,10 +11,11 @@ from typing import Any
 from transplt.base.disk.git_index import find_repository
 from transplt.base.errors import CannotFinish, TranspltError, UsageError
 from transplt.base.settings import STYLES, TORCH_VERSIONS
+from transplt.base.text.regular_file import PLANS, read_regular
 from transplt.faces.mcp.answers import cut, page
 from transplt.faces.mcp.bench import MOST_LINES, WRITE, Answer, Arguments, Bench, first_lines, short
 from transplt.faces.mcp.portfolio import LISTS, SURVEY, survey_portfolio
-from transplt.faces.mcp.programs import prove_port, run_script
+from transplt.faces.mcp.programs import prove_port, run_script, stub_of
 from transplt.faces.mcp.work_orders import found, work_orders
 
 #: Seconds that the person's programs may take at most.
@@ -26,7 +27,8 @@ Handler = Callable[[Bench, Arguments], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, what it is for, the JSON Schemas of its arguments; `runs`: it starts programs."""
+    """A tool: its name, what it is for, the JSON Schemas of its arguments; `runs`: it starts programs; `runs_with`:
+    it does where it is given this argument."""
 
     name: str
     text: str
@@ -34,6 +36,7 @@ class Tool:
     needs: tuple[str, ...]
     work: Handler = field(repr=False)
     runs: bool = False
+    runs_with: str = ""
     writes: bool = False
 
     @property
@@ -90,6 +93,43 @@ def _pieces(text: str, most: int = 2000) -> list[str]:
     return pieces
 
 
+# --- plan and judge --------------------------------------------------------------------------------------------------
+
+
+async def _plan(bench: Bench, given: Arguments) -> Answer:
+    """Writes the plan where there is none, and gives it as it is: somebody may have decided in it."""
+    source = bench.folders.inside(given.get("path", "."))
+    place = given.get("file") or str(bench.folders.place_for(source) / f"{source.name}_plan.md")
+    file = bench.folders.inside(place)
+    if file.suffix != ".md":
+        raise UsageError("a plan is a Markdown file: its name ends with .md")
+    if given.get("replace") or not file.exists():
+        options = [f"--torch-version={given['torch_version']}"] if "torch_version" in given else []
+        await bench.run(["plan", "--force", "-o", str(file), *options, "--", str(source)])
+    text = read_regular(file, PLANS).decode("utf-8", "replace")
+    parts = [{"text": part} for part in _pieces(text)]
+    told = {"file": bench.folders.display(file), "next": "edit the marks in the file; migrate with `plan` follows it"}
+    return {**told, **page("parts", parts, given.get("cursor"), 1)}
+
+
+async def _judge(bench: Bench, given: Arguments) -> Answer:
+    original, port = (bench.folders.inside(given[name]) for name in ("original", "port"))
+    options = [f"--allow={each}" for each in given.get("allow", ())]
+    options += [f"--prove={given['prove']}"] if "prove" in given else []
+    options += [f"--stubs={stub_of(bench, each)}" for each in given.get("stubs", ())]
+    ended = await bench.run(["judge", "--format=json", *options, "--", str(original), str(port)], WRITE)
+    table = json.loads(ended.out)
+    rows = [found(each) for part in table["parts"] for each in part["findings"]]
+    return {
+        "accepted": table["accepted"],
+        "sentence": cut(table["sentence"]),
+        "parts": [{name: short(part[name]) for name in ("title", "mark", "sentence")} for part in table["parts"]],
+        "also_changed": len(table["also"]),
+        "unknown": short(table["unknown"]),
+        **page("findings", rows, given.get("cursor"), given.get("most", 10)),
+    }
+
+
 # --- migrate ---------------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +143,8 @@ async def _migrate(bench: Bench, given: Arguments) -> Answer:
     out = bench.folders.inside(given["output"]) if "output" in given else bench.folders.place_for(source)
     options += ["-sim"] if given.get("similar") else []
     options += ["--force"] if given.get("replace") else []
+    options += [f"--adapt={given['adapt']}"] if "adapt" in given else []
+    options += [f"--plan={bench.folders.inside(given['plan'])}"] if "plan" in given else []
     ended = await bench.run(["-i", str(source), "-o", str(out), *options], WRITE)
     written = out / f"{source.stem if source.is_file() else source.name}_msft"
     left = work_orders(await bench.check(written), bench.folders.display(written), bench.folders.display(source))
@@ -120,7 +162,7 @@ async def _migrate(bench: Bench, given: Arguments) -> Answer:
 
 
 async def _in_place(bench: Bench, source: Path, options: list[str], given: Arguments) -> Answer:
-    wrong = [name for name in ("output", "similar", "replace") if given.get(name)]
+    wrong = [name for name in ("output", "similar", "replace", "adapt", "plan") if given.get(name)]
     if wrong:
         raise UsageError(f"in_place goes without {' and '.join(wrong)}")
     if find_repository(source if source.is_dir() else source.parent) is None:
@@ -203,6 +245,21 @@ TOOLS = (
         _explain,
     ),
     Tool(
+        "plan",
+        "Writes the decisions of a migration into a Markdown file, or gives the one that is there: what is edited only "
+        "if somebody says so, tunings, scripts that train. An unedited plan changes nothing.",
+        {
+            "path": {**_PATH, "description": "a folder or a .py file (.)"},
+            "file": {**_PATH, "description": "where the plan lies (<name>_plan.md beside the project)"},
+            "replace": {"type": "boolean", "description": "write it anew"},
+            "torch_version": {**_VERSION, "description": "target version of torch"},
+            "cursor": _CURSOR,
+        },
+        (),
+        _plan,
+        writes=True,
+    ),
+    Tool(
         "migrate",
         "Writes the migrated copy of a project or of a .py file into <output>/<name>_msft, beside the project unless "
         "`output` names a folder; says what was written and what is left to do. With in_place it edits the files "
@@ -214,6 +271,10 @@ TOOLS = (
             "replace": {"type": "boolean", "description": "replace a copy that transplt wrote and nobody edited"},
             "torch_version": {**_VERSION, "description": "target version of torch"},
             "style": {"enum": [*STYLES], "description": "edit for NPUs only, or keep CUDA working too"},
+            "adapt": {
+                "type": "string", "pattern": "^[a-z0-9_,-]{1,200}$", "description": "names of adaptors, or all"
+            },
+            "plan": {**_PATH, "description": "a plan, written by the tool plan"},
             "similar": {"type": "boolean", "description": "replace some unsupported APIs with similar ones"},
             "unsafe_fixes": {
                 "type": "boolean", "description": "also apply edits that may change what the program does"
@@ -221,6 +282,25 @@ TOOLS = (
         },
         (),
         _migrate,
+        writes=True,
+    ),
+    Tool(
+        "judge",
+        "Holds a port, made by whom ever, against its original: what is left of CUDA, what changed beyond the device, "
+        "what gets round a judge; with `prove` also whether it trains the same. Settings and comments of the port "
+        "switch nothing off.",
+        {
+            "original": _PATH,
+            "port": _PATH,
+            "prove": {"type": "string", "maxLength": 4000, "description": "runs both: train.py --epochs 1"},
+            "stubs": {**_TEXTS, "description": "files run before, or torchvision, or torchvision=256"},
+            "allow": {**_TEXTS, "description": "themes of changes that are meant: batch size"},
+            "most": _MOST,
+            "cursor": _CURSOR,
+        },
+        ("original", "port"),
+        _judge,
+        runs_with="prove",
         writes=True,
     ),
     Tool(
@@ -263,6 +343,7 @@ TOOLS = (
             "nproc": {"type": "string", "pattern": "^[0-9]{1,2}(,[0-9]{1,2}){0,4}$", "description": "1,2"},
             "steps": {"type": "integer", "minimum": 0, "maximum": 100000, "description": "steps of an optimizer (20)"},
             "stubs": {**_TEXTS, "description": "files run before, or torchvision, or torchvision=256"},
+            "compile_mode": {"type": "boolean", "description": "also by torch.compile: where the graph breaks"},
             "data": {**_TEXTS, "description": "paths in the project that are linked, not copied"},
             "seconds": _SECONDS,
         },
@@ -288,7 +369,7 @@ async def call(bench: Bench, allow_run: bool, name: str, arguments: Arguments) -
     tool = _BY_NAME.get(name)
     if tool is None:
         raise UsageError(f"there is no tool {cut(name)!r}: {', '.join(each.name for each in offered(allow_run))}")
-    if tool.runs and not allow_run:
+    if (tool.runs or tool.runs_with in arguments) and not allow_run:
         raise UsageError(f"{name} starts programs of the project: the person has to start this server with --allow-run")
     wrong = best_match(Draft202012Validator(tool.schema).iter_errors(arguments))
     if wrong is not None:

@@ -1,0 +1,143 @@
+"""Ports three public repositories by the tools of `transplt mcp` alone, as an agent does, and counts what it reads.
+
+    python -m benchmarks.agent_ports FOLDER [--http PORT] [--transcript FILE]
+
+FOLDER holds checkouts of yunjey/pytorch-tutorial, karpathy/minGPT and locuslab/TCN, which are not changed. The client
+is the official SDK's, the server a process of its own. Everything that an answer holds counts as read, progress and
+the list of the tools with it. Exits with 1 if a project was not proved equal, took more than ten calls, or if more than
+60 KB were read in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mcp
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_READ, MOST_CALLS = 60_000, 10
+
+
+@dataclass(frozen=True)
+class Project:
+    """A checkout, and what it is proved with."""
+
+    name: str
+    proof: dict[str, Any]
+
+
+_TUTORIAL = "tutorials/02-intermediate/convolutional_neural_network/main.py"
+_SMALL = ["--epochs", "1", "--seq_len", "50", "--levels", "4"]
+PROJECTS = (
+    Project("pytorch-tutorial", {"main": _TUTORIAL, "steps": 3, "stubs": ["torchvision=256"]}),
+    Project("minGPT", {"main": "projects/adder/adder.py", "steps": 3}),
+    Project("TCN", {"main": "TCN/adding_problem/add_test.py", "steps": 3, "args": _SMALL}),
+)
+
+
+@dataclass
+class Agent:
+    """Calls tools, and keeps what it asked and read."""
+
+    client: Any
+    read: int = 0
+    calls: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """The answer of a tool; SystemExit with the sentence of a tool error."""
+        told: list[str] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            told.append(message or "")
+
+        result = await self.client.call_tool(name, arguments, progress_callback=progress)
+        text = result.content[0].text
+        self.calls += 1
+        self.read += len(text.encode()) + sum(len(each.encode()) for each in told)
+        self.lines += [f"> {name} {json.dumps(arguments)}", *(f". {each}" for each in told), text]
+        if result.is_error:
+            raise SystemExit(f"{name}: {text}")
+        return dict(json.loads(text))
+
+
+async def port(agent: Agent, project: Project) -> bool:
+    """Plan, migrate, check, prove, judge; whether the port was proved equal and accepted."""
+    await agent.call("plan", path=project.name)
+    done = await agent.call("migrate", path=project.name, plan=f"{project.name}_plan.md", replace=True)
+    if done["actions_in_all"]:
+        await agent.call("check", path=done["written"], most=3)
+    proof = await agent.call("prove", original=project.name, migrated=done["written"], **project.proof)
+    judged = await agent.call("judge", original=project.name, port=done["written"])
+    print(f"{project.name}: {proof['verdict']}: {proof['sentence']}; judge: {judged['sentence']}")
+    return bool(proof["equal"] and judged["accepted"])
+
+
+@contextlib.asynccontextmanager
+async def served(folder: Path, http: int) -> AsyncIterator[Any]:
+    """A client of a server for a folder."""
+    token = secrets.token_hex(16)
+    # "." is the copy of a project in which a program starts: two of them import themselves as if they were installed.
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}.", "TRANSPLT_MCP_TOKEN": token}
+    command = ["-m", "transplt", "mcp", "--allow-run", *(["--http", str(http)] if http else []), str(folder)]
+    if not http:
+        server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+        async with mcp.Client(stdio_client(server)) as client:
+            yield client
+        return
+    process = subprocess.Popen([sys.executable, *command], env=environment)
+    try:
+        await asyncio.sleep(5)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with create_mcp_http_client(headers=headers) as own:
+            transport = streamable_http_client(f"http://127.0.0.1:{http}/mcp", http_client=own)
+            async with mcp.Client(transport) as client:
+                yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def ported(folder: Path, http: int, transcript: Path | None) -> int:
+    """The exit code."""
+    agents, equal, tools = [], True, 0
+    async with served(folder, http) as client:
+        tools = len((await client.list_tools()).model_dump_json().encode())
+        for project in PROJECTS:
+            agent, begun = Agent(client), time.monotonic()
+            equal = await port(agent, project) and equal
+            print(f"  {agent.calls} calls, {agent.read:,} bytes read, {time.monotonic() - begun:.0f} s")
+            agents.append(agent)
+    read = tools + sum(agent.read for agent in agents)
+    print(f"{read:,} bytes read in all, {tools:,} of them the list of tools")
+    if transcript is not None:
+        transcript.write_text("\n".join(line for agent in agents for line in (*agent.lines, "")), "utf-8")
+    return 0 if equal and read <= MOST_READ and all(agent.calls <= MOST_CALLS for agent in agents) else 1
+
+
+def main() -> int:
+    """Ports, and prints what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--http", type=int, default=0, metavar="PORT")
+    parser.add_argument("--transcript", type=Path)
+    given = parser.parse_args()
+    return asyncio.run(ported(given.folder.resolve(), given.http, given.transcript))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
