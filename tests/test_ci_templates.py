@@ -19,6 +19,7 @@ from transplt import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 ACTION = ROOT / ".github" / "actions" / "check" / "action.yml"
+JUDGE = ROOT / ".github" / "actions" / "judge" / "action.yml"
 JOB = ROOT / ".gitlab" / "check.yml"
 NEW = "\n\ntorch.cuda.synchronize()\n"
 #: Lines with findings (the import goes to line 2), and those that the pull request answers for.
@@ -91,14 +92,47 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[int]:
 
 
 def test_no_input_becomes_part_of_a_script() -> None:
-    for step in read(ACTION)["runs"]["steps"]:
+    for step in (*read(ACTION)["runs"]["steps"], *read(JUDGE)["runs"]["steps"]):
         assert step["shell"] == "bash" and "${{" not in step["run"]
     assert "$[[" not in JOB.read_text("utf-8")
 
 
 def test_every_input_is_used_and_each_that_is_used_is_there() -> None:
-    used = set(re.findall(r"inputs\.([\w-]+)", ACTION.read_text("utf-8")))
-    assert used == set(read(ACTION)["inputs"])
+    for action in (ACTION, JUDGE):
+        assert set(re.findall(r"inputs\.([\w-]+)", action.read_text("utf-8"))) == set(read(action)["inputs"])
+
+
+def judged(project: Path, runner: dict[str, str], base: str = "", **inputs: str) -> subprocess.CompletedProcess[str]:
+    """The second step of the action that judges, with a transplt that prints its arguments."""
+    step = read(JUDGE)["runs"]["steps"][1]
+    values = {f"inputs.{name}": each.get("default", "") for name, each in read(JUDGE)["inputs"].items()}
+    values |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
+    values["github.event.pull_request.base.sha"] = base
+    environment = {name: re.sub(r"\$\{\{ (\S+) \}\}", lambda match: values[match[1]], text)
+                   for name, text in step["env"].items()}  # fmt: skip
+    return bash(step["run"], project, {**runner, **environment})
+
+
+@pytest.mark.parametrize(
+    ("base", "inputs", "told"),
+    [
+        ("", {"original": "v1"}, "--format text -- v1 ."),
+        ("abc", {}, "--format text -- abc ."),
+        ("abc", {"original": "v1", "port": "npu", "allow": "model\nloss\n"},
+         "--format text --allow=model --allow=loss -- v1 npu"),
+        ("abc", {"format": "sarif", "output_file": "j.sarif", "args": "--prove\nmain.py"},
+         "--format sarif --output-file j.sarif --prove main.py -- abc ."),
+    ],
+)  # fmt: skip
+def test_the_action_that_judges(
+    base: str, inputs: dict[str, str], told: str, project: Path, runner: dict[str, str]
+) -> None:
+    home = Path(runner["home"]).with_name("transplt-judge")
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "transplt").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    (home / "bin" / "transplt").chmod(0o755)
+    assert judged(project, runner, base, **inputs).stdout.split() == ["judge", *told.split()]
+    assert judged(project, runner).returncode == 2
 
 
 def test_what_the_document_shows_is_there() -> None:

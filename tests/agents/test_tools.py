@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +26,8 @@ APEX = "import torch\nimport apex\n\nmodel = torch.nn.Linear(2, 2).cuda()\nhandl
 pytestmark = pytest.mark.extra
 mcp = pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
 from tests.agents.calls import Call, Refused, use  # noqa: E402
+from transplt.faces.mcp.bench import Bench  # noqa: E402
+from transplt.faces.mcp.server import make_server  # noqa: E402
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def test_a_server_offers_to_run_only_if_the_person_said_so(folders: Folders) -> 
         assert all(tool.input_schema["type"] == "object" for tool in tools.values())
         return [*tools]
 
-    assert use(folders, work) == ["survey", "check", "explain", "migrate", "diagnose"]
+    assert use(folders, work) == ["survey", "check", "explain", "plan", "migrate", "judge", "diagnose"]
     assert use(folders, work, allow_run=True)[-2:] == ["run", "prove"]
 
 
@@ -201,6 +206,89 @@ def test_in_place_only_when_asked_and_where_git_can_restore(folders: Folders) ->
     answer = one(folders, "migrate", path="project", in_place=True)
     assert answer["changed_in_place"] == ["project/train.py"] and answer["edits"] > 0
     assert "torch.cuda" not in (folders.root / "project/train.py").read_text()
+
+
+def test_a_plan_is_written_once_and_followed(folders: Folders) -> None:
+    async def work(call: Call) -> Any:
+        first = await call("plan", path="project")
+        (folders.root / first["file"]).write_text(first["parts"][0]["text"].replace("Lines that", "Mine: lines that"))
+        again = await call("plan", path="project")
+        done = await call("migrate", path="project", plan=first["file"], adapt="all")
+        with pytest.raises(Refused, match=r"its name ends with \.md"):
+            await call("plan", path="project", file="project/train.py", replace=True)
+        return first, again, done
+
+    first, again, done = use(folders, work)
+    assert first["file"] == "project_plan.md" and first["parts"][0]["text"].startswith("#")
+    assert "Mine: lines that" in again["parts"][0]["text"] and done["written"] == "project_msft"
+
+
+def test_judge_reads_and_runs_only_with_leave(folders: Folders) -> None:
+    port = folders.root / "port"
+    port.mkdir()
+    (port / "train.py").write_text(
+        APEX.replace("Linear(2, 2).cuda()", "Linear(2, 3).npu()").replace("import apex\n", "")
+    )
+
+    async def work(call: Call) -> Any:
+        with pytest.raises(Refused, match="start this server with --allow-run"):
+            await call("judge", original="project", port="port", prove="train.py")
+        return await call("judge", original="project", port="port"), await call(
+            "judge", original="project", port="port", allow=["model"], most=1
+        )
+
+    found, allowed = use(folders, work)
+    assert not found["accepted"] and "model" in found["sentence"]
+    assert ("train.py", "NPU881") in [(each["file"], each["code"]) for each in found["findings"]]
+    assert len(found["parts"]) == 5 and "model" not in allowed["sentence"]
+
+
+def test_what_a_command_says_is_progress(folders: Folders) -> None:
+    (folders.root / "port").mkdir()
+    (folders.root / "port" / "train.py").write_text(APEX.replace(".cuda()", ".npu()"))
+    told: list[str] = []
+
+    async def work() -> None:
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            told.append(message or "")
+
+        async with mcp.Client(make_server(Bench(folders), allow_run=False)) as client:
+            await client.call_tool("judge", {"original": "project", "port": "port"}, progress_callback=progress)
+
+    asyncio.run(work())
+    assert told[0] == "transplt judge"
+
+
+def test_the_command_serves_http_to_those_who_have_the_token(folders: Folders) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "transplt", "mcp", "--allow-run", "--http", str(port), str(folders.root)]
+    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "TRANSPLT_MCP_TOKEN": ""}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and "set TRANSPLT_MCP_TOKEN" in refused.stderr
+    server = subprocess.Popen(command, env={**environment, "TRANSPLT_MCP_TOKEN": "secret"})
+    url = f"http://127.0.0.1:{port}/mcp"
+
+    async def work() -> Any:
+        from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+        async with create_mcp_http_client(headers={"Authorization": "Bearer secret"}) as own:
+            for _ in range(300):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                await asyncio.sleep(0.1)
+            assert (await own.post(url, headers={"Authorization": "Bearer no"})).status_code == 401
+            async with mcp.Client(streamable_http_client(url, http_client=own)) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                return tools, json.loads((await client.call_tool("check", {"path": "project"})).content[0].text)
+
+    try:
+        tools, answer = asyncio.run(work())
+    finally:
+        server.terminate()
+        server.wait(20)
+    assert tools[-2:] == ["run", "prove"] and answer["path"] == "project"
 
 
 def test_diagnose(folders: Folders) -> None:

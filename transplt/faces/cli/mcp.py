@@ -21,7 +21,7 @@ _TOKEN = "TRANSPLT_MCP_TOKEN"
 @click.option(
     "-o", "--output", type=FOLDER, metavar="DIR", help="Write migrated copies to this folder; created if missing."
 )
-@click.option("--allow-run", is_flag=True, help="Also offer `run` and `prove`, which start programs in DIR.")
+@click.option("--allow-run", is_flag=True, help="Also offer `run`, `prove` and judge's `prove`, which start programs.")
 @click.option(
     "--http", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve http://127.0.0.1:PORT/mcp instead of "
     "standard input and output."
