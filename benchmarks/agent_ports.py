@@ -34,18 +34,27 @@ MOST_READ, MOST_CALLS = 60_000, 10
 
 @dataclass(frozen=True)
 class Project:
-    """A checkout, and what it is proved with."""
+    """A checkout, what it is proved with, and the edit for what blocks, as an agent makes it: file, before, after."""
 
     name: str
     proof: dict[str, Any]
+    edit: tuple[str, str, str] | None = None
 
 
-_TUTORIAL = "tutorials/02-intermediate/convolutional_neural_network/main.py"
 _SMALL = ["--epochs", "1", "--seq_len", "50", "--levels", "4"]
 PROJECTS = (
-    Project("pytorch-tutorial", {"main": _TUTORIAL, "steps": 3, "stubs": ["torchvision=256"]}),
-    Project("minGPT", {"main": "projects/adder/adder.py", "steps": 3}),
-    Project("TCN", {"main": "TCN/adding_problem/add_test.py", "steps": 3, "args": _SMALL}),
+    Project(
+        "pytorch-tutorial/tutorials/02-intermediate",
+        {"main": "convolutional_neural_network/main.py", "steps": 3, "stubs": ["torchvision=256"]},
+    ),
+    Project(
+        "minGPT", {"main": "projects/adder/adder.py", "steps": 3}, ("setup.py", "'torch',", "'torch', 'torch-npu',")
+    ),
+    Project(
+        "TCN",
+        {"main": "TCN/adding_problem/add_test.py", "steps": 3, "args": _SMALL},
+        ("TCN/lambada_language/lambada_test.py", "torch.load(f)", "torch.load(f, weights_only=False)"),
+    ),
 )
 
 
@@ -75,16 +84,24 @@ class Agent:
         return dict(json.loads(text))
 
 
-async def port(agent: Agent, project: Project) -> bool:
-    """Plan, migrate, check, prove, judge; whether the port was proved equal and accepted."""
-    await agent.call("plan", path=project.name)
-    done = await agent.call("migrate", path=project.name, plan=f"{project.name}_plan.md", replace=True)
-    if done["actions_in_all"]:
-        await agent.call("check", path=done["written"], most=3)
+async def port(agent: Agent, folder: Path, project: Project) -> bool:
+    """Plan, migrate, edit, check, prove, judge; whether nothing blocks, and it was proved equal and accepted."""
+    plan = await agent.call("plan", path=project.name)
+    done = await agent.call("migrate", path=project.name, plan=plan["file"], replace=True)
+    if project.edit is not None:
+        name, before, after = project.edit
+        file = folder / done["written"] / name
+        text = file.read_text("utf-8")
+        assert before in text, f"{name} has no {before}"
+        file.write_text(text.replace(before, after), "utf-8")
+    left = await agent.call("check", path=done["written"], most=3)
     proof = await agent.call("prove", original=project.name, migrated=done["written"], **project.proof)
     judged = await agent.call("judge", original=project.name, port=done["written"])
     print(f"{project.name}: {proof['verdict']}: {proof['sentence']}; judge: {judged['sentence']}")
-    return bool(proof["equal"] and judged["accepted"])
+    print(
+        f"  blocking actions: {done['blocking_actions']} after the migration, {left['blocking_actions']} after the edit"
+    )
+    return bool(proof["equal"] and judged["accepted"] and not left["blocking_actions"])
 
 
 @contextlib.asynccontextmanager
@@ -119,7 +136,7 @@ async def ported(folder: Path, http: int, transcript: Path | None) -> int:
         tools = len((await client.list_tools()).model_dump_json().encode())
         for project in PROJECTS:
             agent, begun = Agent(client), time.monotonic()
-            equal = await port(agent, project) and equal
+            equal = await port(agent, folder, project) and equal
             print(f"  {agent.calls} calls, {agent.read:,} bytes read, {time.monotonic() - begun:.0f} s")
             agents.append(agent)
     read = tools + sum(agent.read for agent in agents)

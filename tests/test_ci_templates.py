@@ -166,6 +166,19 @@ def test_the_job_of_the_page_on_portable_repositories(project: Path, runner: dic
     assert "torch.cuda.synchronize -> device_module.synchronize" in done.stdout
 
 
+def test_what_the_page_on_agents_shows_is_there() -> None:
+    text = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    workflow, hooks = (YAML(typ="safe").load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    ours = workflow["jobs"]["judge"]["steps"][1]
+    assert ours["uses"].endswith(f"/.github/actions/judge@v{__version__}") and set(ours["with"]) <= set(
+        read(JUDGE)["inputs"]
+    )
+    assert re.findall(r"^\| `([\w-]+)` \| ", text.partition("## In CI")[2], re.MULTILINE) == [*read(JUDGE)["inputs"]]
+    (hook,) = hooks["repos"][0]["hooks"]
+    assert hook["id"] in [each["id"] for each in read(ROOT / ".pre-commit-hooks.yaml")]
+    assert hooks["repos"][0]["rev"] == f"v{__version__}"
+
+
 @pytest.mark.extra
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
 def test_shellcheck_finds_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -176,17 +176,11 @@ class Runner:
         return Run(
             read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
             sum(sum(process["operators"].values()) for process in outcome.processes),
-            [
-                {**each, "path": below(each["path"], root)}
-                for process in outcome.processes for each in process["findings"]
-            ],
+            _told_below([process["findings"] for process in outcome.processes], root),
             collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
             self.witness,
             launches_below(outcome.processes, root),
-            [
-                {**each, "path": below(each["path"], root)}
-                for process in outcome.processes for each in process.get("compiled", {}).get("found", ())
-            ],
+            _told_below([process.get("compiled", {}).get("found", ()) for process in outcome.processes], root),
         )  # fmt: skip
 
     def _source(self, root: Path) -> Callable[[str], str | None]:
@@ -274,6 +268,11 @@ def _has_lost(process: dict[str, Any]) -> bool:
 
 
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
+
+
+def _told_below(told: list[Iterable[dict[str, Any]]], root: Path) -> list[dict[str, Any]]:
+    """What processes said of lines, with the paths of the project."""
+    return [{**each, "path": below(each["path"], root)} for every in told for each in every]
 
 
 def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:
