@@ -328,7 +328,7 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
         ("check", {"path": "--fix"}, "no such file or folder: "),
         ("explain", {}, "explain: 'name' is a required property"),
         ("explain", {"name": "--help"}, "nothing is known about --help"),
-        ("look", {}, "there is no tool 'look': survey, check, explain, migrate, diagnose"),
+        ("look", {}, "there is no tool 'look': survey, check, explain, plan, migrate, judge, diagnose"),
         ("migrate", {"in_place": True, "output": "x"}, "in_place goes without output"),
     ],
 )

@@ -27,10 +27,7 @@ class Prove:
     npus: int = shared(NPUS)
     steps: int = option(
         "Stop the programs after N optimizer steps; 0: let them finish.",
-        type=click.IntRange(0),
-        default=20,
-        show_default=True,
-        metavar="N",
+        type=click.IntRange(0), default=20, show_default=True, metavar="N",
     )
     style: str | None = option(
         "portable: also run MIGRATED on the stand-in for CUDA, equal to the bit (default: what MIGRATED records).",
@@ -39,9 +36,7 @@ class Prove:
     against: str = option(
         "What ORIGINAL runs on: the stand-in for CUDA, or the emulated NPU by torch_npu's own one-line way, "
         "torch_npu.contrib.transfer_to_npu.",
-        type=click.Choice(tuple(WITNESSES)),
-        default="cuda",
-        show_default=True,
+        type=click.Choice(tuple(WITNESSES)), default="cuda", show_default=True,
     )
     tests: str | None = option(
         "Also run the project's own tests on the CPU, before and after: arguments of pytest.", metavar="WORDS"
@@ -59,32 +54,25 @@ class Prove:
     no_cache: bool = flag("Run the original again instead of using its cached runs.", envvar="TRANSPLT_NO_CACHE")
     reports: tuple[Path, ...] = option(
         "Write a report, FILE.json or FILE.html, and add the result to report.html of MIGRATED.",
-        "--report",
-        multiple=True,
-        type=REPORT,
-        metavar="FILE",
+        "--report", multiple=True, type=REPORT, metavar="FILE",
     )
     card_pack: Path | None = shared(CARD_PACK)
     kernels: bool = flag("Only compare the Triton kernels: repeat the launches of ORIGINAL with the kernels of both.")
     calls: Path | None = option(
         "With --kernels: use the calls in FILE (from --save-calls) instead of running the script.",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
     )
-    save_calls: Path | None = option("With --kernels: write the recorded calls.", type=REPORT, metavar="FILE")
+    save_calls: Path | None = option(
+        "With --kernels: write the recorded calls.", type=REPORT, metavar="FILE"
+    )
     programs: int = option(
         "With --kernels: of larger grids, only run N programs (first, last and a sample); 0: all.",
-        type=click.IntRange(0),
-        default=512,
-        show_default=True,
-        metavar="N",
+        type=click.IntRange(0), default=512, show_default=True, metavar="N"
     )
     tolerance: float = option(
         "With --kernels: allowed difference of floats, as a share of the largest in the tensor (default: not at all, "
         "and by roundings where a kernel or its launch was changed).",
-        type=click.FloatRange(0),
-        default=0.0,
-        metavar="SHARE",
+        type=click.FloatRange(0), default=0.0, metavar="SHARE",
     )
     compiled: bool = shared(COMPILE)
     compile_mode: bool = flag(
