@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from transplt.base.finding import Finding
+from transplt.base.npus_alone import FOR_NPUS_ALONE
 from transplt.base.plan_decisions import Decided
 
 #: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
@@ -128,6 +129,8 @@ class Settings:
         """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`,
         `adapt:rope`.
         """
+        if self.style == "portable" and theme in FOR_NPUS_ALONE:
+            return False
         kind, _, name = theme.partition(":")
         if kind in ("tune", "adapt"):
             return any(name == each for each, _ in (self.tune if kind == "tune" else self.adapt))

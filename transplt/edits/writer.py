@@ -149,6 +149,16 @@ class Writer:
         self.found += called.found
         return called.text
 
+    @property
+    def portable(self) -> bool:
+        """True where what is written runs on CUDA as well."""
+        return self.work.settings.style == "portable"
+
+    @property
+    def card(self) -> str:
+        """The text that names the accelerator: a string, or in the portable style the name of the project's module."""
+        return self.helper("DEVICE_TYPE", self.import_code, self.import_message) if self.portable else '"npu"'
+
     def _lines(
         self,
         where: Extent | Beside | Around | AtTop,

@@ -11,7 +11,7 @@ from transplt.base.text.source import Source
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.helper import load_at_entry
 from transplt.edits.work import Work
-from transplt.engine.adaptor_findings import answer, offer
+from transplt.engine.adaptor_findings import answer, offer, refuse
 from transplt.engine.npu_aware_copies import leave_copies
 from transplt.engine.npu_ready_code import leave_npu_code
 from transplt.engine.other_makers import leave_other_cards
@@ -64,6 +64,7 @@ def plan(
     if not settings.adapt:
         offer(work)
     if settings.style == "portable":
+        refuse(work)
         from transplt.engine import portable
 
         portable.adapt(work)

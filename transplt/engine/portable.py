@@ -13,6 +13,7 @@ import re
 
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Edit
+from transplt.edits.groups import GROUPS
 from transplt.edits.helper import complete
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
@@ -33,6 +34,11 @@ from transplt.syntax.scan import chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
 _EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU293", "NPU313")
+#: Themes write what holds on CUDA too, or nothing.
+_THEMES = frozenset(each.name for each in GROUPS)
+_GATE = "torch.cuda.is_available"
+#: Findings on strings that may name the device.
+_STRINGS = ("NPU201", "NPU203")
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _AUTOCAST = ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")
@@ -83,7 +89,8 @@ _OTHER = "choose by DEVICE_TYPE of the module which of the two is called"
 def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
     planned = [edit for edit in work.rewrites if not edit.apart]
-    planned.sort(key=lambda edit: not isinstance(edit.node, (ast.Import, ast.ImportFrom)))  # they take their uses along
+    # Imports take their uses along, and a gate asks what came of what it guards.
+    planned.sort(key=lambda edit: (edit.api == _GATE) - isinstance(edit.node, (ast.Import, ast.ImportFrom)))
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
     complete(work)
     forms = _Forms(work, {id(edit.node) for edit in planned})
@@ -114,7 +121,7 @@ class _Forms(Form):
     def of(self, edit: Edit) -> list[Edit]:
         """The edits in its place; none where another one has done it. Stays where there is none."""
         node = edit.node
-        if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
+        if edit.user or edit.group in _THEMES or edit.code in _EVERYWHERE or edit.api in _ALIASES:
             return [edit]
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
             raise Stays("a comment, or the settings, say so")
@@ -130,9 +137,25 @@ class _Forms(Form):
         if id(node) in self.planned and (gate := next(filter(for_cuda_alone, chain(node)), None)) is not None:
             self.work.add(cuda_alone(self.work, node, replicas_in(gate.body)[0]))
             return []
+        if edit.api == _GATE and self._guards_what_stays(node):
+            self.work.add(self.work.keep(node, "reported-beside"))
+            return []
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
+
+    def _guards_what_stays(self, node: ast.AST) -> bool:
+        """True for a question in front of a string that stays with a finding, where nothing else there is written: the
+        two belong together, as in `if torch.cuda.is_available(): names.append("cuda")`.
+        """
+        above = next((each for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))), None)
+        if above is None or not any(each is node for each in ast.walk(above.test)):
+            return False
+        guarded = above.body if isinstance(above.body, list) else [above.body]
+        start, end = self.work.source.extent(guarded[0])[0], self.work.source.extent(guarded[-1])[1]
+        inside = [note for note in self.work.notes if start <= note.extent[0] and note.extent[1] <= end]
+        written = any(edit.rewrites and start <= self.work.source.extent(edit.node)[0] < end for edit in self.work.edits)
+        return not written and any(note.code in _STRINGS for note in inside)
 
     def _asked_of_cuda(self, node: ast.AST) -> tuple[ast.BoolOp, ast.Attribute] | None:
         """A chain of `and` around a node, and what in it only CUDA answers."""

@@ -169,8 +169,6 @@ def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
 
     Each tuning and adaptor looks by itself at what is switched off.
     """
-    if work.settings.style == "portable":
-        return ""  # nothing of a group is portable, and each edit has its finding
     if group is MANY_CARDS and work.overruled:
         return work.overruled
     there = {id(edit) for edit in wanted}

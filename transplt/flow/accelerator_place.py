@@ -28,7 +28,7 @@ from transplt.flow.import_layout import (
 from transplt.syntax.modules import outermost_package
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
-_NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
+NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
 #: How the path of a notebook ends.
 NOTEBOOK = ".ipynb"
 _HELPERS = ("utils", "util", "common")
@@ -231,4 +231,4 @@ def _free_name(project: ProjectFacts, layout: ImportLayout, folders: list[str], 
     for folder in folders:
         if (facts := project.placing.get(in_folder(folder, INIT, ""))) is not None:
             taken.update(facts.speaks_of)
-    return given or next(name for name in _NAMES if name not in taken)
+    return given or next(name for name in NAMES if name not in taken)

@@ -6,6 +6,7 @@ It has to be the only one of a program, and all files of it that speak of CUDA h
 from __future__ import annotations
 
 import posixpath
+import re
 import sys
 
 from transplt.base.settings import Settings
@@ -24,6 +25,11 @@ from transplt.flow.import_layout import (
 )
 from transplt.syntax.modules import outermost_package, packages_of
 
+#: What a file of settings holds by which packages are installed.
+_INSTALLS = {
+    "pyproject.toml": re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.M),
+    "setup.cfg": re.compile(rb"^\[(?:metadata|options)\]", re.M),
+}
 #: What an `__init__` may import without that a file which did without it now needs a package more.
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
@@ -102,6 +108,12 @@ def _finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str, 
         or is_harmless(project, layout, in_folder(package, INIT, ""))
         for package in packages_of(module, project.placing)
     )
+
+
+def is_of_a_package(path: str, data: bytes) -> bool:
+    """True for a pyproject.toml or a setup.cfg by which the packages beside it are installed, and not linted alone."""
+    asked = _INSTALLS.get(posixpath.basename(path))
+    return asked is not None and asked.search(data) is not None
 
 
 def is_installed(project: ProjectFacts, folder: str) -> bool:

@@ -13,9 +13,11 @@ __all__ = ["on_cpu"]
 def on_cpu(function: Callable[..., Any], *given: Any, **more: Any) -> Any:
     """`function(*given, **more)`, computed on the CPU in the types it is given; what comes of it goes back to the card.
 
-    Gradients go the same way. Each call waits for the card, and copies.
+    Gradients go the same way. Each call waits for the card, and copies. On CUDA it is the call alone.
     """
     homes = [each.device for each in (*given, *more.values()) if torch.is_tensor(each) and each.device.type != "cpu"]
+    if any(home.type == "cuda" for home in homes):
+        return function(*given, **more)
     every = [_moved_to(each, torch.device("cpu")) for each in given]
     found = function(*every, **{key: _moved_to(each, torch.device("cpu")) for key, each in more.items()})
     return _moved_to(found, homes[0]) if homes else found

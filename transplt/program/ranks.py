@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.flow.accelerator_place import NAMES
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Function, Program
 from transplt.program.steps import is_backward_pass
@@ -30,6 +31,9 @@ _OF_HELPER = frozenset(
     "start wait own_draws same_draws wrap alike average buffers_of_first mean_over_ranks of_first share_rows "
     "sum_over_ranks check_ranks".split()
 )
+#: What a file takes from the module of the portable style, when it takes anything.
+_CHOSEN = ("DEVICE_TYPE", "device_module")
+_FOR_RANKS = _OF_HELPER | {"is_first", "shard", "bare", "first_on_host", "one_by_one", "rank", "world_size"}
 _BARRIERS = frozenset({"barrier", "monitored_barrier"})
 
 
@@ -55,9 +59,20 @@ def collective(file: File, call: ast.Call) -> str:
 
 
 def helper_call(file: File, call: ast.Call) -> str:
-    """The function of the helper file that a call names; empty for any other."""
+    """The function of the helper file that a call names; empty for any other. In the portable style it is the file that
+    has the type of the device, too.
+    """
     module, _, name = (file.names.qualified(call.func) or "").rpartition(".")
-    return name if module.rpartition(".")[2].startswith("npu_port") else ""
+    return name if module.rpartition(".")[2].startswith("npu_port") or module in file.once(_choosers) else ""
+
+
+def _choosers(file: File) -> frozenset[str]:
+    """The modules that choose the accelerator, as a file names them: by their own names, or by what it takes there."""
+    targets = [each[0].target.rpartition(".") for each in file.scan.root.bindings.values()]
+    return frozenset(
+        module for module, _, name in targets
+        if module and (name in _CHOSEN or (name in _FOR_RANKS and module.rpartition(".")[2] in NAMES))
+    )  # fmt: skip
 
 
 def divides(test: ast.expr) -> bool:

@@ -184,7 +184,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     tune = parse_tunings(options.tune or "", version)
     adapt = parse_adaptors(options.adapt or "", version)
     if settings.style == "portable":
-        _refuse_for_npus_alone(settings, bool(tune or adapt))
+        _refuse_for_npus_alone(settings)
         settings = replace(settings, line_length=line_length(folder))
     elif options.helper:
         raise UsageError("--helper names the module that the style portable writes; use --style portable")
@@ -229,12 +229,11 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
         raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
 
 
-def _refuse_for_npus_alone(settings: Settings, tuned: bool) -> None:
+def _refuse_for_npus_alone(settings: Settings) -> None:
     """UsageError for what does not go with the style portable."""
     for asked, what in (
-        (settings.entry, "`distributed` only writes"), (settings.texts, "--texts only writes"),
-        (settings.docs, "--docs only writes"),
-        (settings.amp != "off" or tuned, "--amp, --tune and --adapt only write"),
+        (settings.texts, "--texts only writes"), (settings.docs, "--docs only writes"),
+        (settings.amp == "apex", "--amp apex only writes"),
     ):  # fmt: skip
         if asked:
             raise UsageError(f"{what} for NPUs, but the style is portable; use --style npu")

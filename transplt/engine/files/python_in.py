@@ -15,9 +15,11 @@ from transplt.engine.engine import index_source, migrate_source
 from transplt.engine.files.document import text_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
+from transplt.flow.chooser_place import is_of_a_package
 from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.flow.import_text import Placing
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
@@ -53,6 +55,8 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         if not settings.asks_for("adapt:kernels"):
             return None
         return ModuleFacts(path, "", kernels=variants_held(path, code_of(data).decode("utf-8", "replace")))
+    if settings.style == "portable" and is_of_a_package(path, data):
+        return ModuleFacts(path, "", placing=Placing())
     if path.endswith(".pyx") and is_without_cuda(data):
         return ModuleFacts(path, "", compiled=module_name(path[:-1]))
     kind = kind_of(path, data)

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.edits.helper import in_file, taken_from_helper
-from transplt.edits.shared_lines import statement_separator
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
 from transplt.flow.gates.optional_imports import can_fail
@@ -33,7 +32,7 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     imports = imports_of(work, package)
     if not imports or work.defines_package(package.root):
         return False
-    reading = _Reading(work, package)
+    reading = _Reading(writer, package)
     plans = {
         node: reading.plan(node) for node in imports if not writer.keeps(node, code) and not _of_several(work, node)
     }
@@ -77,26 +76,34 @@ def _of_several(work: Work, node: _Import) -> bool:
 class _Reading:
     """How a file reads what it takes from a package: the dotted names of it, by the name with which each begins."""
 
-    work: Work
+    writer: AdaptorWriter
     package: Package
     known: dict[int, tuple[ast.expr, str]] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)  # each `try` that goes as a whole
+
+    @property
+    def work(self) -> Work:
+        return self.writer.work
 
     def __post_init__(self) -> None:
         self.known = reads(self.package, self.work.names)
 
     def plan(self, node: _Import) -> dict[str, str] | None:
         """The full names that an import brings, by what it calls them; None where one is not known, or is a module of
-        which the file reads something else.
+        which the file reads something else. In the portable style each name comes by an import that has a branch of
+        its own: on CUDA it is the package's.
         """
         found: dict[str, str] = {}
+        if self.writer.portable and (in_file(self.work) or not self.writer.can_branch(node)):
+            return None
         base = import_base(self.work.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
         for alias in imports_in(self.work, self.package, node):
             full = f"{base}.{alias.name}" if base else alias.name
             local = alias.asname or (alias.name if base else alias.name.partition(".")[0])
             module = full if base or alias.asname else self.package.root
-            if not self.package.knows(full) and not (self.package.has_module(module) and self._all_known(local)):
+            known = not self.writer.portable and self.package.has_module(module) and self._all_known(local)
+            if not self.package.knows(full) and not known:
                 return None
             if in_file(self.work) and full in self.package.names and not self._all_known(local):
                 return None
@@ -143,8 +150,7 @@ def _turned(writer: AdaptorWriter, package: Package, reading: _Reading, node: _I
         lines.insert(0, "import " + ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in others))
     work.taken.update(map(id, node.names))
     if lines:
-        text = statement_separator(work.source, node).join(lines)
-        writer.rewrite(node, code, message, text, api=next(iter(plan.values())))
+        writer.rewrite(node, code, message, writer.in_place_of(node, lines), api=next(iter(plan.values())))
     else:
         _remove(writer, node, code, f"nothing uses {' and '.join(plan)} any more", reading.gone)
     return True

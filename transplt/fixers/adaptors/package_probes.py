@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.trees.expressions import between
+from transplt.edits.trees.transform import New
 from transplt.edits.unused_imports import drop_unused
 from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
@@ -41,9 +43,17 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
         if question is None or writer.keeps(question, code) or not work.take(question):
             continue
         message = f"{ast.unparse(question)} -> {answer}: its functions come from npu_port"
-        writer.rewrite(question, code, message, answer, api=package.root)
+        writer.rewrite(question, code, message, _answered(writer, answer), api=package.root)
         written.append(call.func)
     drop_unused(writer, written, code)
+
+
+def _answered(writer: AdaptorWriter, answer: str) -> New:
+    """The answer; in the portable style that on an NPU, in front of the question."""
+    if not writer.portable:
+        return answer
+    lead = f'{writer.card} == "npu" or' if answer == "True" else f'{writer.card} != "npu" and'
+    return between(f"({lead} ", ")")
 
 
 def _question(call: ast.Call) -> tuple[ast.expr | None, str]:

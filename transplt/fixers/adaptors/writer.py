@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.edits.fixer import Fixer
 from transplt.edits.groups import ADAPTORS
 from transplt.edits.helper import taken_from_helper
 from transplt.edits.ignores import Ignores
-from transplt.edits.shared_lines import statement_separator
+from transplt.edits.shared_lines import indent_unit, statement_separator
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import call_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
 
 @dataclass(slots=True)
@@ -28,6 +28,22 @@ class AdaptorWriter(Writer):
     def keeps(self, node: ast.expr | ast.stmt, code: str) -> bool:
         """True where a comment keeps a code from a place: what an edit there would answer is still open."""
         return bool(Ignores(self.work).reason(code, node.lineno, node.end_lineno or node.lineno))
+
+    def can_branch(self, node: ast.stmt) -> bool:
+        """False in the portable style for an import that shares its line, or already is one for CUDA alone."""
+        work = self.work
+        asks = (work.text(each.test) for each in chain(node) if isinstance(each, ast.If))
+        return statement_separator(work.source, node) != "; " and not any('"npu"' in test for test in asks)
+
+    def in_place_of(self, node: ast.stmt, lines: Sequence[str]) -> str:
+        """The statements in the place of an import; in the portable style its own branch for the NPU beside it."""
+        work = self.work
+        between = statement_separator(work.source, node)
+        if not self.portable:
+            return between.join(lines)
+        unit = indent_unit(work.source, work.scan.tree)
+        below = work.text(node).replace("\n", f"\n{unit}")
+        return between.join([f'if {self.card} == "npu":', *(unit + line for line in lines), "else:", unit + below])
 
     def takes_care(self, node: ast.expr | ast.stmt | ast.alias | ast.keyword, codes: Collection[str]) -> None:
         """Findings of some codes inside of a node are answered by what is written; where that is taken back they stay.
@@ -68,6 +84,8 @@ def turn_names(writer: AdaptorWriter, names: Mapping[str, str], code: str, codes
     for attribute, full in dotted:
         message = f"{full} -> npu_port.{names[full]}"
         text = writer.helper(names[full], code, message, attribute)
+        if writer.portable:
+            text = text and f'({text} if {writer.card} == "npu" else {writer.work.text(attribute)})'
         if text and writer.work.take(attribute):
             writer.rewrite(attribute, code, message, text, api=full)
             if not writer.keeps(attribute, code):
@@ -87,7 +105,7 @@ def _turn_import(
     base = import_base(work.scan.path, node)
     full = [f"{base}.{alias.name}" for alias in node.names]
     taken = [(alias, names[each]) for alias, each in zip(node.names, full, strict=True) if each in names]
-    if not taken or not work.take(node):
+    if not taken or (writer.portable and not writer.can_branch(node)) or not work.take(node):
         return False
     message = f"{', '.join(f'{base}.{alias.name}' for alias, _ in taken)} from npu_port"
     called = taken_from_helper(
@@ -98,16 +116,16 @@ def _turn_import(
     if not called.text:
         return False
     others = [alias for alias, each in zip(node.names, full, strict=True) if each not in names]
-    text = called.text
+    lines = [called.text]
     if others:
         rest = ", ".join(alias.name + (f" as {alias.asname}" if alias.asname else "") for alias in others)
-        text = f"from {'.' * node.level}{node.module or ''} import {rest}{statement_separator(work.source, node)}{text}"
+        lines.insert(0, f"from {'.' * node.level}{node.module or ''} import {rest}")
     else:
         writer.takes_care(node, codes)
     for alias, _ in taken:
         work.taken.add(id(alias))
         writer.takes_care(alias, codes)
-    writer.rewrite(node, code, message, text, api=f"{base}.{taken[0][0].name}")
+    writer.rewrite(node, code, message, writer.in_place_of(node, lines), api=f"{base}.{taken[0][0].name}")
     return True
 
 

@@ -30,6 +30,7 @@ from transplt.fixers.amp.unbound import said_of, unbound_for
 from transplt.program.cards import on_card
 from transplt.program.optimizers import asks_for_fused, optimizer_calls
 from transplt.program.program import File, enclosing_function, text_of
+from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -37,6 +38,7 @@ fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="a
 
 CAST = "forward pass and loss under autocast"
 PENALTY = "gradients that enter the loss are computed in float32"
+_DYNAMIC = "leave --loss-scale out, or migrate with --style npu"
 _SCALER = "a GradScaler with the lifetime of the optimizer"
 
 
@@ -102,7 +104,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         if problem is not None:
             writer.left(problem.node, f"no mixed precision here: {problem.why}", problem.do, "NPU743")
             continue
-        spelling = replace(spelling, torch=writer.torch)
+        spelling = replace(spelling, torch=writer.torch, card=writer.card, of_module=_scaler_of_module(writer))
         made = [(part, _make(writer, spelling, part, names) if spelling.scales else "") for part in unit.parts]
         _unit(writer, spelling, unit, made, names)
         done += made
@@ -118,14 +120,31 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         write_float32(writer, [each for unit in written if (each := in_float32(unit)) is not None])
         regions = write_evaluation(writer, spelling, written)
         if spelling.scales:
-            write_checkpoints(writer, done)
+            _keep_states(writer, units[0], done)
         else:
             write_arrays(writer, units[0], [*regions, *(region for unit in written for region in unit.regions)])
+
+
+def _keep_states(writer: Writer, unit: Unit, done: list[tuple[Part, str]]) -> None:
+    """Let checkpoints keep the scalers' states; in the portable style they stay those of the original."""
+    if not writer.portable:
+        write_checkpoints(writer, done)
+    elif any(b"torch.save(" in file.source.utf8 for file in unit.program.files):
+        message = "checkpoints do not keep the scaler's state"
+        writer.remark(unit.first, "NPU744", message, "on CUDA they would hold a key more; it begins anew")
+
+
+def _scaler_of_module(writer: Writer) -> str:
+    """The function of the portable style's module that makes a scaler, where the project admits a torch without."""
+    settings = writer.work.settings
+    older = version_key(oldest_held(settings.torch_version, settings.oldest_torch)) < (2, 3)
+    return writer.helper("grad_scaler", "NPU741", _SCALER) if writer.portable and older else ""
 
 
 def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     """Why a unit gets nothing."""
     found = [problem for problem in unit.problems if spelling.scales or not problem.scaling]
+    found += _static_scales(writer, spelling, unit)
     if found:
         return found
     if (read := unbound_for(unit.file, unit.scopes)) is not None:
@@ -145,7 +164,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         do = "put each statement on its own line and run transplt again"
         found.append(Problem(crowded, "the statements of this line cannot be split", do))
     for file, call in _fused(spelling, unit):
-        if file is not unit.file or not isinstance(keyword_of(call, "fused"), ast.Constant):
+        if file is not unit.file or writer.portable or not isinstance(keyword_of(call, "fused"), ast.Constant):
             why = f"{last_name(call.func)} may be fused, and its fused step on an NPU does not go with a scaler"
             found.append(Problem(unit.first, why, "write fused=False there and run transplt again"))
             break
@@ -155,6 +174,11 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
     return found
+
+
+def _static_scales(writer: Writer, spelling: Spelling, unit: Unit) -> Iterator[Problem]:
+    if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
+        yield Problem(unit.first, "a scale that never changes is one of torch_npu alone", _DYNAMIC)
 
 
 def _statements_touched(spelling: Spelling, unit: Unit) -> Iterator[ast.stmt]:
@@ -185,7 +209,8 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part,
         cached = not gradients_off(unit.program, unit.file, region)
         writer.wrap(region, spelling.autocast(region[0], cached=cached), "NPU740", CAST)
     for penalty in unit.penalties:
-        writer.wrap([penalty.stmt], f'with {spelling.torch}.autocast("npu", enabled=False):', "NPU740", PENALTY)
+        header = f"with {spelling.torch}.autocast({spelling.card}, enabled=False):"
+        writer.wrap([penalty.stmt], header, "NPU740", PENALTY)
         for argument in penalty.half:
             writer.rewrite(argument, "NPU740", PENALTY, method_called("float"), apart=True)
     scalers = {id(call): scaler for part, scaler in made for call in part.backwards}

@@ -49,7 +49,7 @@ def _scalers(file: File) -> dict[str, _Scaler]:
     found: dict[str, _Scaler] = {}
     for call in by_place(file.scan.calls):
         stored = statement(call)
-        made = (file.names.qualified(call.func) or "").endswith(".GradScaler")
+        made = (file.names.qualified(call.func) or "").endswith((".GradScaler", ".grad_scaler"))
         if made and isinstance(stored, ast.Assign) and stored.value is call:
             found.setdefault(ast.unparse(stored.targets[0]), _Scaler()).made.append(stored)
     for call in by_place(file.scan.calls):

@@ -15,11 +15,20 @@ from transplt.rules.versions import version_key
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """`enabled(node)` is the text of the flag as it is seen at a node: `args.amp`; empty for code that follows no flag,
-    None where the flag cannot be seen (then nothing is written there)."""
+    None where the flag cannot be seen (then nothing is written there). `card` names the device; in the portable style
+    all of it is off elsewhere than on an NPU, unless the code follows a flag. `of_module` makes a scaler there where
+    torch may have none.
+    """
 
     torch: str
     settings: Settings
     enabled: Callable[[ast.AST], str | None]
+    card: str = '"npu"'
+    of_module: str = ""
+
+    def _flag(self, node: ast.AST) -> str:
+        on_npu = f'{self.card} == "npu"' if self.settings.style == "portable" else ""
+        return self.enabled(node) or on_npu
 
     @property
     def scales(self) -> bool:
@@ -28,9 +37,9 @@ class Spelling:
 
     def autocast(self, node: ast.AST, *, cached: bool = True) -> str:
         """The header of the block around a forward pass; not `cached`: a part of it runs without gradients."""
-        flag = f", enabled={self.enabled(node)}" if self.enabled(node) else ""
+        flag = f", enabled={self._flag(node)}" if self._flag(node) else ""
         flag += "" if cached else ", cache_enabled=False"
-        return f'with {self.torch}.autocast("npu", dtype={self.torch}.{self.settings.amp_dtype}{flag}):'
+        return f'with {self.torch}.autocast({self.card}, dtype={self.torch}.{self.settings.amp_dtype}{flag}):'
 
     @property
     def scaler_of_torch(self) -> bool:
@@ -39,11 +48,13 @@ class Spelling:
 
     def scaler(self, node: ast.AST) -> str:
         """The call that makes a scaler; a static one keeps its scale and looks for no overflow."""
-        given = ['"npu"'] if self.scaler_of_torch else []
+        given = [self.card] if self.scaler_of_torch and not self.of_module else []
         if self.settings.loss_scale != "dynamic":
             given += [f"init_scale={float(self.settings.loss_scale)}", "dynamic=False"]
-        if self.enabled(node):
-            given.append(f"enabled={self.enabled(node)}")
+        if self._flag(node):
+            given.append(f"enabled={self._flag(node)}")
+        if self.of_module:
+            return f"{self.of_module}({', '.join(given)})"
         return f"{self.torch}{'' if self.scaler_of_torch else '.npu'}.amp.GradScaler({', '.join(given)})"
 
 

@@ -208,7 +208,7 @@ def _of_an_owner(work: Work, node: ast.expr, value: str, library: str, found: li
     """
     names = own_names_of(library)
     older = bool(names.since) and only_older(dict(work.settings.pins).get(names.adaptor, ""), names.since)
-    adapted = names.adaptor in dict(work.settings.adapt) and not older
+    adapted = work.settings.asks_for(f"adapt:{names.adaptor}") and not older
     if adapted or any(place.kind == "compare" for place in found):
         yield work.keep(node, "reported-beside")
     else:

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Callable
 
-from transplt.edits.trees.calls import with_keyword
+from transplt.edits.trees.calls import moved_to, one_after_the_other, with_keyword
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.trees.removals import without_first, without_last
-from transplt.edits.trees.transform import refusing
+from transplt.edits.trees.transform import New, refusing
 from transplt.fixers.distributed.current_program import Bench
 from transplt.program.cards import chosen_card, text_with_number
 from transplt.syntax.nodes import attribute_of, block_of, by_place, shape
@@ -30,19 +30,18 @@ def claim(bench: Bench) -> None:
         named = isinstance(above, ast.keyword) and above.arg in ("choices", "help")  # the user may give another card
         if not isinstance(above, ast.Compare) and not named:
             plain = "cuda:0" in bench.work.text(node)
-            new = words_in_literal({"cuda:0": "npu"}) if plain else refusing("not a plain string")
-            bench.change(node, _CODE, "'cuda:0' -> 'npu', the card of the rank", new, writes_npu=True)
+            _write(bench, node, "'cuda:0'", _named(bench) if plain else refusing("not a plain string"))
     for each in ast.walk(bench.file.scan.tree):
         if not isinstance(each, (ast.JoinedStr, ast.BinOp, ast.Call)) or isinstance(parent(each), ast.Compare):
             continue
         if (part := text_with_number(each)) is not None:
             bench.work.taken.add(id(part))
-            bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
+            _write(bench, each, "a card by its number", bench.card)
     for call in bench.file.scan.calls:
         full = bench.file.names.qualified(call.func) or ""
         if attribute_of(call.func) == "cuda":
             if not full.startswith("torch.") and shape(call)[0] == len(call.args) == 1:  # `.cuda(0)`, `.cuda(args.gpu)`
-                bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first())
+                _move(bench, call)
         elif full == "torch.device" and len(call.args) == 2:
             bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last())
             continue
@@ -53,12 +52,33 @@ def claim(bench: Bench) -> None:
 def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:
     """A card that is chosen by an argument: `with torch.cuda.device(args.gpu):`, `.cuda(device=0)`, `.to(0)`."""
     why, name = "a card by its number -> the card of the rank", bench.file.names.qualified(call.func)
+    on_npu = not bench.portable
     if name == "torch.cuda.device":
-        bench.change(chosen, _CODE, why, f"{bench.torch}.npu.current_device()", writes_npu=True)
+        namespace = f"{bench.torch}.npu" if on_npu else bench.call("device_module")
+        bench.change(chosen, _CODE, why, f"{namespace}.current_device()", writes_npu=on_npu)
     elif name == "torch.device" and len(call.args) + len(call.keywords) == 2:
-        bench.change(call, _CODE, why, f'{bench.torch}.device("npu")', writes_npu=True)
+        bench.change(call, _CODE, why, f"{bench.torch}.device({bench.card})", writes_npu=on_npu)
     elif name != "torch.device" or len(call.args) == 1:
-        bench.change(chosen, _CODE, why, '"npu"', writes_npu=True)
+        bench.change(chosen, _CODE, why, bench.card, writes_npu=on_npu)
+
+
+def _named(bench: Bench) -> New:
+    """The card of the rank where a string named the first one."""
+    return bench.card if bench.portable else words_in_literal({"cuda:0": "npu"})
+
+
+def _move(bench: Bench, call: ast.Call) -> None:
+    """Leave the number out of a move to a card; in the portable style this is all of the edit."""
+    new, shown = without_first(), ".npu()"
+    if bench.portable and bench.work.take(call.func):
+        new, shown = one_after_the_other(new, moved_to(bench.card)), f".to({bench.card})"
+    bench.change(call, _CODE, f".cuda(n) -> {shown}, the card of the rank", new)
+
+
+def _write(bench: Bench, node: ast.expr, what: str, new: New) -> None:
+    """Write the card of the rank where a number was."""
+    shown = bench.card.replace('"', "'")
+    bench.change(node, _CODE, f"{what} -> {shown}, the card of the rank", new, writes_npu=not bench.portable)
 
 
 def write_devices(bench: Bench) -> None:

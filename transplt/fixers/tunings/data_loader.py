@@ -30,6 +30,7 @@ fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs
 API = "torch.utils.data.DataLoader"
 _PIN = "pinned memory lets copies to the device overlap with computation"
 _WORKERS = "the workers stay alive from epoch to epoch"
+_DRAWING = "on CUDA too, workers that stay draw on where new ones begin again; write it where none draws"
 #: Places of the arguments of DataLoader.
 PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
 #: What may be asked of a dataset without changing it.
@@ -46,12 +47,14 @@ def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
     old = work.settings.torch_version in versions_of(f"<={LAST_CUDA_PINNING}")
     for loader in found.loaders_in(work.scan.path):
         call = loader.call
-        if should_pin(found, loader):
+        if should_pin(found, loader) and not (old and writer.portable):  # which device it is must not be said for CUDA
             add_keyword(writer, call, fixer.code, _PIN, "pin_memory", "True", api=API)
             if old and lacks(call, "pin_memory_device", 99):
                 add_keyword(writer, call, fixer.code, _PIN, "pin_memory_device", '"npu"', api=API)
         workers = _workers(found, loader)
-        if workers:
+        if workers and writer.portable:
+            writer.remark(call, fixer.code, "persistent_workers is not written for both", _DRAWING)
+        elif workers:
             add_keyword(writer, call, fixer.code, _WORKERS, "persistent_workers", workers, api=API)
     yield from writer.found
 

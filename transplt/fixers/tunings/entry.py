@@ -9,6 +9,7 @@ import ast
 import re
 
 from transplt.edits.edit import Beside
+from transplt.edits.shared_lines import indent_unit
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.around import program_around
@@ -39,7 +40,10 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
         return
     below = (edit.where for edit in writer.edits if edit.group and isinstance(edit.where, Beside))
     lead = [] if any(place.node is last and place.below for place in below) else [""]
-    writer.after(last, [*lead, f"{torch}.{line}"], code, message)
+    lines = [f"{torch}.{line}"]
+    if writer.portable:
+        lines = [f'if {writer.card} == "npu":', f"{indent_unit(work.source, work.scan.tree)}{lines[0]}"]
+    writer.after(last, [*lead, *lines], code, message)
 
 
 def _comes_below(work: Work, name: str, node: ast.stmt) -> bool:

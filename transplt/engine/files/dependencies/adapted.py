@@ -12,7 +12,7 @@ from transplt.rules.taken_over import Package, packages
 def taken_over(document: Document) -> dict[str, tuple[Package, str]]:
     """The distributions that go, normalised, with what they are and what is asked for in their place, if anything."""
     found: dict[str, tuple[Package, str]] = {}
-    chosen = dict(document.settings.adapt)
+    chosen = {} if document.settings.style == "portable" else dict(document.settings.adapt)  # CUDA needs it still
     for package in document.project.once(_taken_over) if chosen else ():
         if package.adaptor in chosen:
             new = package.distribution if chosen[package.adaptor] == "package" else ""

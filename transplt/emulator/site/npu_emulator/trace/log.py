@@ -19,6 +19,8 @@ from ..user_code import is_user, kind, nearest
 _CALLERS = 8
 #: The helper that a port to many cards may bring along: what is done in it is told of the line that calls it.
 _HELPER = "npu_port.py"
+#: What the module has in itself that a port to many cards has in its place in the portable style.
+CHOICE = "_has_npu"
 
 _file: IO[str] | None = None
 _owner = 0
@@ -66,7 +68,7 @@ def _outside(frame: FrameType | None) -> FrameType | None:
     outer = frame
     while outer is not None:
         name = outer.f_code.co_filename
-        if is_user(name) and os.path.basename(name) != _HELPER:
+        if is_user(name) and os.path.basename(name) != _HELPER and CHOICE not in outer.f_globals:
             return outer
         outer = outer.f_back
     return frame

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from .figures import figures
-from .log import is_quiet, quiet
+from .log import CHOICE, is_quiet, quiet
 
 _roots: list[Any] = []
 _names: dict[int, str] = {}
@@ -36,8 +36,8 @@ def _noting(original: Any) -> Any:
     @functools.wraps(original)
     def asked(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A wrapper asks where an original without one does not: the order would be another one.
-        by = str(sys._getframe(1).f_globals.get("__name__"))
-        if by.endswith(_WRAPPERS):
+        names = sys._getframe(1).f_globals
+        if str(names.get("__name__")).endswith(_WRAPPERS) or CHOICE in names:
             with quiet():  # `parameters` goes on to `named_parameters`
                 return iter(list(original(self, *args, **kwargs)))
         if not is_quiet() and not any(known() is self for known in _roots):
