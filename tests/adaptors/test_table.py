@@ -68,9 +68,3 @@ def test_it_is_no_key_of_the_settings(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\n")
     done = transplt("check", ".", cwd=tmp_path)
     assert done.returncode == 2 and "adapt" in done.stderr
-
-
-def test_it_writes_for_npus_alone(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import torch\n")
-    done = transplt("-i", "train.py", "--style", "portable", "--adapt", "all", cwd=tmp_path)
-    assert done.returncode == 2 and "--adapt" in done.stderr

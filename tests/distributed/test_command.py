@@ -76,7 +76,6 @@ def test_a_script_of_the_project_keeps_its_name(project: Path) -> None:
         (["-i", "work", "distributed", "-m", "nothing.py"], "there is no such file"),
         (["-i", "work", "distributed", "-m", "other.py"], "does not lie in the input"),
         (["-i", "work", "distributed", "-i", "work", "-m", "src/main.py"], "given twice"),
-        (["-i", "work", "--style", "portable", "distributed", "-m", "src/main.py"], "the style is portable"),
         (["distributed", "-m", "nothing.py"], "no such file"),
     ],
 )

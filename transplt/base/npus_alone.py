@@ -6,6 +6,7 @@ _CALLS = "it calls torch_npu, which CUDA has not"
 _A_RUN = "it changes what the program does on CUDA too: ask for it in the style npu"
 #: The reasons by theme. What is not here is the same on CUDA, or stands behind a question for the NPU.
 FOR_NPUS_ALONE = {
+    "amp:apex": "it is Ascend's build of apex",
     "adapt:frameworks": "on CUDA apex's optimizer would go as well",
     "adapt:kernels": "on CUDA the compiled module would go as well; choose between both by DEVICE_TYPE",
     "adapt:ray": "no host of CUDA has a resource NPU",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable
+from functools import cache
 
 import transplt
-from transplt.edits.helper_source import Import, Parts, joined, module_named, parts_of
+from transplt.edits.helper_source import Import, Parts, joined, module_named, parts_of, paths
 from transplt.edits.imports import STANDARD, code_begins, import_head, is_standard_import
 from transplt.edits.lines import line_below
 from transplt.syntax.files import File
@@ -45,7 +46,13 @@ def is_helper(path: str, data: bytes) -> bool:
     if _OURS.match(data) is not None:
         return chooses or _FILE.search(path) is not None
     # Its owner has taken the head out; a file of the project that has all this in itself has more.
-    return chooses and {*defined_in(data)} <= {name for each in module_named(CHOOSES).pieces for name in each.binds}
+    return chooses and {*defined_in(data)} <= _names_of_all()
+
+
+@cache
+def _names_of_all() -> frozenset[str]:
+    """All that the modules of the helper define."""
+    return frozenset(each for name in paths() for piece in module_named(name).pieces for each in piece.binds)
 
 
 def has_choice(data: bytes) -> bool:

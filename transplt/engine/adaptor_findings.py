@@ -34,8 +34,10 @@ def offer(work: Work) -> None:
     names = adaptors_for(codes) if codes and work.scan.path.endswith(".py") else ()
     asked = replace(settings, adapt=tuple((name, "") for name in names))
     themes = [f"adapt:{name}" for name in names if asked.asks_for(f"adapt:{name}")]
-    other = _apart(work, asked, themes) if themes else None
-    for note in work.notes if other is not None and other.answers else ():
+    if not themes:
+        return
+    other = _apart(work, asked, themes)
+    for note in work.notes if other.answers else ():
         note.adaptor = _adaptor(other, note)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 
 from transplt.base.settings import TORCH_VERSIONS
-from transplt.edits.edit import Edit
+from transplt.edits.edit import Edit, Extent
 from transplt.edits.groups import GROUPS
 from transplt.edits.helper import complete
 from transplt.edits.ignores import Ignores
@@ -29,7 +30,7 @@ from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
 from transplt.rules.since import may_be_older
 from transplt.rules.versions import oldest_held, version_key
-from transplt.syntax.nodes import call_of, of_kind
+from transplt.syntax.nodes import call_of, nodes_in, of_kind
 from transplt.syntax.scan import chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
@@ -149,13 +150,22 @@ class _Forms(Form):
         two belong together, as in `if torch.cuda.is_available(): names.append("cuda")`.
         """
         above = next((each for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))), None)
-        if above is None or not any(each is node for each in ast.walk(above.test)):
+        if above is None or not self.left or not any(each is node for each in ast.walk(above.test)):
             return False
-        guarded = above.body if isinstance(above.body, list) else [above.body]
-        start, end = self.work.source.extent(guarded[0])[0], self.work.source.extent(guarded[-1])[1]
-        inside = [note for note in self.work.notes if start <= note.extent[0] and note.extent[1] <= end]
-        written = any(edit.rewrites and start <= self.work.source.extent(edit.node)[0] < end for edit in self.work.edits)
-        return not written and any(note.code in _STRINGS for note in inside)
+        inside = [*nodes_in(above.body if isinstance(above.body, list) else [above.body])]
+        return not any(id(each) in self.written for each in inside) and any(
+            isinstance(each, ast.Constant) and self.work.source.extent(each) in self.left for each in inside
+        )
+
+    @cached_property
+    def left(self) -> set[Extent]:
+        """Where strings stay with a finding; gates look last, when all others have said so."""
+        return {note.extent for note in self.work.notes if note.code in _STRINGS}
+
+    @cached_property
+    def written(self) -> set[int]:
+        """The nodes that were edited before the gates."""
+        return {id(edit.node) for edit in self.work.edits if edit.rewrites}
 
     def _asked_of_cuda(self, node: ast.AST) -> tuple[ast.BoolOp, ast.Attribute] | None:
         """A chain of `and` around a node, and what in it only CUDA answers."""

@@ -55,9 +55,9 @@ def _npu_choosers(project: ProjectFacts) -> dict[str, str]:
 
 def own_place(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
     """Where that module lies for a file of the program, itself too; `there` is what it has of ours once it is
-    completed. Only where files are written that others import can it be.
+    completed. Only where files are written that others import can it be, and what themes call does not go in there.
     """
-    if settings.completes is None:
+    if settings.completes is None or settings.entry or settings.adapt:
         return None
     layout = project.once(layout_of)
     together = layout.parts.get(path, [path])

@@ -39,7 +39,7 @@ class Spelling:
         """The header of the block around a forward pass; not `cached`: a part of it runs without gradients."""
         flag = f", enabled={self._flag(node)}" if self._flag(node) else ""
         flag += "" if cached else ", cache_enabled=False"
-        return f'with {self.torch}.autocast({self.card}, dtype={self.torch}.{self.settings.amp_dtype}{flag}):'
+        return f"with {self.torch}.autocast({self.card}, dtype={self.torch}.{self.settings.amp_dtype}{flag}):"
 
     @property
     def scaler_of_torch(self) -> bool:
