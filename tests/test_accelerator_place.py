@@ -12,6 +12,7 @@ from transplt.edits.helper_file import helper_text
 from transplt.edits.helper_used import used_of_helper
 from transplt.engine.edit_outcome import apply_edits
 from transplt.engine.engine import index_source, migrate_source
+from transplt.engine.files.python_in import other_facts
 from transplt.engine.plan import plan
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.rule_set import compile_rules
@@ -24,7 +25,10 @@ def taken(files: dict[str, str], path: str, names: str = "DEVICE_TYPE", **more: 
     """The file with its last statement replaced by names of the module, and the paths where that is written."""
     settings = Settings(style="portable", **{"helper_file": True, **more})  # type: ignore[arg-type]
     data = clean(files[path]).encode()
-    facts = [index_source(clean(text).encode(), each, settings) for each, text in files.items()]
+    read = ((each, clean(text).encode()) for each, text in files.items())
+    asked = (other_facts if each.endswith((".toml", ".cfg")) else index_source for each in files)
+    every = [index(data, each, settings) for index, (each, data) in zip(asked, read, strict=True)]
+    facts = [each for each in every if each is not None]
     project = ProjectFacts.join(facts)
     file = File.of(path, data)
     work = plan(file.source, file.scan, compile_rules(settings), settings, project)
@@ -149,7 +153,8 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from flow.device import DEVICE_TYPE", "flow/device.py"),
         ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n"}, "flow/net.py",
          "from device import DEVICE_TYPE", "device.py"),
-        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": ""}, "flow/net.py",
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": "[project]\n"},
+         "flow/net.py",
          "from .device import DEVICE_TYPE", "flow/device.py"),
         ({**BESIDE, "train.py": "from flow import net\nx()\n"}, "train.py",
          "from flow.device import DEVICE_TYPE", "flow/device.py"),
@@ -165,6 +170,15 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
         # A module that nobody imports yet is of its package, if that is installed.
         ({**ALONE, "setup.py": ""}, "net/tools/card.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": "[project]\n"},
+         "train.py", "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "setup.cfg": "[options]\n"},
+         "train.py", "from flow.device import DEVICE_TYPE", "flow/device.py"),
+        # One that lints alone installs nothing.
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": "[tool.ruff]\n"},
+         "train.py", "from device import DEVICE_TYPE", "device.py"),
+        ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "setup.cfg": "[flake8]\n"},
+         "train.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.running import in_process as transplt
+from transplt.edits.helper_file import helper_text
 
 SCRIPT = """\
 import torch
@@ -46,6 +47,29 @@ def test_options_before_the_command(project: Path) -> None:
     rows = (folder / "change_list.csv").read_text()
     assert "npu_port.shard(loader)" in rows and "npu_port.start()" in rows
     assert "npu_port.py" in rows
+
+
+def test_the_portable_style_writes_one_program_for_both(project: Path) -> None:
+    given = ("-i", "work", "-o", "out", "--style", "portable", "distributed", "-m", "src/main.py")
+    done = transplt(*given, cwd=project.parent)
+    assert done.returncode == 0, done.stderr
+    folder = project.parent / "out" / "work_msft"
+    text, module = ((folder / "src" / name).read_text() for name in ("main.py", "device.py"))
+    assert "from device import DEVICE_TYPE, own_draws, shard, start, wrap\n" in text and "npu" not in text
+    assert "\ndef start(" in module and '\nDEVICE_TYPE = "npu" if _has_npu else "cuda"\n' in module
+    assert (folder / "run_distributed_npu.sh").is_file()
+
+
+def test_a_module_of_an_earlier_migration_without_the_functions_is_named(project: Path) -> None:
+    module = helper_text(["DEVICE_TYPE"], portable=True)
+    (project / "src" / "device.py").write_text(module)
+    given = ("-i", "work", "-o", "out", "--style", "portable", "distributed", "-m", "src/main.py")
+    assert transplt(*given, cwd=project.parent).returncode == 1
+    folder = project.parent / "out" / "work_msft"
+    assert (folder / "src" / "device.py").read_text() == module
+    assert "device.py" not in (folder / "src" / "main.py").read_text()
+    log = (folder / "msFmkTranspltlog.txt").read_text()
+    assert "not made distributed: the project's module of an earlier migration has no " in log
 
 
 def test_the_input_is_found_above_the_main_file(project: Path) -> None:

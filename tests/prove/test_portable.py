@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scripts.regen_samples import SAMPLES
 from tests.planted.planting import Told, prove
 from transplt.edits.helper_file import helper_text
+from transplt.faces.cli.main import main as cli
 
 _ORIGINAL = """\
 import os
@@ -106,6 +109,28 @@ def test_tests_that_cannot_be_started_are_said(tmp_path: Path) -> None:
     _, parts = proved(tmp_path, tests="import no_such_module\n")
     assert parts[TESTS][0] == "not run"
     assert parts[TESTS][1].startswith("the migrated project's tests: ")
+
+
+@pytest.mark.parametrize(
+    ("sample", "main", "options", "nproc"),
+    [
+        ("distributed/flat", "train.py", ("distributed", "-m", "train.py"), "1,2"),
+        ("distributed/gan", "gan.py", ("--amp", "native", "distributed", "-m", "gan.py"), "1,2"),
+        ("amp/accumulation", "train.py", ("--amp", "native", "--tune", "all"), "1"),
+    ],
+)
+def test_what_options_add_does_on_cuda_what_the_original_did(
+    tmp_path: Path, sample: str, main: str, options: tuple[str, ...], nproc: str
+) -> None:
+    original = SAMPLES / sample / "cuda"
+    at = [str(original / each) if each == main else each for each in options]
+    done = CliRunner().invoke(cli, ["-i", str(original), "-o", str(tmp_path), "--style", "portable", *at])
+    assert done.exit_code == 0, done.output
+    told = prove(original, tmp_path / "cuda_msft", tmp_path, nproc, main=main)
+    parts = json.loads((tmp_path / "proof.json").read_text(encoding="utf-8"))["comparisons"]
+    assert told.verdict == "equal", told.output
+    (on_cuda,) = (part for part in parts if part["title"] == CUDA)
+    assert on_cuda["verdict"] == "equal" and on_cuda["sentence"].endswith("equal to the bit")
 
 
 def test_what_stops_both_before_a_step_is_said(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
     written: list[ast.expr] = []
     for call in calls:
         question, answer = _question(call)
-        if question is None or writer.keeps(question, code) or not work.take(question):
+        if question is None or writer.has_branch(question) or writer.keeps(question, code) or not work.take(question):
             continue
         message = f"{ast.unparse(question)} -> {answer}: its functions come from npu_port"
         writer.rewrite(question, code, message, _answered(writer, answer), api=package.root)

@@ -30,10 +30,14 @@ class AdaptorWriter(Writer):
         return bool(Ignores(self.work).reason(code, node.lineno, node.end_lineno or node.lineno))
 
     def can_branch(self, node: ast.stmt) -> bool:
-        """False in the portable style for an import that shares its line, or already is one for CUDA alone."""
-        work = self.work
-        asks = (work.text(each.test) for each in chain(node) if isinstance(each, ast.If))
-        return statement_separator(work.source, node) != "; " and not any('"npu"' in test for test in asks)
+        """False for an import that shares its line, or already has its branch."""
+        return statement_separator(self.work.source, node) != "; " and not self.has_branch(node)
+
+    def has_branch(self, node: ast.AST) -> bool:
+        """True for what stands behind a question for the NPU that was written in the portable style."""
+        above = (each.test if isinstance(each, (ast.If, ast.IfExp)) else each for each in chain(node))
+        asks = (each for each in above if isinstance(each, (ast.BoolOp, ast.Compare)))
+        return self.portable and any('"npu"' in self.work.text(each) for each in asks)
 
     def in_place_of(self, node: ast.stmt, lines: Sequence[str]) -> str:
         """The statements in the place of an import; in the portable style its own branch for the NPU beside it."""
@@ -83,7 +87,7 @@ def turn_names(writer: AdaptorWriter, names: Mapping[str, str], code: str, codes
     written: list[ast.expr] = []
     for attribute, full in dotted:
         message = f"{full} -> npu_port.{names[full]}"
-        text = writer.helper(names[full], code, message, attribute)
+        text = "" if writer.has_branch(attribute) else writer.helper(names[full], code, message, attribute)
         if writer.portable:
             text = text and f'({text} if {writer.card} == "npu" else {writer.work.text(attribute)})'
         if text and writer.work.take(attribute):
