@@ -26,7 +26,7 @@ from transplt.program.models import kind_of
 from transplt.program.optimizers import optimizer_calls
 from transplt.program.program import SAME_MODULE, File, Program, Variable, enclosing_function
 from transplt.rules.torch_callables import full_names
-from transplt.rules.versions import versions_of
+from transplt.rules.versions import oldest_held, versions_of
 from transplt.syntax.nodes import by_place, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
@@ -80,7 +80,9 @@ def wrappers(work: Work, tree: ast.Module) -> Finds:
 
 def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> None:
     settings = writer.work.settings
-    later = "forward_sync_buffers" if settings.torch_version not in versions_of("<=2.12") else ""
+    oldest = oldest_held(settings.torch_version, settings.oldest_torch)  # CUDA goes on with what the project admits
+    runs_on = oldest if settings.style == "portable" else settings.torch_version
+    later = "forward_sync_buffers" if runs_on not in versions_of("<=2.12") else ""
     if not all(lacks(call, name, _PLACES[name]) for name in ("broadcast_buffers", "forward_sync_buffers")):
         return
     name = later or "broadcast_buffers"
