@@ -9,6 +9,7 @@ import pytest
 
 from tests import forked
 from transplt.proof.launch.options import RunOptions, Trace
+from transplt.proof.prove.loaders import batches
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Runner, at_once
 from transplt.proof.prove.training import Place
@@ -164,3 +165,28 @@ def test_what_the_helper_of_a_port_does_is_told_of_the_line_that_calls_it(tmp_pa
     assert helped == {("seed", Place("main.py", 7)), ("op", Place("main.py", 8))}
     # The network and the mean of the same line are the program's own.
     assert {event.fields["name"] for event in training.of("op") if not event.fields.get("helper")} >= {"linear", "mean"}
+
+
+_PASSES = """
+import torch
+
+data = torch.utils.data.TensorDataset(torch.arange(4.0).reshape(4, 1))
+loader = torch.utils.data.DataLoader(data, batch_size=2, {how})
+model = torch.nn.Linear(1, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for (x,) in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("how", ["num_workers=0", "num_workers=1", "num_workers=1, persistent_workers=True"])
+def test_each_pass_has_its_own_batches(how: str, tmp_path: Path) -> None:
+    """Also where the workers, and with them the iterator, stay from pass to pass."""
+    (tmp_path / "main.py").write_text(_PASSES.format(how=how), encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
+    assert training is not None
+    assert batches(training) == {(0, 0): [[0, 1], [2, 3]], (0, 1): [[0, 1], [2, 3]]}

@@ -52,25 +52,38 @@ def _apart(loader: int, turn: tuple[int, int] | None) -> Iterator[None]:
 
 
 class _Indices:
-    """Gives the batches of a sampler on, and records them. `counted`: has as many as the program is told."""
+    """Gives the batches of a sampler on, or those to replay, and records them. A loader whose workers persist asks for
+    it once, and goes through it in each pass."""
 
-    def __init__(self, batches: Any, counted: Any, loader: int, epoch: int, single: bool) -> None:
-        self.batches, self.counted, self.loader, self.epoch, self.single = batches, counted, loader, epoch, single
+    def __init__(self, batches: Any, loader: Any) -> None:
+        self.batches, self.loader, self.which = batches, loader, _numbers[id(loader)]
+
+    def _given(self) -> Any:
+        """The batches of the pass that begins."""
+        assert config.trace
+        distributed = isinstance(getattr(self.loader, "sampler", None), torch.utils.data.distributed.DistributedSampler)
+        replayed = _replay.get(f"{self.which}.{_epochs[self.which]}")
+        replays = replayed is not None and (config.trace["replay_all"] or distributed)
+        return replayed if replays else self.batches
 
     def __len__(self) -> int:
-        return len(self.counted)
+        # Another order of the same samples ends where its run was stopped: as many batches are those of the loader.
+        return len(self._given() if config.trace and config.trace["replay_all"] else self.batches)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.batches, name)
 
     def __iter__(self) -> Iterator[Any]:
-        with _apart(self.loader, _turns.get(self.loader)):
-            batches = iter(self.batches)
+        return self._recorded(self._given(), _epochs[self.which])
+
+    def _recorded(self, given: Any, epoch: int) -> Iterator[Any]:
+        with _apart(self.which, _turns.get(self.which)):
+            batches = iter(given)
             first = next(batches, _NONE)
         for indices in () if first is _NONE else itertools.chain([first], batches):
-            batch: list[Any] = [indices] if self.single else list(indices)
+            batch: list[Any] = list(indices) if self.loader._auto_collation else [indices]
             if all(isinstance(each, (int, bool)) for each in batch):
-                emit("batch", loader=self.loader, epoch=self.epoch, indices=[int(each) for each in batch])
+                emit("batch", loader=self.which, epoch=epoch, indices=[int(each) for each in batch])
             yield indices
 
 
@@ -85,13 +98,6 @@ def _length(length: Any, loader: Any) -> int | None:
 def begun() -> bool:
     """Whether a loader was asked for its batches."""
     return bool(_epochs)
-
-
-def _given(loader: Any, which: int, epoch: int) -> Any:
-    """The batches to give in place of the loader's own; None where it keeps those."""
-    assert config.trace
-    distributed = isinstance(getattr(loader, "sampler", None), torch.utils.data.distributed.DistributedSampler)
-    return _replay.get(f"{which}.{epoch}") if config.trace["replay_all"] or distributed else None
 
 
 def install() -> None:
@@ -147,16 +153,9 @@ def install() -> None:
     original = kind._index_sampler.fget
 
     def _index_sampler(self: Any) -> Any:
-        which = _numbers.get(id(self))
         batches = original(self)
-        if which is None or isinstance(self.dataset, data.IterableDataset):
-            return batches
-        given = _given(self, which, _epochs[which])
-        single = not self._auto_collation
-        given = batches if given is None else given
-        # Another order of the same samples ends where its run was stopped: as many batches are those of the loader.
-        counted = given if config.trace and config.trace["replay_all"] else batches
-        return _Indices(given, counted, which, _epochs[which], single)
+        known = id(self) in _numbers and not isinstance(self.dataset, data.IterableDataset)
+        return _Indices(batches, self) if known else batches
 
     kind._index_sampler = property(_index_sampler)
     sampler: Any = data.distributed.DistributedSampler
