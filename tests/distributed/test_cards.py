@@ -22,7 +22,8 @@ def test_a_model_that_goes_to_its_card_late(loss: str, tmp_path: Path) -> None:
     source.write_text(PROGRAM.read_text().replace("model.energy(x.cuda())", loss))
     folder = migrated(source, tmp_path / "out", "distributed", "-m", str(source))
     found = (folder / "train.py").read_text()
-    assert ("\n    model = wrap(model)\n" in found) is ("energy" not in loss)  # a single file has the functions in it
+    # A single file has the functions in it.
+    assert ("\n    model = wrap(model.to(card()))\n" in found) is ("energy" not in loss)
     assert ("\n    alike(optimizer)\n" in found) is ("energy" in loss)
     assert launched(folder, 2).count("done") == 1
 
@@ -32,24 +33,45 @@ def test_a_model_that_goes_to_its_card_late(loss: str, tmp_path: Path) -> None:
     [
         "model = net()\nmodel.to(device)",
         "model = net()\nif torch.cuda.is_available():\n    model.cuda()",
-        "def built():\n    return net().cuda()\n\nmodel = built()",
+        "model = net().to(device).train()",
+        "model = net().to(device)\nmodel = torch.nn.DataParallel(model)",
+        "model = torch.nn.DataParallel(net().to(device))",
     ],
 )
-def test_a_model_that_is_moved_before_is_wrapped_as_it_is(model: str) -> None:
-    found = output(script(head="device = torch.device('cuda')", model=model))
-    assert "model = npu_port.wrap(model)\noptimizer = " in found and found.count("npu()") == model.count("cuda()")
+def test_a_model_that_is_moved_before_is_wrapped_where_it_is(model: str) -> None:
+    """Which is the CPU, where the device is an option."""
+    found = output(script(head="device = torch.device(net.device)\nx = net.x.to(device)", model=model))
+    assert "model = npu_port.wrap(" in found and found.count("npu()") == model.count("cuda()")
+    assert "npu_port.card()" not in found
+
+
+@pytest.mark.parametrize(
+    ("model", "after"),
+    [
+        ("model = net()", "model.to(CARD))"),
+        ("model = torch.nn.DataParallel(net())", "net().to(CARD))"),
+        ("model = torch.nn.DataParallel(net() or 0)", "(net() or 0).to(CARD))"),
+        ("model = torch.nn.DataParallel(net()).to(device)", "net().to(CARD)).to(device)"),
+        ("model = net()\nmodel.head.cuda()", "model.to(CARD))\nmodel.module.head.npu()"),
+        # Nobody looks into the function.
+        ("def built():\n    return net().cuda()\n\nmodel = built()", "model.to(CARD))"),
+    ],
+)
+def test_one_that_is_not_goes_to_the_card_of_the_rank(model: str, after: str) -> None:
+    found = output(script(head="device = torch.device(net.device)\nx = net.x.to(device)", model=model))
+    assert f"model = npu_port.wrap({after.replace('CARD', 'npu_port.card()')}\noptimizer = " in found
 
 
 @pytest.mark.parametrize("other", ["torch.float32", "dtype=torch.float32", "'cpu'", "non_blocking=True"])
 def test_another_type_is_no_card(other: str) -> None:
     loop = "def train():\n    model.cuda()\n    for x in loader:\n        model(x.cuda()).backward()\n\ntrain()"
     found = output(script(model=f"model = net()\nmodel.to({other})", loop=loop))
-    assert f"model = net()\nmodel.to({other})\nmodel = npu_port.wrap(model)\noptimizer = " in found
+    assert f"model = net()\nmodel.to({other})\nmodel = npu_port.wrap(model.to(npu_port.card()))\noptimizer = " in found
 
 
 def test_a_model_that_a_function_moves_is_on_its_card_when_it_is_wrapped() -> None:
     found = output(script(model="def moved(model):\n    model.cuda()\n\nmodel = net()\nmoved(model)"))
-    assert "model = net()\nmodel = npu_port.wrap(model)\nmoved(model.module)\noptimizer = " in found
+    assert "model = net()\nmodel = npu_port.wrap(model.to(npu_port.card()))\nmoved(model.module)\noptimizer = " in found
 
 
 def test_an_optimizer_that_not_every_rank_makes() -> None:

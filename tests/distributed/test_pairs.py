@@ -395,7 +395,7 @@ def test_so_is_a_split_of_what_is_there() -> None:
     "model",
     [
         "model = net()\nmodel.cuda()",
-        'model = net\nif net.path:\n    model.load_state_dict(torch.load(net.path, map_location="cuda"))',
+        'model = net().cuda()\nif net.path:\n    model.load_state_dict(torch.load(net.path, map_location="cuda"))',
         "model = net().cuda()\nmodel = torch.compile(model)",
     ],
 )
@@ -407,10 +407,10 @@ def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
 @pytest.mark.parametrize(
     ("model", "after"),
     [
-        ("model = torch.nn.DataParallel(net()).cuda()", "model = npu_port.wrap(net())"),
+        ("model = torch.nn.DataParallel(net()).cuda()", "model = npu_port.wrap(net().to(npu_port.card()))"),
         (
             "model = net()\nmodel = torch.nn.DataParallel(model, device_ids=[0, 1])",
-            "model = net()\nmodel = npu_port.wrap(model)",
+            "model = net()\nmodel = npu_port.wrap(model.to(npu_port.card()))",
         ),
         (
             "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",

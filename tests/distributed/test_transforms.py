@@ -12,9 +12,9 @@ from transplt.edits.trees.removals import without_first
 from transplt.edits.trees.transform import CannotRewrite, New, rewritten
 
 FOLDERS = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
-WRAPPED = wrapped_anew("p.wrap", "", behind=False)
-MOVED = wrapped_anew("p.wrap", "", behind=True)
-UNUSED = wrapped_anew("p.wrap", "find_unused_parameters=True", behind=False)
+WRAPPED = wrapped_anew("p.wrap", "", "", behind=False)
+MOVED = wrapped_anew("p.wrap", "", "", behind=True)
+UNUSED = wrapped_anew("p.wrap", "", "find_unused_parameters=True", behind=False)
 SHARED, LATER = between("p.shard(", ")"), between("p.one_by_one(lambda: ", ")")
 
 

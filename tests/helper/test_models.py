@@ -16,7 +16,7 @@ def wrapped() -> list[Any]:
     npu_port.start()
     torch.manual_seed(npu_port.rank())
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
-    ddp = npu_port.wrap(model, broadcast_buffers=False, find_unused_parameters=False)
+    ddp = npu_port.wrap(model.to(npu_port.card()), broadcast_buffers=False, find_unused_parameters=False)
     (ddp(torch.ones(2, 3, device=npu_port.card())).sum() * (1 + npu_port.rank())).backward()
     kinds = [type(ddp).__name__, ddp.broadcast_buffers, npu_port.wrap(ddp) is ddp, npu_port.bare(ddp) is ddp.module]
     card, on_card = npu_port.card(), [npu_port.bare(ddp.module) is ddp.module]
@@ -36,6 +36,26 @@ def test_a_wrapped_model_is_on_the_card_and_alike(host: str) -> None:
     first, second = each_rank(wrapped, 2, host=host)
     assert first == second
     assert first[0] == ["DistributedDataParallel", False, True, True, True, True, True]
+
+
+def chosen(place: str) -> list[Any]:
+    """A model that a script put on the CPU, or left there in part, and what two steps make of it."""
+    npu_port.start()
+    torch.manual_seed(npu_port.rank())
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    model[1].to(npu_port.card() if place == "in part" else "cpu")
+    ddp = npu_port.wrap(model)
+    device = next(ddp.parameters()).device
+    (ddp(torch.ones(2, 3, device=device)).sum() * (1 + npu_port.rank())).backward()
+    npu_port.mean_over_ranks(ddp(torch.ones(2, 3, device=device)).mean())
+    return [ddp.module is model, device.type, [p.grad.tolist() for p in ddp.parameters()]]
+
+
+@pytest.mark.parametrize(("place", "kind"), [("on the CPU", "cpu"), ("in part", "npu")])
+@pytest.mark.parametrize(("ranks", "launched"), [(1, False), (1, True), (2, True)])
+def test_a_model_stays_on_the_cpu_that_a_script_chose(place: str, kind: str, ranks: int, launched: bool) -> None:
+    found = each_rank(chosen, ranks, place, host="npu", launched=launched)
+    assert found[0] == found[-1] and found[0][:2] == [True, kind]
 
 
 def data_parallel() -> list[bool]:

@@ -10,7 +10,7 @@ try:  # noqa: SIM105
 except ImportError:  # the same code runs on CUDA and on the CPU
     pass
 
-__all__ = ["is_first", "rank", "wait", "world_size"]
+__all__ = ["card", "is_first", "rank", "wait", "world_size"]
 
 
 def rank() -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.cards import goes_to_card
 from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
@@ -23,6 +24,7 @@ class Wrap:
     """Where a model is wrapped: after a statement, under the name it has there. `parallel` are DataParallel calls.
 
     `in_place`: one DataParallel becomes the wrapper where it stands, and what was asked of it is asked of the wrapper.
+    `placed`: the program itself has put the model there on the device that it chose, which may be the CPU.
     """
 
     file: File
@@ -31,6 +33,7 @@ class Wrap:
     name: str
     parallel: tuple[ast.Call, ...]
     in_place: bool = False
+    placed: bool = False
 
 
 def find_wrap(models: Models, origin: Variable) -> Wrap | None:
@@ -43,11 +46,11 @@ def find_wrap(models: Models, origin: Variable) -> Wrap | None:
     stores = [item for item in stores if item[0] is file]
     function = enclosing_function(stores[0][1])
     stores = [item for item in stores if enclosing_function(item[1]) is function]
-    setups = [statement(node) for _, node in stores]
+    setups = [node for _, node in stores]
     same = {origin, *_other_names(program, origin)}
     for node in names_and_attributes(file):
         if program.slot(file, node) in same and enclosing_function(node) is function and _sets_up(file, node):
-            setups.append(statement(node))
+            setups.append(node)
     block = block_of(statement(stores[0][1]))
     while any(lifted(statement(node), block) is None for _, node in stores):
         above = parent(block[0])
@@ -55,14 +58,38 @@ def find_wrap(models: Models, origin: Variable) -> Wrap | None:
             return None
         block = block_of(above)
     trains = models.training.first_in(file, block)
-    places = [index for node in setups if (index := lifted(node, block)) is not None and index < trains]
+    lines = [statement(node) for node in setups]
+    places = [index for line in lines if (index := lifted(line, block)) is not None and index < trains]
     if not places:
         return None
     parallel = tuple(_data_parallel(program, file, origin))
     name = text_of(file, stores[0][1])
+    moves = [node for node in setups if _is_moved(file, node)]
     if len(parallel) == 1 and _stays_in(block, parallel[0]):
-        return Wrap(file, origin, statement(parallel[0]), name, parallel, in_place=True)
-    return Wrap(file, origin, block[max(places)], name, parallel)
+        made = statement(parallel[0])
+        placed = _chain_moves(file, parallel[0].args[0]) or any(ends(statement(node)) <= begins(made) for node in moves)
+        return Wrap(file, origin, made, name, parallel, in_place=True, placed=placed)
+    return Wrap(file, origin, block[max(places)], name, parallel, placed=bool(moves))
+
+
+def _is_moved(file: File, node: ast.expr) -> bool:
+    """True for the name of a whole model in `model.to(device)`, and in `model = Net().to(device).train()`."""
+    if isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+        call = call_of(parent(node))
+        return call is not None and goes_to_card(file.names, call)
+    match statement(node):
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return _chain_moves(file, value)
+    return False
+
+
+def _chain_moves(file: File, value: ast.expr) -> bool:
+    """Whether one of the methods that are called one after the other moves what they belong to."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if goes_to_card(file.names, value):
+            return True
+        value = value.func.value
+    return False
 
 
 def _data_parallel(program: Program, file: File, origin: Variable) -> Iterator[ast.Call]:

@@ -59,9 +59,13 @@ def scaled_by(call: cst.Call, scaler: str) -> cst.Call:
 
 
 @edit_of("Call")
-def wrapped_anew(call: cst.Call, function: str, more: str, *, behind: bool) -> cst.Call:
-    """`function(x, more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
+def wrapped_anew(call: cst.Call, function: str, tail: str, more: str, *, behind: bool) -> cst.Call:
+    """`function(x, more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`; `tail` follows x."""
     wrapped = first_of(method_of(call).value if behind else call)
+    if tail:
+        simple = isinstance(wrapped, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        code = cst.Module([]).code_for_node(wrapped)
+        wrapped = expression(f"{code}{tail}" if simple else f"({code}){tail}")
     new = cst.ensure_type(expression(f"{function}(_, {more})" if more else f"{function}(_)"), cst.Call)
     return in_place_of(new, 0, new.args[0].with_changes(value=wrapped))
 

@@ -33,7 +33,7 @@ def claim_data_parallel(bench: Bench) -> None:
             bench.change(call.func, "NPU336", message, dotted(bench.call("OneCardDataParallel")))
     for wrap in bench.wraps.values():
         if wrap.file is bench.file and wrap.in_place:
-            _turn(bench, wrap.parallel[0], _options(bench, wrap))
+            _turn(bench, wrap)
         elif wrap.file is bench.file:
             _unwrap(bench, wrap.parallel)
 
@@ -44,16 +44,22 @@ def _options(bench: Bench, wrap: Wrap) -> str:
     return apart + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
 
 
-def _turn(bench: Bench, call: ast.Call, options: str) -> None:
+def _turn(bench: Bench, wrap: Wrap) -> None:
     """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
+    call, options = wrap.parallel[0], _options(bench, wrap)
     above = parent(call)
     moved = call_of(above) if attribute_of(above) == "cuda" else None
     bench.work.take(call.func)
     outer = moved if moved is not None and not moved.args else call
     if outer is not call:  # the .cuda() behind it goes to the model
         bench.work.take(above)
-    new = wrapped_anew(bench.call("wrap"), options.removeprefix(", "), behind=outer is not call)
+    new = wrapped_anew(bench.call("wrap"), _to_card(bench, wrap), options.removeprefix(", "), behind=outer is not call)
     bench.change(outer, "NPU336", _REPLACED, new)
+
+
+def _to_card(bench: Bench, wrap: Wrap) -> str:
+    """How a model goes to the card of the rank that the program has not yet put on a device."""
+    return "" if wrap.placed else f".to({bench.call('card')}())"
 
 
 def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
@@ -123,6 +129,6 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
         )
         return
     options = _options(bench, wrap)
-    text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{options})"
+    text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{_to_card(bench, wrap)}{options})"
     why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")

@@ -27,7 +27,7 @@ loader = DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=Tru
 loader = npu_port.shard(loader)
 
 model = nn.Linear(4, 1)
-model = npu_port.wrap(model)
+model = npu_port.wrap(model.to(npu_port.card()))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
 npu_port.own_draws()

@@ -199,19 +199,24 @@ def _number(*parts: Any) -> int:
 
 
 def wrap(model: torch.nn.Module, **options: Any) -> torch.nn.Module:
-    """`model` in DistributedDataParallel, which averages gradients in the backward pass, on this rank's card.
+    """`model` in DistributedDataParallel, which averages gradients in the backward pass, where the model lies.
 
-    It moves to the card if it is elsewhere; `options` are those of DistributedDataParallel. A model that is wrapped
-    already is returned; without a process group, in a script that does not call start(), it is only moved.
+    On the CPU it is exchanged by gloo, whatever card there is; one that lies on this rank's card in part moves there.
+    `options` are those of DistributedDataParallel. A model that is wrapped already is returned; without a process
+    group, in a script that does not call start(), it is the model. All ranks have to come here.
     """
     if isinstance(model, DistributedDataParallel):
         return model
     model, device = bare(model), card()
-    if device.type != "cpu":
-        if any(tensor.device.type != device.type for tensor in _tensors(model)):
-            model = model.to(device)
+    kinds = {tensor.device.type for tensor in _tensors(model)}
+    if device.type in kinds - {"cpu"}:
+        model = model.to(device) if len(kinds) > 1 else model
         options = {"device_ids": [device.index], **options}
-    return DistributedDataParallel(model, **options) if distributed.is_initialized() else model
+    if not distributed.is_initialized():
+        return model
+    if device.type not in kinds:
+        options = {"process_group": distributed.new_group(backend="gloo"), **options}
+    return DistributedDataParallel(model, **options)
 
 
 def bare(model: torch.nn.Module) -> torch.nn.Module:
