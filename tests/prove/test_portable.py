@@ -131,6 +131,9 @@ def test_what_options_add_does_on_cuda_what_the_original_did(
     assert told.verdict == "equal", told.output
     (on_cuda,) = (part for part in parts if part["title"] == CUDA)
     assert on_cuda["verdict"] == "equal" and on_cuda["sentence"].endswith("equal to the bit")
+    # Two ranks of it, which the original does not have, are held against each other and against one process there too.
+    several = [part for part in parts if part["title"].endswith(", on a stand-in for CUDA")]
+    assert [part["verdict"] for part in several] == (["equal", "equal"] if "2" in nproc else [])
 
 
 def test_what_stops_both_before_a_step_is_said(tmp_path: Path) -> None:

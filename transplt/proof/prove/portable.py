@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,7 +23,7 @@ from transplt.proof.prove import precision, printed, steps
 from transplt.proof.prove.found import Difference, Findings, Part, Rounding
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Run, Runner
-from transplt.proof.prove.several import has_groups
+from transplt.proof.prove.several import Several, has_groups
 
 #: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
 _TWICE = 2
@@ -32,31 +33,35 @@ _ENDS = (0, 1, 5)
 
 def on_cuda(
     original: Runner, ported: Runner, world: int, reference: Run, announce: Callable[[str], None]
-) -> Part | None:
-    """Both with so many processes on the stand-in for CUDA; None where the original starts no group for them.
-    `reference` is the original's run with one process, `ported` runs the migrated program there."""
+) -> list[Part]:
+    """Both with so many processes on the stand-in for CUDA. Where only the migrated program starts a group for them,
+    its ranks against each other and against one process, as on the NPU; nothing where neither does. `reference` is the
+    original's run with one process, `ported` runs the migrated program there."""
     ranks = f" with {world} processes" if world > 1 else ""
     announce(f"the migrated program on the stand-in for CUDA{ranks}")
     one = reference if world == 1 else original.run(world)
     if world > 1 and not has_groups(one):
-        return None
+        if not has_groups(ported.run(world)):
+            return []
+        parts = Several(original, ported, announce).parts(world, reference)
+        return [replace(part, title=f"{part.title}, on a stand-in for CUDA") for part in parts]
     other = ported.run(world)
     title = f"the original and the migrated program, both on a stand-in for CUDA{ranks}"
     found = Findings(steps=min(len(each.steps) for each in one.trainings) if one.trainings else 0)
     if other.stop is not None and not other.stop.is_that_of(one.stop):
-        return Part(title, Verdict(Word.STOPS, other.stop.of("the migrated program")), found)
+        return [Part(title, Verdict(Word.STOPS, other.stop.of("the migrated program")), found)]
     if one.stop is not None and other.stop is None:
-        return Part(title, Verdict(Word.RUNS, f"the original itself stops: {one.stop}"), found)
+        return [Part(title, Verdict(Word.RUNS, f"the original itself stops: {one.stop}"), found)]
     if apart := _apart(one, other):
         announce(f"the original again{ranks}, to see whether two runs agree")
         itself = _apart(one, original.run(world, again=_TWICE))
         found.differences += [each for name, each in apart.items() if name not in itself][:1]
         found.reasons += [f"two runs of the original differ: {each.what}" for each in itself.values()][:1]
     if found.differences:
-        return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+        return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
     found.printed, found.saved = printed.compared(one.outcome, {*apart})
     found.printed = found.printed if world == 1 else 0
-    return Part(title, _equal(found, other), found)
+    return [Part(title, _equal(found, other), found)]
 
 
 def _equal(found: Findings, other: Run) -> Verdict:

@@ -93,8 +93,8 @@ class Prover:
                 self.announce(f"the migrated program with {world} processes")
                 proof.parts += Several(self.original, self.migrated, self.announce).parts(world, reference)
         if self.on_cuda is not None:
-            every = (portable.on_cuda(self.original, self.on_cuda, world, reference, self.announce) for world in worlds)
-            proof.parts += [part for part in every if part is not None]
+            for world in worlds:
+                proof.parts += portable.on_cuda(self.original, self.on_cuda, world, reference, self.announce)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
         proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
         proof.advice += self._advice(reference, alone, own)
