@@ -64,12 +64,19 @@ def find_wrap(models: Models, origin: Variable) -> Wrap | None:
         return None
     parallel = tuple(_data_parallel(program, file, origin))
     name = text_of(file, stores[0][1])
-    moves = [node for node in setups if _is_moved(file, node)]
     if len(parallel) == 1 and _stays_in(block, parallel[0]):
-        made = statement(parallel[0])
-        placed = _chain_moves(file, parallel[0].args[0]) or any(ends(statement(node)) <= begins(made) for node in moves)
-        return Wrap(file, origin, made, name, parallel, in_place=True, placed=placed)
-    return Wrap(file, origin, block[max(places)], name, parallel, placed=bool(moves))
+        placed = _is_placed(file, setups, parallel[0])
+        return Wrap(file, origin, statement(parallel[0]), name, parallel, in_place=True, placed=placed)
+    return Wrap(file, origin, block[max(places)], name, parallel, placed=_is_placed(file, setups))
+
+
+def _is_placed(file: File, setups: list[ast.expr], parallel: ast.Call | None = None) -> bool:
+    """Whether a name that sets a model up moves it, in front of a call of DataParallel or in what that is given."""
+    if parallel is not None:
+        setups = [node for node in setups if ends(statement(node)) <= begins(parallel)]
+        if _chain_moves(file, parallel.args[0]):
+            return True
+    return any(_is_moved(file, node) for node in setups)
 
 
 def _is_moved(file: File, node: ast.expr) -> bool:
