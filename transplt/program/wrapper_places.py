@@ -58,8 +58,7 @@ def find_wrap(models: Models, origin: Variable) -> Wrap | None:
             return None
         block = block_of(above)
     trains = models.training.first_in(file, block)
-    lines = [statement(node) for node in setups]
-    places = [index for line in lines if (index := lifted(line, block)) is not None and index < trains]
+    places = [index for node in setups if (index := lifted(statement(node), block)) is not None and index < trains]
     if not places:
         return None
     parallel = tuple(_data_parallel(program, file, origin))
