@@ -143,16 +143,11 @@ def _since(found: Comparison, step: int, before: Mapping[int, Compared]) -> None
         first.verdict.behind = True
         first.verdict.how += f" at the start of step {step}, and all before it was the same"
         last = before.get(first.rank)
-        changed = _changed_at_start(found, first)
+        key = first.step, first.rank
+        matched = match(found.npu.parts[key], found.bench.parts[key], found.tolerance)
+        each = changed_at_start(matched)
+        changed = () if each is None else frames_of(found.npu.parts[key], found.bench.parts[key], each)
         first.source = changed or (last.stepped if last is not None else ())
-
-
-def _changed_at_start(found: Comparison, first: Compared) -> tuple[str, ...]:
-    """The frames of an operator at the start of a step that one side has alone, and that writes into a tensor."""
-    key = first.step, first.rank
-    matched = match(found.npu.parts[key], found.bench.parts[key], found.tolerance)
-    each = changed_at_start(matched)
-    return () if each is None else frames_of(found.npu.parts[key], found.bench.parts[key], each)
 
 
 _Task = tuple[int, int, Part, Part, float | None, Weights | None, bool]

@@ -73,7 +73,13 @@ def states_loaded(program: Program, file: File) -> list[Loaded]:
 def free_key(project: ProjectFacts, own: File, names: Iterable[str]) -> str:
     """The first of the names that is no key of a checkpoint in the files that belong to `own`."""
     names = tuple(names)
-    used = _keys(project, own)
+    files = [own]
+    group = next((group for group in imports_of(project).groups(project.sources) if own.path in group), [])
+    for path in group:
+        data = project.sources[path]
+        if path != own.path and b"state_dict" in data and (file := project.files.read(path, data)) is not None:
+            files.append(file)
+    used = {key for file in files for key in _keys_in(file)}
     more = (f"{names[-1]}_{number}" for number in range(2, len(used) + 3))
     return next(name for name in (*names, *more) if name not in used)
 
@@ -96,17 +102,6 @@ def _holder(call: ast.Call) -> Holder | None:
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------
-
-
-def _keys(project: ProjectFacts, own: File) -> set[str]:
-    """The keys of checkpoints that the files around one write or read."""
-    files = [own]
-    group = next((group for group in imports_of(project).groups(project.sources) if own.path in group), [])
-    for path in group:
-        data = project.sources[path]
-        if path != own.path and b"state_dict" in data and (file := project.files.read(path, data)) is not None:
-            files.append(file)
-    return {key for file in files for key in _keys_in(file)}
 
 
 def _keys_in(file: File) -> Iterator[str]:

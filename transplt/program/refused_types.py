@@ -146,7 +146,11 @@ _Answer = tuple[str, Types, frozenset[str]]
 def _answer_of(file: File, types: TensorTypes, node: ast.expr, card: str) -> _Answer | None:
     """The operator that refuses what a node gives it, the row that says so and the types; None for one that may not."""
     if isinstance(node, ast.Subscript):
-        return _of_subscript(file, types, node, card)
+        held = types.tensor(file, node.value)
+        if held is None or not _tells(held) or not _by_tensor(types, file, node.slice):
+            return None
+        found = _refuses("index.Tensor", {"self": [held]}, card)
+        return ("index.Tensor", *found) if found is not None else None
     if isinstance(node, ast.Call):
         return _of_call(file, types, node, card)
     assert isinstance(node, ast.BinOp)
@@ -154,15 +158,6 @@ def _answer_of(file: File, types: TensorTypes, node: ast.expr, card: str) -> _An
     if not any(_tells(types.of(file, each)) for _, each in sides):
         return None
     return _chosen(types, file, overloads_of(_OPERATORS[type(node.op)]), sides, card)
-
-
-def _of_subscript(file: File, types: TensorTypes, node: ast.Subscript, card: str) -> _Answer | None:
-    """`x[idx]` with a tensor or a list: an operator; with slices and whole numbers it is a view."""
-    held = types.tensor(file, node.value)
-    if held is None or not _tells(held) or not _by_tensor(types, file, node.slice):
-        return None
-    found = _refuses("index.Tensor", {"self": [held]}, card)
-    return ("index.Tensor", *found) if found is not None else None
 
 
 def _by_tensor(types: TensorTypes, file: File, index: ast.expr) -> bool:

@@ -28,7 +28,9 @@ _SECTIONS = (
 def line_length(folder: Path) -> int:
     """The limit that the nearest folder with one says, from `folder` up to the top of its repository; else 88."""
     for above in (folder, *folder.parents):
-        for found in (*_in_tables(above), *_in_sections(above)):
+        read = {name: sections_of(above / name) for name in {name for name, _, _ in _SECTIONS}}
+        values = [(read[name].get(section, {}).get(key) or "").strip() for name, section, key in _SECTIONS]
+        for found in (*_in_tables(above), *[int(value) for value in values if value.isdecimal()]):
             if isinstance(found, int) and 40 <= found <= 1000:
                 return found
         if (above / ".git").exists():
@@ -45,12 +47,6 @@ def _in_tables(folder: Path) -> list[Any]:
             value = value.get(key) if isinstance(value, dict) else None
         found.append(value)
     return found
-
-
-def _in_sections(folder: Path) -> list[int]:
-    read = {name: sections_of(folder / name) for name in {name for name, _, _ in _SECTIONS}}
-    values = [(read[name].get(section, {}).get(key) or "").strip() for name, section, key in _SECTIONS]
-    return [int(value) for value in values if value.isdecimal()]
 
 
 def table_of(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import partial
 
 from transplt.base.settings import Settings, TorchTarget
 from transplt.rules.tables import read_table
@@ -18,7 +18,7 @@ def container_text(name: str, number: str = "") -> str:
 
 def is_cuda_image(name: str) -> bool:
     """True for the name of an image (with its tag) that is built on CUDA."""
-    return _compiled(_table()["cuda_images"]).search(name.lower()) is not None
+    return re.search(_table()["cuda_images"], name.lower()) is not None
 
 
 def cann_image(settings: Settings, target: TorchTarget) -> str:
@@ -43,7 +43,7 @@ def image_text(settings: Settings, target: TorchTarget, key: str = "text") -> st
 def package_text(name: str, target: TorchTarget) -> str:
     """What to do about a package of a Linux distribution; empty for one that is not NVIDIA's."""
     for row in _table()["packages"]:
-        if _compiled(row["pattern"]).search(name.lower()):
+        if re.search(row["pattern"], name.lower()):
             return str(row["text"]).replace(" {cann}", f" {target.cann}" if target.cann else "")
     return ""
 
@@ -56,8 +56,3 @@ def variable_text(name: str) -> str:
 def paths_text() -> str:
     """What to do about folders of CUDA in PATH and the like."""
     return str(_table()["cuda_paths"])
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

@@ -120,7 +120,13 @@ def counterpart(name: str, value: str) -> str:
 def refused(name: str, value: str) -> str:
     """Why a value of a conditional variable does not work on an NPU; empty when it does."""
     if name == "PYTORCH_CUDA_ALLOC_CONF":
-        return _allocator_refuses(value)
+        for option in filter(None, value.split(",")):
+            key, _, amount = option.strip().partition(":")
+            if key not in _ALLOCATOR:
+                return f"{key} is no option of the NPU allocator"
+            if key == "max_split_size_mb" and (not amount.strip().isdigit() or _number(amount) <= 20):
+                return "max_split_size_mb must be greater than 20"
+        return ""
     if not _VALUES[name].fullmatch(value):
         if name == "CUDA_VISIBLE_DEVICES":
             return "only numbers with commas and without spaces are read"
@@ -128,16 +134,6 @@ def refused(name: str, value: str) -> str:
     ids = [_number(part) for part in value.split(",") if part.isdigit()]
     if name == "CUDA_VISIBLE_DEVICES" and ids != sorted(ids):
         return "the numbers must stand in ascending order"
-    return ""
-
-
-def _allocator_refuses(value: str) -> str:
-    for option in filter(None, value.split(",")):
-        key, _, amount = option.strip().partition(":")
-        if key not in _ALLOCATOR:
-            return f"{key} is no option of the NPU allocator"
-        if key == "max_split_size_mb" and (not amount.strip().isdigit() or _number(amount) <= 20):
-            return "max_split_size_mb must be greater than 20"
     return ""
 
 

@@ -106,15 +106,10 @@ def _prefixes(file: ScannedFile) -> Iterator[Place]:
         model = call.func.value if isinstance(call.func, ast.Attribute) else None
         if not isinstance(model, ast.Name) or not _goes_to_a_file(file, call) or not _is_wrapped(file, model):
             continue
-        if _takes_off(file):
+        texts = map(string_of, inner_nodes(file.scan.tree, ast.Constant))
+        if "module" in file.scan.attributes or any((text or "").startswith("module.") for text in texts):
             return
         yield call, "module_prefix", "torch.save"
-
-
-def _takes_off(file: ScannedFile) -> bool:
-    """True where the file knows `model.module`, or strings that begin with `module.`."""
-    texts = map(string_of, inner_nodes(file.scan.tree, ast.Constant))
-    return "module" in file.scan.attributes or any((text or "").startswith("module.") for text in texts)
 
 
 def _is_wrapped(file: ScannedFile, model: ast.Name) -> bool:

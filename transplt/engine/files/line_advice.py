@@ -44,7 +44,9 @@ def advise_on(kind: FileKind, line: str, names: Sequence[str], target: TorchTarg
     hints = [_variable_hint(name) for name in dict.fromkeys(_VARIABLE.findall(line))]
     for hint in _hints():
         if kind.value in hint.kinds and hint.pattern.search(line):
-            hints.append(_fill(hint.text, target))
+            filled = hint.text.replace("{torch}", target.pin)
+            filled = filled.replace("=={torch_npu}", f"=={target.torch_npu}" if target.torch_npu else "")
+            hints.append(filled.replace(" {cann}", f" {target.cann}" if target.cann else ""))
     return LineAdvice(
         code=entry["code"],
         effort=Effort(entry["effort"]),
@@ -62,12 +64,6 @@ def _variable_hint(name: str) -> str:
         return f"{name} has no counterpart on NPU" + (f": {note}" if note else "")
     hint = f"{name} becomes {fact['npu']}" + _CARRIES.get(str(fact.get("value_carries_over")), "")
     return hint + (f": {fact['note']}" if fact.get("note") else "")
-
-
-def _fill(text: str, target: TorchTarget) -> str:
-    filled = text.replace("{torch}", target.pin)
-    filled = filled.replace("=={torch_npu}", f"=={target.torch_npu}" if target.torch_npu else "")
-    return filled.replace(" {cann}", f" {target.cann}" if target.cann else "")
 
 
 @cache

@@ -18,7 +18,6 @@ from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
 from transplt.rules.errors import (
-    KnownError,
     error_called,
     errors_predicted_by,
     family_of,
@@ -69,7 +68,10 @@ def _error(name: str) -> _Answer | None:
         family, begin = family_of(name), name[:2].upper()
         what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
         raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
-    return _error_table(error), error.text()
+    facts = {"name": error.name, "code": error.code, "title": error.title, "kind": error.kind.name.lower()}
+    text = {"means": error.means, "cause": error.cause, "do": [*error.do], "asynchronous": error.asynchronous}
+    seen = [{"text": text, "where": where} for text, where, _ in error.seen]
+    return {**facts, **text, "foretold_by": [*error.predicted_by], "seen": seen, "source": error.source}, error.text()
 
 
 def _page(name: str) -> _Answer | None:
@@ -106,13 +108,6 @@ def _page_table(page: Diagnostic) -> dict[str, object]:
     foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in errors_predicted_by(page.code)]
     slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
     return {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
-
-
-def _error_table(error: KnownError) -> dict[str, object]:
-    facts = {"name": error.name, "code": error.code, "title": error.title, "kind": error.kind.name.lower()}
-    text = {"means": error.means, "cause": error.cause, "do": [*error.do], "asynchronous": error.asynchronous}
-    seen = [{"text": text, "where": where} for text, where, _ in error.seen]
-    return {**facts, **text, "foretold_by": [*error.predicted_by], "seen": seen, "source": error.source}
 
 
 def _document(name: str, facts: list[Fact]) -> Iterator[str]:

@@ -141,14 +141,10 @@ def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
     return decorate
 
 
-def migrate_options(function: _F) -> _F:
-    """The options of a migration, for the group and for the commands that migrate first."""
-    return _options(*_PLACES, *_EDITS, *_OUTPUT)(function)
-
-
-def edit_options(function: _F) -> _F:
-    """Those that choose which edits are made, for commands that put them elsewhere."""
-    return _options(*_EDITS)(function)
+#: The options of a migration, for the group and for the commands that migrate first.
+migrate_options = _options(*_PLACES, *_EDITS, *_OUTPUT)
+#: Those that choose which edits are made, for commands that put them elsewhere.
+edit_options = _options(*_EDITS)
 
 
 def migrate(

@@ -26,7 +26,7 @@ def taken_apart(work: Work, node: ast.Subscript) -> Finds:
     if isinstance(part, ast.Slice) and (part.step is None or _number(part.step) == 1):
         yield from _slice(work, node, part)
     elif isinstance(part, ast.Slice) and max(_number(part.lower) or 0, _number(part.upper) or 0) > 3:
-        if _spells_a_device(work, node.value) and not _PLURAL.search(_name(node.value)):
+        if _spells_a_device(work, node.value) and not _PLURAL.search(last_name(node.value)):
             yield _perhaps(work, node)
     elif _number(part) == 5 and isinstance(node.ctx, ast.Load):
         yield from _index(work, node, part)
@@ -40,7 +40,7 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> Finds:
         # string: what is cut must be known for one.
         if not _spells_a_device(work, node.value):
             return
-        sure = not _PLURAL.search(_name(node.value)) or _is_call(node, ("int", "str"))
+        sure = not _PLURAL.search(last_name(node.value)) or _is_call(node, ("int", "str"))
     elif (part.lower is None or lower == 0) and upper in (4, 5):
         bound = part.upper
         sure = _compared_with(node, "cuda" if upper == 4 else "cuda:")
@@ -67,7 +67,7 @@ def _perhaps(work: Work, node: ast.Subscript) -> Note:
 
 
 def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:
-    if _PLURAL.search(_name(node.value)) or not _spells_a_device(work, node.value):
+    if _PLURAL.search(last_name(node.value)) or not _spells_a_device(work, node.value):
         return
     if _is_call(node, ("int", "float")):
         yield from _shift(work, part)
@@ -107,10 +107,6 @@ def _shift(work: Work, bound: ast.expr) -> Finds:
 
 def _number(node: ast.expr | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
-
-
-def _name(node: ast.expr) -> str:
-    return last_name(node)
 
 
 def _is_call(node: ast.Subscript, names: tuple[str, ...]) -> bool:

@@ -49,7 +49,16 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 
 @fixer.on(ast.Call, name=BUILDERS)
 def built(work: Work, call: ast.Call) -> Finds:
-    yield from _build(work, call)
+    """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
+    if not builds_for_cuda(call, work.source.utf8) or not work.take(call):
+        return
+    message, blocks = "CUDA sources are compiled at run time", ""
+    if _at_import(work, call):
+        message, blocks = _WHEN_IMPORTED, "import"
+    elif can_fail(call) and (enclosing_function(call) is not None or _has_another_way(work, call)):
+        message, blocks = f"{message}; {GOES_ON}", "slow"  # a function that builds gives None where that fails
+    api = work.names.qualified(call.func) or ""
+    yield work.note(call, "NPU554", message, api=api, help=_REPLACE, effort=Effort.HIGH, blocks=blocks)
 
 
 @fixer.on(ast.Call, last="CUDAExtension")
@@ -135,19 +144,15 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
     if what.rpartition(" ")[2].rpartition(".")[2] in built:
         message, blocks = f"{message}; {STUB}", "first step"
-    if _asks_for_a_card(work, node):
+    # behind a question for a card of CUDA, which stays where compiled code is behind it
+    around = (node, *chain(node))
+    asked = (each.test for each in of_kind(ast.If, around) if not set(around).isdisjoint(each.body))
+    calls = (call for test in asked for call in inner_nodes(test, ast.Call))
+    if any(work.names.qualified(call.func) in _CARDS for call in calls):
         blocks = "first step"  # the import is left out on an NPU: what it brings is missing when it is called
     if not can_fail(node):
         return message, blocks
     return (f"{message}; {GOES_ON}", "slow") if _has_another_way(work, node) else (f"{message}; {CAUGHT}", "later")
-
-
-def _asks_for_a_card(work: Work, node: ast.AST) -> bool:
-    """True for what stands behind a question for a card of CUDA, which stays where compiled code is behind it."""
-    around = (node, *chain(node))
-    asked = (each.test for each in of_kind(ast.If, around) if not set(around).isdisjoint(each.body))
-    calls = (call for test in asked for call in inner_nodes(test, ast.Call))
-    return any(work.names.qualified(call.func) in _CARDS for call in calls)
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:
@@ -257,19 +262,6 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 
 # --- sources built at run time ---------------------------------------------------------------------------------------
-
-
-def _build(work: Work, call: ast.Call) -> Finds:
-    """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    if not builds_for_cuda(call, work.source.utf8) or not work.take(call):
-        return
-    message, blocks = "CUDA sources are compiled at run time", ""
-    if _at_import(work, call):
-        message, blocks = _WHEN_IMPORTED, "import"
-    elif can_fail(call) and (enclosing_function(call) is not None or _has_another_way(work, call)):
-        message, blocks = f"{message}; {GOES_ON}", "slow"  # a function that builds gives None where that fails
-    api = work.names.qualified(call.func) or ""
-    yield work.note(call, "NPU554", message, api=api, help=_REPLACE, effort=Effort.HIGH, blocks=blocks)
 
 
 def _at_import(work: Work, call: ast.Call) -> bool:

@@ -76,12 +76,46 @@ def questions_about_the_card(work: Work, tree: ast.Module) -> Finds:
 
 @fixer.on(ast.Attribute, last="hip")
 def not_a_card_of_amd(work: Work, node: ast.Attribute) -> Finds:
-    yield from _nvidia_only(work, node)
+    """`torch.cuda.is_available() and torch.version.hip is None`: asks for a card of NVIDIA, and would take an NPU."""
+    if work.names.qualified(node) != "torch.version.hip":
+        return
+    current: ast.AST = node
+    above = parent(node)
+    denied = False
+    while isinstance(above, (ast.Compare, ast.UnaryOp)):
+        match above:
+            case ast.UnaryOp(op=ast.Not()):
+                denied = True
+            case ast.Compare(ops=[op, *_]):
+                denied = isinstance(op, (ast.Is, ast.Eq))
+        current, above = above, parent(above)
+    match above:
+        case ast.BoolOp(op=ast.And(), values=values) if denied:
+            if any("is_available" in ast.dump(value) for value in values if value is not current):
+                yield work.note(
+                    above,
+                    "NPU243",
+                    "this tests for a GPU that is not from AMD; an NPU passes too",
+                    api="torch.version.hip",
+                    help="if the code is only for NVIDIA, test torch.version.cuda is not None",
+                    effort=Effort.LOW,
+                )
 
 
 @fixer.on(ast.Import)
 def helpers_of_tests(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
-    yield from _test_helpers(work, statement)
+    """Helpers of test packages that are false without CUDA: what they guard is skipped and nobody sees it."""
+    module = getattr(statement, "module", None) or ""
+    if work.defines_package(module):
+        return
+    if module.startswith(_TEST_PACKAGES):
+        for alias in statement.names:
+            if _asks_for_a_gpu(alias.name):
+                yield _skipped(work, alias, f"{module}.{alias.name}")
+    elif module.startswith(_RUNIF_PACKAGES):
+        for alias in statement.names:
+            if alias.name in _BY_KEYWORD and _is_asked(work, alias.asname or alias.name):
+                yield _skipped(work, alias, f"{module}.{alias.name}")
 
 
 def _capability(work: Work, node: ast.expr) -> Finds:
@@ -326,49 +360,7 @@ def _compared(node: ast.expr) -> ast.expr | None:
                 return None
 
 
-def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
-    """`torch.cuda.is_available() and torch.version.hip is None`: asks for a card of NVIDIA, and would take an NPU."""
-    if work.names.qualified(node) != "torch.version.hip":
-        return
-    current: ast.AST = node
-    above = parent(node)
-    denied = False
-    while isinstance(above, (ast.Compare, ast.UnaryOp)):
-        match above:
-            case ast.UnaryOp(op=ast.Not()):
-                denied = True
-            case ast.Compare(ops=[op, *_]):
-                denied = isinstance(op, (ast.Is, ast.Eq))
-        current, above = above, parent(above)
-    match above:
-        case ast.BoolOp(op=ast.And(), values=values) if denied:
-            if any("is_available" in ast.dump(value) for value in values if value is not current):
-                yield work.note(
-                    above,
-                    "NPU243",
-                    "this tests for a GPU that is not from AMD; an NPU passes too",
-                    api="torch.version.hip",
-                    help="if the code is only for NVIDIA, test torch.version.cuda is not None",
-                    effort=Effort.LOW,
-                )
-
-
 # --- tests that ask for CUDA -----------------------------------------------------------------------------------------
-
-
-def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
-    """Helpers of test packages that are false without CUDA: what they guard is skipped and nobody sees it."""
-    module = getattr(statement, "module", None) or ""
-    if work.defines_package(module):
-        return
-    if module.startswith(_TEST_PACKAGES):
-        for alias in statement.names:
-            if _asks_for_a_gpu(alias.name):
-                yield _skipped(work, alias, f"{module}.{alias.name}")
-    elif module.startswith(_RUNIF_PACKAGES):
-        for alias in statement.names:
-            if alias.name in _BY_KEYWORD and _is_asked(work, alias.asname or alias.name):
-                yield _skipped(work, alias, f"{module}.{alias.name}")
 
 
 @fixer.on(ast.Module)

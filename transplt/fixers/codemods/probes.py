@@ -45,7 +45,31 @@ def asked_or_patched(work: Work, tree: ast.Module) -> Finds:
 
 @fixer.on(ast.Attribute, last="torch")
 def through_a_module(work: Work, node: ast.Attribute) -> Finds:
-    yield from _through_a_module(work, node)
+    """`monkeypatch.setattr(utils.torch.cuda, "x", ...)`, `utils.torch.cuda.x`."""
+    base = work.names.qualified(node)
+    if base is None or base.split(".")[0] in (*FOREIGN, "torch"):
+        return
+    links = dotted(node)
+    attrs = [link.attr for link in of_kind(ast.Attribute, links[1:])]
+    full = ".".join(["torch", *attrs])
+    if attrs[:1] != ["cuda"] or (matched := work.rules.resolve(full)) is None:
+        return
+    rule, prefix = matched
+    link = links[prefix.count(".")]
+    if not rule.renames or (rule.listed and prefix != full) or rule.args is not None:
+        if work.take(link):
+            yield from work.note_rule(link, rule, full)
+    elif rule.new.startswith("torch.") and work.take(link):
+        work.take(links[1])
+        text = work.source.slice(*work.source.extent(node)) + rule.new[len("torch") :]
+        yield Edit(
+            link,
+            rule.code,
+            f"{full} -> {rule.new}",
+            text,
+            api=full,
+            writes_npu=needs_torch_npu(rule.new),
+        )
 
 
 @fixer.on(ast.Constant)
@@ -166,37 +190,6 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> Fi
         api=old,
         writes_npu=writes_npu,
     )
-
-
-# --- torch reached through a module of the project -------------------------------------------------------------------
-
-
-def _through_a_module(work: Work, node: ast.Attribute) -> Finds:
-    """`monkeypatch.setattr(utils.torch.cuda, "x", ...)`, `utils.torch.cuda.x`."""
-    base = work.names.qualified(node)
-    if base is None or base.split(".")[0] in (*FOREIGN, "torch"):
-        return
-    links = dotted(node)
-    attrs = [link.attr for link in of_kind(ast.Attribute, links[1:])]
-    full = ".".join(["torch", *attrs])
-    if attrs[:1] != ["cuda"] or (matched := work.rules.resolve(full)) is None:
-        return
-    rule, prefix = matched
-    link = links[prefix.count(".")]
-    if not rule.renames or (rule.listed and prefix != full) or rule.args is not None:
-        if work.take(link):
-            yield from work.note_rule(link, rule, full)
-    elif rule.new.startswith("torch.") and work.take(link):
-        work.take(links[1])
-        text = work.source.slice(*work.source.extent(node)) + rule.new[len("torch") :]
-        yield Edit(
-            link,
-            rule.code,
-            f"{full} -> {rule.new}",
-            text,
-            api=full,
-            writes_npu=needs_torch_npu(rule.new),
-        )
 
 
 def _runs(node: ast.Constant) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from transplt.base.render.cell import many, visible
-from transplt.precision.diagnose.card_result import CardResult, Step, Tried
+from transplt.precision.diagnose.card_result import CardResult, Tried
 
 FORMAT = 1
 #: Rows of one kind that are told one by one, and calls whose time is.
@@ -82,14 +82,10 @@ def _training(result: CardResult) -> Iterator[str]:
     }
     yield f"training: {words[result.training]}"
     for step in result.steps:
-        yield from _step(step)
-
-
-def _step(step: Step) -> Iterator[str]:
-    title = f"  step {step.number}" + (f" of optimizer {step.optimizer}" if step.optimizer else "")
-    off = len(step.off) + step.more
-    outcome = f"{off} of {many(step.figures, 'figure')} off" if off else f"{many(step.figures, 'figure')} agree"
-    loss = f"loss {', '.join(step.losses)} (recorded {', '.join(step.recorded)}), " if step.losses else ""
-    yield f"{title}: {loss}{outcome}, {step.seconds:.2f} s"
-    for each in step.off:
-        yield f"    {each.what}: recorded {each.recorded}, on the card {each.here}"
+        title = f"  step {step.number}" + (f" of optimizer {step.optimizer}" if step.optimizer else "")
+        off = len(step.off) + step.more
+        outcome = f"{off} of {many(step.figures, 'figure')} off" if off else f"{many(step.figures, 'figure')} agree"
+        loss = f"loss {', '.join(step.losses)} (recorded {', '.join(step.recorded)}), " if step.losses else ""
+        yield f"{title}: {loss}{outcome}, {step.seconds:.2f} s"
+        for each in step.off:
+            yield f"    {each.what}: recorded {each.recorded}, on the card {each.here}"

@@ -105,7 +105,10 @@ def steps(iterable: Iterable[_T]) -> Iterator[_T]:
     for value in iterable:
         inside = _running
         _start()
-        _note_batch(value, inside)
+        batches = _configuration["batches"] if _configuration is not None and not inside else None
+        if batches is not None and len(batches) < transplt_configuration.MOST_BATCHES:
+            batches.append(transplt_configuration.checksum(value))
+            transplt_configuration.write(_folder(), _configuration)
         try:
             yield value
         finally:
@@ -123,14 +126,6 @@ def _note_set_up() -> None:
     if _configuration is None:
         weights = dict(_named_parameters())
         _configuration = transplt_configuration.configuration(transplt_optimizers.all_made(), weights, _rank())
-        transplt_configuration.write(_folder(), _configuration)
-
-
-def _note_batch(value: Any, inside: bool) -> None:
-    """The first batches, by a checksum of what is in them."""
-    batches = _configuration["batches"] if _configuration is not None and not inside else None
-    if batches is not None and len(batches) < transplt_configuration.MOST_BATCHES:
-        batches.append(transplt_configuration.checksum(value))
         transplt_configuration.write(_folder(), _configuration)
 
 

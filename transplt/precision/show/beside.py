@@ -52,7 +52,13 @@ def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iter
     for one, other in zip_tensors(npu[1], bench[1]):
         sides = [(t.dtype, t.shape, t.digest, *map(str, (t.max, t.min, t.mean, t.norm))) for t in (one, other)]
         same = sides[0] == sides[1]
-        found = Beside(one.name, "", _figures(one, other))
+        rows = [("dtype", one.dtype, other.dtype), ("shape", str(list(one.shape)), str(list(other.shape)))]
+        for what in ("max", "min", "mean", "norm"):
+            values = getattr(one, what), getattr(other, what)
+            if values != (None, None):
+                one_text, other_text = ("-" if value is None else repr(value) for value in values)
+                rows.append((what, one_text, other_text))
+        found = Beside(one.name, "", rows)
         arrays = [elements(record, tensor) for record, tensor in ((npu[0], one), (bench[0], other))]
         if arrays[0] is not None and arrays[1] is not None:
             both = arrays[0], arrays[1]
@@ -80,16 +86,6 @@ def zip_tensors(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
     """The tensors of two operators that belong together: inputs, parameters, outputs."""
     for one, other in ((npu.inputs, bench.inputs), (npu.parameters, bench.parameters), (npu.outputs, bench.outputs)):
         yield from ((a, b) for a, b in pairs(one, other) if a.is_tensor)
-
-
-def _figures(one: Tensor, other: Tensor) -> list[tuple[str, str, str]]:
-    rows = [("dtype", one.dtype, other.dtype), ("shape", str(list(one.shape)), str(list(other.shape)))]
-    for what in ("max", "min", "mean", "norm"):
-        values = getattr(one, what), getattr(other, what)
-        if values != (None, None):
-            one_text, other_text = ("-" if value is None else repr(value) for value in values)
-            rows.append((what, one_text, other_text))
-    return rows
 
 
 def _measure(found: Beside, npu: Array, bench: Array, top: int) -> None:

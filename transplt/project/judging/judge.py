@@ -33,7 +33,7 @@ from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
-from transplt.proof.prove.proof import Proof, between
+from transplt.proof.prove.proof import between
 from transplt.rules.card_limits import card_named
 from transplt.rules.pages import load
 from transplt.rules.tables import read_table
@@ -274,10 +274,6 @@ def _run(
             proof = between(before, after, options, progress, warm).prove(worlds)
     except CannotRun as error:
         return Part(TRAINS, Mark.AGAINST, str(error))
-    return _proved(proof)
-
-
-def _proved(proof: Proof) -> Part:
     theirs, mine = proof.operators
     share = mine / theirs if theirs else 1.0
     steps = sum(part.findings.steps for part in proof.parts)

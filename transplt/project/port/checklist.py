@@ -46,7 +46,7 @@ def checklist(
         lines += [
             "These edits may change what the program does. Apply this patch, or a part of it, with `git apply`.", ""
         ]
-        text = visible_patch(drafts[:_LARGEST_PATCH])
+        text = drafts[:_LARGEST_PATCH].decode("utf-8", "replace").replace("\r\n", "\n")
         fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=2) + 1)
         lines += [fence + "diff", text.rstrip("\n"), fence]
         if len(drafts) > _LARGEST_PATCH:
@@ -71,8 +71,3 @@ def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     if len(action.findings) > len(shown):
         lines.append(f"    - and {len(action.findings) - len(shown)} more")
     return lines
-
-
-def visible_patch(patch: bytes) -> str:
-    """A patch as text; what is not UTF-8 shows as replacement characters."""
-    return patch.decode("utf-8", "replace").replace("\r\n", "\n")

@@ -69,7 +69,16 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
         yield Difference(what, other.of("scale")[0].place, event=True)
     if one.of("scale"):
         return
-    yield from _underflow(one, other)
+    lost: dict[str, list[float]] = {}
+    for left, right in pairs(one, other):
+        names = other.optimizers[right.optimizer].names
+        for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
+            if before is not None and after is not None and place < len(names) and math.isfinite(after[0]):
+                lost.setdefault(names[place], []).append(after[2] - before[2])
+    for name, shares in lost.items():
+        middle = sorted(shares)[len(shares) // 2]
+        if middle > UNDERFLOW:
+            yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
 
 
 def _scales_float32(training: Training) -> bool:
@@ -151,19 +160,6 @@ def _skips(training: Training) -> Iterator[Difference]:
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:
         yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)
-
-
-def _underflow(one: Training, other: Training) -> Iterator[Difference]:
-    lost: dict[str, list[float]] = {}
-    for left, right in pairs(one, other):
-        names = other.optimizers[right.optimizer].names
-        for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
-            if before is not None and after is not None and place < len(names) and math.isfinite(after[0]):
-                lost.setdefault(names[place], []).append(after[2] - before[2])
-    for name, shares in lost.items():
-        middle = sorted(shares)[len(shares) // 2]
-        if middle > UNDERFLOW:
-            yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
 
 
 def left_out(training: Training) -> dict[int, list[int]]:

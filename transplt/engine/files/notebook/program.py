@@ -50,7 +50,8 @@ class Program:
     def extent(self, start: int, end: int) -> Extent:
         """The bytes of the file that stand for those of the program."""
         part, at = self._part(start)
-        first = _start(part, min(at, len(part.utf8)))
+        place = part.begin + min(at, len(part.utf8))
+        first = part.cell.text.start(place) if part.cell.text.utf8 else part.cell.source[0]
         if end <= start:
             return first, first
         part, at = self._part(end - 1)
@@ -99,11 +100,6 @@ def python_part(cell: Cell, found: Masked) -> Part:
     """The part of a cell whose text is Python but for what is masked."""
     top = found.hidden[0][1] if found.hidden and found.hidden[0][0] == 0 and cell.utf8.lstrip()[:2] == b"%%" else 0
     return Part(cell, 0, found.utf8, top)
-
-
-def _start(part: Part, at: int) -> int:
-    place = part.begin + at
-    return part.cell.text.start(place) if part.cell.text.utf8 else part.cell.source[0]
 
 
 def _within(part: Part, first: int, new: str, newline: str) -> tuple[int, int, str]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transplt.base.render.cell import shortened, visible
+from transplt.base.render.cell import visible
 from transplt.base.text.regular_file import open_regular
 from transplt.precision.diagnose.profiles.calls import Called, Calls, Key, read_calls
 from transplt.precision.diagnose.profiles.names import operator_of
 from transplt.precision.diagnose.profiles.profile import Profile
-from transplt.precision.diagnose.profiles.report import parts_of, slowest
+from transplt.precision.diagnose.profiles.report import cut, parts_of, slowest
 from transplt.precision.diagnose.profiles.units import ms, percent
 from transplt.rules.profiles import COMMUNICATION
 
@@ -175,7 +175,7 @@ def _places(key: Key, call: Called) -> Iterator[Key]:
 def headline(found: Against) -> str:
     """What stands beside what, and what the times are."""
     scale = "a step" if found.per_step else "in all"
-    return f"Beside {_cut(found.gpu.name)} on a GPU (times {found.of}, {scale})"
+    return f"Beside {cut(found.gpu.name)} on a GPU (times {found.of}, {scale})"
 
 
 def sections(found: Against) -> Iterator[tuple[str, list[tuple[str, str, str, str, str]]]]:
@@ -199,7 +199,7 @@ def sections(found: Against) -> Iterator[tuple[str, list[tuple[str, str, str, st
 
 
 def _row(what: str, gpu: float, npu: float, how: str) -> tuple[str, str, str, str, str]:
-    return _cut(what), ms(gpu), ms(npu), ("+" if npu > gpu else "-") + ms(abs(npu - gpu)), how
+    return cut(what), ms(gpu), ms(npu), ("+" if npu > gpu else "-") + ms(abs(npu - gpu)), how
 
 
 def against_text(found: Against) -> Iterator[str]:
@@ -211,12 +211,12 @@ def against_text(found: Against) -> Iterator[str]:
         if rows:
             yield from ("", title, f"   {'':<52}{'GPU':>10}{'NPU':>10}{'more':>10}")
         for what, gpu, npu, more, how in rows:
-            yield f"   {_cut(what, 51):<52}{gpu:>10}{npu:>10}{more:>10}  {how}".rstrip()
+            yield f"   {cut(what, 51):<52}{gpu:>10}{npu:>10}{more:>10}  {how}".rstrip()
 
 
 def remarks_of(found: Against) -> list[str]:
     """What to know about the comparison."""
-    return [_cut(each) for each in (*found.gpu.remarks[:5], *found.remarks)]
+    return [cut(each) for each in (*found.gpu.remarks[:5], *found.remarks)]
 
 
 def against_json(found: Against) -> dict[str, Any]:
@@ -227,13 +227,9 @@ def against_json(found: Against) -> dict[str, Any]:
         "matched": {side: round(found.matched(side), 4) for side in ("gpu", "npu")},
         "parts": [{"name": name, "gpu_us": round(gpu, 3), "npu_us": round(npu, 3)} for name, gpu, npu in found.parts],
         "operators": [
-            {"name": _cut(each.name), "shapes": _cut(each.shapes, _MOST_SHAPES), "how": each.how,
+            {"name": cut(each.name), "shapes": cut(each.shapes, _MOST_SHAPES), "how": each.how,
              "gpu_us": round(each.gpu, 3), "npu_us": round(each.npu, 3), "gpu_calls": round(each.gpu_calls, 2),
              "npu_calls": round(each.npu_calls, 2), "ai_cpu": each.ai_cpu}
             for each in found.pairs
         ],
     }  # fmt: skip
-
-
-def _cut(text: str, most: int = 160) -> str:
-    return shortened(text, most)

@@ -66,9 +66,9 @@ def parts_of(steps: list[ProfiledStep]) -> list[tuple[str, float]]:
 def _profile(profile: Profile, project: Project | None) -> Iterator[str]:
     launches = sum(each.total.count for each in profile.operators.values())
     on_card = f"{many(launches, profile.counted)}, {ms(profile.card)} on the card" if launches else "nothing on a card"
-    yield f"transplt profile-read: {_cut(profile.name)}: {on_card} ({', '.join(map(visible, profile.read))})"
+    yield f"transplt profile-read: {cut(profile.name)}: {on_card} ({', '.join(map(visible, profile.read))})"
     for remark in profile.remarks[:5]:
-        yield f"note: {_cut(remark)}"
+        yield f"note: {cut(remark)}"
     if profile.steps:
         numbered = len({step.step for step in profile.steps if step.step})
         yield from ("", f"Where the time goes ({many(numbered, 'step') + ', ' if numbered else ''}{ms(profile.whole)})")
@@ -84,11 +84,11 @@ def _profile(profile: Profile, project: Project | None) -> Iterator[str]:
     if profile.host and (not profile.operators or not profile.steps):
         yield from ("", f"On the host ({_of(len(profile.host), _MOST_HOST)})")
         for name, total in sorted(profile.host.items(), key=lambda item: -item[1].us)[:_MOST_HOST]:
-            yield f"   {_cut(name, 33):<34}{ms(total.us):>12}{'':>9}  {many(total.count, 'call')}"
+            yield f"   {cut(name, 33):<34}{ms(total.us):>12}{'':>9}  {many(total.count, 'call')}"
     if dear := lines_by_time(profile):
         yield from ("", "By line of your source (time on the card, on the host)")
         for line, device, host, operators in dear[:_MOST_OPERATORS]:
-            yield f"   {_cut(line, 60):<62}{ms(device):>10}{ms(host):>11}  {_cut(operators, 60)}"
+            yield f"   {cut(line, 60):<62}{ms(device):>10}{ms(host):>11}  {cut(operators, 60)}"
     found = findings_of(profile)
     yield from ("", "What to do, most expensive first" if found else "Nothing in it is slow for a known reason.")
     for number, one in enumerate(found, 1):
@@ -114,7 +114,7 @@ def _operator(each: Operator, card: float) -> str:
     shapes = f", {many(len(each.shapes), 'shape')}" if each.shapes else ""
     core = f"  {each.core}" if each.core else ""
     return (
-        f"   {_cut(each.type, 33):<34}{ms(each.total.us):>12}{share_of(each.total.us, card):>9}  "
+        f"   {cut(each.type, 33):<34}{ms(each.total.us):>12}{share_of(each.total.us, card):>9}  "
         f"{many(each.total.count, 'call')}, {ms(each.total.mean)} each{shapes}{visible(core)}"
     )
 
@@ -124,10 +124,10 @@ def _finding(number: int, found: Found, project: Project | None) -> Iterator[str
     yield f"{number}. {remedy.title}  [{remedy.name}]"
     if costs(found):
         yield from labelled("costs", costs(found))
-    yield from labelled("seen", *map(_cut, found.seen))
+    yield from labelled("seen", *map(cut, found.seen))
     yield from labelled("means", remedy.means)
     yield from labelled("do", *(f"- {step}" for step in remedy.do))
-    yield from labelled("lines", *(_cut(line_text(each, project)) for each in found.lines))
+    yield from labelled("lines", *(cut(line_text(each, project)) for each in found.lines))
     yield from labelled("foretold", *(f"{code}: {load(code).title}" for code in remedy.codes))
 
 
@@ -155,7 +155,7 @@ def _ranks(profiles: list[Profile]) -> Iterator[str]:
     for each in profiles:
         times = [us for _, us in parts_of(each.steps)]
         shown = "".join(f"{ms(us) if us else '-':>12}" for us in (*times, each.card))
-        yield f"   {_cut(each.name, 49):<50}{shown}"
+        yield f"   {cut(each.name, 49):<50}{shown}"
 
 
 def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
@@ -165,9 +165,9 @@ def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
     yield from ("", f"By operator ({_of(len(asked), _MOST_OPERATORS)})")
     for each in asked[:_MOST_OPERATORS]:
         compiled = f", compiled {many(each.compiled, 'time')}" if each.compiled else ""
-        yield f"   {_cut(each.type, 33):<34}{many(each.times, 'call')}, {many(len(each.forms), 'form')}{compiled}"
+        yield f"   {cut(each.type, 33):<34}{many(each.times, 'call')}, {many(len(each.forms), 'form')}{compiled}"
         for form, count in each.forms.most_common(_MOST_FORMS):
-            yield f"      {count:>6}x {_cut(form, 100)}"
+            yield f"      {count:>6}x {cut(form, 100)}"
     found = findings_of_logs(logs)
     if not logs.repeats:
         yield from ("", "Too few steps to tell whether operators are recompiled: at least four are needed.")
@@ -178,7 +178,7 @@ def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
 
 def _profile_table(profile: Profile) -> dict[str, Any]:
     return {
-        "name": visible(profile.name), "read": [*map(visible, profile.read)], "remarks": [*map(_cut, profile.remarks)],
+        "name": visible(profile.name), "read": [*map(visible, profile.read)], "remarks": [*map(cut, profile.remarks)],
         "card_us": round(profile.card, 3), "whole_us": round(profile.whole, 3),
         "steps": [
             {"device": visible(step.device), "step": visible(step.step), "computing_us": step.computing,
@@ -190,12 +190,12 @@ def _profile_table(profile: Profile) -> dict[str, Any]:
             {"kind": kind, "us": round(total.us, 3), "calls": total.count} for kind, total in profile.by_kind().items()
         ],
         "operators": [
-            {"type": _cut(each.type), "core": _cut(each.core), "kind": each.kind, "us": round(each.total.us, 3),
+            {"type": cut(each.type), "core": cut(each.core), "kind": each.kind, "us": round(each.total.us, 3),
              "calls": each.total.count, "longest_us": each.total.most, "shapes": len(each.shapes)}
             for each in profile.dearest()
         ],
         "gaps": [
-            {"us": round(gap.us, 3), "before": _cut(gap.before), "after": _cut(gap.after), "times": gap.times,
+            {"us": round(gap.us, 3), "before": cut(gap.before), "after": cut(gap.after), "times": gap.times,
              "total_us": round(gap.total, 3)}
             for gap in profile.longest_gaps()
         ],
@@ -209,11 +209,11 @@ def _finding_table(found: Found) -> dict[str, Any]:
         "name": remedy.name, "title": remedy.title, "us": round(found.us, 3),
         "share": None if found.share is None else round(found.share, 4), "of": remedy.of,
         "info": remedy.info,
-        "seen": [*map(_cut, found.seen)], "means": remedy.means, "do": [*remedy.do], "foretold_by": [*remedy.codes],
+        "seen": [*map(cut, found.seen)], "means": remedy.means, "do": [*remedy.do], "foretold_by": [*remedy.codes],
         "source": remedy.source,
         "lines": [
             {"path": visible(each.frame.path), "line": each.frame.line, "function": visible(each.frame.function),
-             "operator": _cut(each.operator), "calls": each.count, "card_us": each.device, "host_us": each.host}
+             "operator": cut(each.operator), "calls": each.count, "card_us": each.device, "host_us": each.host}
             for each in found.lines
         ],
     }  # fmt: skip
@@ -236,5 +236,5 @@ def _of(number: int, most: int) -> str:
     return f"{most} of {number}" if number > most else str(number)
 
 
-def _cut(text: str, most: int = _MOST_TEXT) -> str:
+def cut(text: str, most: int = _MOST_TEXT) -> str:
     return shortened(text, most)
