@@ -8,21 +8,24 @@ from transplt.base.finding import Level
 from transplt.base.plan_decisions import APPLY
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
+from transplt.edits.edit import Kept
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.helper import load_at_entry
 from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import answer, offer, refuse
-from transplt.engine.npu_aware_copies import leave_copies
 from transplt.engine.npu_ready_code import leave_npu_code
 from transplt.engine.other_makers import leave_other_cards
 from transplt.fixers.tunings.table import TUNINGS
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.own_packages import beside_own_packages
 from transplt.flow.slots import Slots
+from transplt.flow.vendored import around
 from transplt.program.star_imports import names_in
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.nodes import is_unbound
 from transplt.syntax.scan import Scan
+
+_OF_COPIES = ("NPU0", "NPU28")
 
 
 def plan(
@@ -109,3 +112,13 @@ def _themes(settings: Settings) -> tuple[Fixer, ...]:
     )
     found = [fixer for packages, asked in asked_for if asked for fixer in fixers_of(*packages)]
     return tuple(fixer for fixer in found if settings.asks_for(fixer.theme))
+
+
+def leave_copies(work: Work) -> None:
+    """Take back what was planned in a copy of a package that handles NPUs itself, but for the user's own rules."""
+    copy = around(work.project.copies, work.scan.path)
+    if copy is None or not copy.handles_npu:
+        return
+    work.withdraw_edits(lambda edit: not edit.user)
+    work.withdraw_notes(lambda note: not note.code.startswith(_OF_COPIES))
+    work.kept = [Kept((0, len(work.source.utf8)), "copied-package", f"{copy.package} {copy.version}")]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from transplt.edits.rewrite import rendered
 from transplt.edits.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.edits.trees.expressions import and_also, only_if
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.downloads import Downloads
-from transplt.fixers.distributed.own_names import write_names
 from transplt.fixers.distributed.program.divergence import runs_in_worker
 from transplt.fixers.distributed.program.outputs import (
     PROGRESS,
@@ -20,7 +20,7 @@ from transplt.fixers.distributed.program.outputs import (
     opens_to_write,
     written_place,
 )
-from transplt.fixers.distributed.program.process_paths import Own, places_of
+from transplt.fixers.distributed.program.process_paths import Own, names_written_to, places_of
 from transplt.fixers.distributed.program.read_back import read_just_before
 from transplt.fixers.distributed.program.side_effects import acts
 from transplt.fixers.distributed.waits import write_waits
@@ -320,3 +320,18 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
+
+
+def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
+    """A name after the clock, or a random one, under which the program writes: all ranks take that of rank 0.
+
+    Into a temporary folder each rank writes for itself, as it reads from it alone.
+    """
+    for node in names_written_to(bench.program, bench.file):
+        if after_start(node) and bench.alike(node):
+            name = bench.call("of_first")
+            bench.put_around(node.value, "NPU343", "all ranks write to and read from what rank 0 names so", name)
+        else:
+            why = "each process chooses this name for itself, and rank 0 alone writes under its own"
+            help_ = "choose it behind npu_port.start(), on all ranks: name = npu_port.of_first(name)"
+            bench.left(node, why, help_, code="NPU344")

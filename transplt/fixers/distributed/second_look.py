@@ -8,19 +8,20 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.distributed.averaging import write_averages, write_buffers
-from transplt.fixers.distributed.current_program import bench_of
+from transplt.fixers.distributed.current_program import Bench, bench_of
 from transplt.fixers.distributed.devices import write_devices, write_loads
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.loss import write_accumulation, write_counts, write_means
 from transplt.fixers.distributed.mathematics import remark_mathematics, write_rows
-from transplt.fixers.distributed.process_group import write_start
-from transplt.fixers.distributed.rank_checks import write_checks
 from transplt.fixers.distributed.seeds import write_own_draws
 from transplt.fixers.distributed.shards import write_shares
 from transplt.fixers.distributed.waits import write_clocks
 from transplt.fixers.distributed.wrapping import write_models
+from transplt.program.program import text_of
+from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU333", theme="distributed")
+_CHECKED = "NPU357"
 
 
 @fixer.on(ast.Module)
@@ -50,3 +51,49 @@ def second_look(work: Work, _: ast.Module) -> Finds:
     write_checks(bench)
     remark_mathematics(bench)
     yield from bench.found
+
+
+def write_checks(bench: Bench) -> None:
+    """`--check-ranks N`: behind each step of an optimizer all ranks are compared, every N steps."""
+    every = bench.work.settings.check_ranks
+    done: set[tuple[int, str]] = set()
+    for step in bench.verdict.steps if every else ():
+        place, text = step.stmt, text_of(bench.file, step.optimizer)
+        if step.file is not bench.file or (id(place), text) in done:
+            continue
+        done.add((id(place), text))
+        if bench.fits(place) and bench.alike(step.call):
+            line = f"{bench.call('check_ranks')}({text}, every={every})"
+            bench.after(place, [line], _CHECKED, f"every {every} steps the ranks are compared")
+        else:
+            bench.remark(
+                step.call, _CHECKED, "the ranks are not compared behind this step", "call npu_port.check_ranks by hand"
+            )
+
+
+def write_start(bench: Bench) -> None:
+    """One line of the main file, in front of the first one that works with cards, models or data, makes the group; a
+    place whose line cannot be parted is left to the user.
+    """
+    start = bench.start
+    if bench.file is not start.file:
+        return
+    if not bench.fits(start.first):
+        bench.left(
+            start.first,
+            "the process group has to be made here, and this line cannot be split",
+            "put each statement on its own line and run transplt again",
+        )
+        return
+    lines = [f"{bench.call('start')}()"]
+    if start.guard:
+        lines = ['if __name__ == "__main__":', f"    {lines[0]}"]
+    if start.function is None and isinstance(parent(start.first), ast.Module):
+        above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
+        lines = [*([""] if above.strip() else []), *lines, ""]
+    bench.before(
+        start.first,
+        lines,
+        "NPU333",
+        "the device of the rank, the process group, and the same random state on all ranks",
+    )

@@ -10,10 +10,11 @@ from transplt.base.finding import Finding
 from transplt.base.render.cell import labelled, many, shortened, visible
 from transplt.precision.diagnose.components import component_of
 from transplt.precision.diagnose.findings import Collected, Failure, Line
-from transplt.precision.diagnose.operator_types import types_told
 from transplt.precision.diagnose.packages import packages_told
 from transplt.precision.diagnose.remedies import remedy_of, state_of
 from transplt.precision.diagnose.stacks import Frame, Project, own_frame
+from transplt.rules.card_limits import documented_as
+from transplt.rules.card_types import lists_of
 from transplt.rules.error_numbers import readings
 from transplt.rules.errors import LATE
 from transplt.rules.pages import load
@@ -23,6 +24,10 @@ FORMAT = 1
 _MARGIN, _MOST_TEXT = 13, 300
 _MOST_WHO, _MOST_SHORT, _MOST_TOLD = 8, 10, 4
 _UNKNOWN, _BY_FORM = "An unknown error", "An error that is known by its form"
+#: So many are told of one failure.
+_MOST = 3
+#: Lines that hold the list of types themselves.
+_SAID = ("support list", "expected scalar type", "not implemented for DT_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,3 +280,22 @@ def _place(line: Line) -> dict[str, Any]:
         "log": visible(line.source), "line": line.number, "who": visible(line.who),
         "time": str(line.moment) if line.moment else "",
     }  # fmt: skip
+
+
+def types_told(failure: Failure) -> list[str]:
+    """What the operators of a failure take by argument and card, a line each; nothing where no check of an operator
+    spoke, or where it named the types itself."""
+    errors = [failure.head.error, *failure.beside.values()]
+    said = "\n".join((failure.head.text, *failure.first.said()))
+    if not any(error is not None and error.checks for error in errors) or any(word in said for word in _SAID):
+        return []
+    return list(dict.fromkeys(line for name in failure.operators for line in _of(name)))[:_MOST]
+
+
+def _of(function: str) -> Iterator[str]:
+    for types, cards in lists_of(function).items():
+        where = f"{function} on {', '.join(map(documented_as, cards))}"
+        if types.takes:
+            yield f"{where}: {types.argument or 'all tensors'} may be {', '.join(types.takes)}"
+        elif types.refuses:
+            yield f"{where}: {types.argument or 'all tensors'} may not be {', '.join(sorted(types.refuses))}"

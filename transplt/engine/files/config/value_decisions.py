@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.engine.files.config.schemas import library_names, schema_of
-from transplt.engine.files.config.started_programs import script_of
 from transplt.engine.files.config.values import WORD, Value, dotted
 from transplt.engine.files.document import Document
 from transplt.engine.files.embedded_pieces import in_lines
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.variables import variable_set
 from transplt.flow import read_as
+from transplt.flow.command_options import path_of
+from transplt.flow.command_words import Started, Word, started
 from transplt.flow.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING
 from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.own_packages import has_its_own
@@ -40,6 +41,11 @@ _LONG = 200
 _BOTH = "the code reads it as one here, and a file for all hosts cannot ask which card there is"
 #: Keys whose values are for people.
 _PROSE = frozenset("description desc help comment comments note notes _comment __comment doc summary".split())
+#: Keys beside the options that name a Python file: launch.json of editors, jobs of schedulers and of sweeps.
+_PROGRAMS = ("program", "script", "script_path", "entry_point", "entrypoint", "main")
+#: Those that name the first words of the command.
+_COMMANDS = ("command", "cmd", "executable")
+_FOLDER = re.compile(r"^\$\{\w+\}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +241,20 @@ def _setting(value: Value, spelled: _Spelled) -> str:
 def _dotted_key(value: Value) -> str:
     """The key of a value, for people."""
     return dotted(value.paths()[0]) or value.text
+
+
+def script_of(document: Document, value: Value) -> str:
+    """The path in the project of what gets the options in a value, or in the list that it stands in; else empty."""
+    inner = value.holder if value.holder.is_list else None
+    around = value.holder.above if inner is not None else value.holder
+    beside = around.texts if around is not None else {}
+    path = next((text for key in _PROGRAMS if (text := beside.get(key, "")).endswith(".py")), "")
+    program = None
+    if re.fullmatch(r"[\w.]+", module := beside.get("module", "")):
+        program = Started(module.replace(".", "/") + ".py", (), ())
+    elif path:
+        program = Started(_FOLDER.sub("", path), (), ())
+    elif inner is not None:
+        texts = [*" ".join(beside.get(key, "") for key in _COMMANDS).split(), *inner.texts.values()]
+        program = started([Word((0, 0), text, text) for text in texts])
+    return "" if program is None else path_of(document.project, document.path, program)
