@@ -62,8 +62,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     user = work.rules.user.resolve(full)
     matched = user or work.rules.builtin.resolve(full)
     if matched is None:
-        if local != name.id:
-            yield from _rename_root(work, name, local, base)
+        yield from _rename_root(work, name, local, base)
         return
     rule, prefix = matched
     depth = prefix.count(".") - base.count(".")
@@ -74,8 +73,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         news = not rule.imports_only or _brings_more(work, rule, binding)
         if news and depth >= 0 and not reported and id(links[depth]) not in work.taken:
             yield from _noted(work, links[depth], rule, full)
-        if local != name.id:
-            yield from _rename_root(work, name, local, base)
+        yield from _rename_root(work, name, local, base)
         return
     if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
         # `import apex`: the import binds the module's own name, which the uses have to follow.
@@ -87,8 +85,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         fits = depth == 0 and (yield from carry_over(work, rule, links[0], full))
         if fits and binding in work.once(mixed_imports) and call_of(name) and work.take_for(rule, name):
             yield from _rename(work, rule, name, name, local, base, base, prefix, target, full)
-        if local != name.id:
-            yield from _rename_root(work, name, local, base)
+        yield from _rename_root(work, name, local, base)
         return
     if is_unlisted(rule, prefix, full):
         yield unlisted(
@@ -96,11 +93,8 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         )
         return
     node = links[depth]
-    if not (yield from carry_over(work, rule, node, full)):
-        return
-    if not work.take_for(rule, node):
-        return
-    yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
+    if (yield from carry_over(work, rule, node, full)) and work.take_for(rule, node):
+        yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
 
 
 def _brings_more(work: Work, rule: Rule, binding: Binding | None) -> bool:
@@ -203,8 +197,9 @@ def _message(rule: Rule, old: str, new: str) -> str:
 
 
 def _rename_root(work: Work, name: ast.Name, local: str, base: str) -> Finds:
+    """The name of an import that has another one now."""
     user = work.rules.user
-    if work.take(name):
+    if local != name.id and work.take(name):
         yield Edit(
             name,
             "NPU401",

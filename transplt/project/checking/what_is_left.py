@@ -33,42 +33,35 @@ def work_through_rest(
     """
     if not wanted:
         return [], []
-    remembered.read([*(entry for entry in indexed if entry.has_facts), *wanted])
+    sources = [entry for entry in indexed if entry.has_facts]
+
+    def done(step: Callable[[], None]) -> _Outcome:
+        asked = remembered.not_indexed(sources)
+        with ExitStack() as stack:
+            crew = _Crew(stack, make_worker, remembered, indexed or wanted, jobs)
+            facts = crew.index(asked, step) if asked else []
+            keys = remembered.keys(sources, wanted) if crew.sure else {}
+            known = remembered.results(keys)
+            for _ in range(len(sources) - len(asked) + len(known)):
+                step()
+            have = {record.path for record in known}
+            left = [entry for entry in wanted if entry.path not in have]
+            if not left:
+                records, unread = list[CheckedFile](), list[Finding]()
+            else:
+                if indexed:
+                    facts += remembered.facts([entry for entry in sources if entry not in asked])
+                records, unread = crew.finish(left, facts if indexed else None, step)
+        if crew.sure and (asked or left):
+            remembered.keep(records, keys)
+        return [*known, *records], unread
+
+    remembered.read([*sources, *wanted])
     try:
-        return _done(remembered, make_worker, indexed, wanted, jobs, step)
+        return done(step)
     except Spoilt:
         remembered.forget()
-        return _done(remembered, make_worker, indexed, wanted, jobs, lambda: None)
-
-
-def _done(
-    remembered: Remembered,
-    make_worker: Callable[[], FileWorker[CheckedFile]],
-    indexed: Sequence[Entry],
-    wanted: Sequence[Entry],
-    jobs: Callable[[Sequence[Entry]], int],
-    step: Callable[[], None],
-) -> _Outcome:
-    sources = [entry for entry in indexed if entry.has_facts]
-    asked = remembered.not_indexed(sources)
-    with ExitStack() as stack:
-        crew = _Crew(stack, make_worker, remembered, indexed or wanted, jobs)
-        facts = crew.index(asked, step) if asked else []
-        keys = remembered.keys(sources, wanted) if crew.sure else {}
-        known = remembered.results(keys)
-        for _ in range(len(sources) - len(asked) + len(known)):
-            step()
-        have = {record.path for record in known}
-        left = [entry for entry in wanted if entry.path not in have]
-        if not left:
-            records, unread = list[CheckedFile](), list[Finding]()
-        else:
-            if indexed:
-                facts += remembered.facts([entry for entry in sources if entry not in asked])
-            records, unread = crew.finish(left, facts if indexed else None, step)
-    if crew.sure and (asked or left):
-        remembered.keep(records, keys)
-    return [*known, *records], unread
+        return done(lambda: None)
 
 
 class _Crew:
