@@ -14,6 +14,7 @@ from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, 
 from transplt.rules.torch_callables import TENSOR, names_of
 
 #: They give the same elements in the same order, in another shape.
+#: What gives the elements that it takes in their order.
 _RESHAPES = frozenset("view reshape flatten unflatten squeeze unsqueeze ravel view_as reshape_as".split())
 _MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
 Print = tuple[object, ...]
@@ -29,7 +30,7 @@ def harmless(model: Sequence[Match]) -> frozenset[int]:
     found = {
         number
         for number, each in enumerate(model)
-        if each.one_sided and (moves(each.row) or reshapes(each.row) or _counts(each.row))
+        if each.one_sided and (moves(each.row) or each.row.api.rpartition(".")[2] in _RESHAPES or _counts(each.row))
     }
     found |= {*_called_otherwise(model)}
     replaced = _replaced(model)
@@ -112,11 +113,6 @@ def _called_otherwise(model: Sequence[Match]) -> Iterator[int]:
     for number in calls:
         if (model[number].npu is None, model[number].row.api, model[number].row.index) in spared:
             yield number
-
-
-def reshapes(row: Row) -> bool:
-    """True for what gives the elements that it takes in their order."""
-    return row.api.rpartition(".")[2] in _RESHAPES
 
 
 def _replaced(model: Sequence[Match]) -> set[int]:

@@ -90,10 +90,6 @@ class _Entry:
     page: str  # the code of the page whose action it is; empty where the title says it
 
 
-def _newest_python(findings: list[Finding]) -> str:
-    return max(filter(None, (each.detail("python") for each in findings)), key=python_of, default="")
-
-
 def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
     """Whether files beside Python say what a project needs, and the packages that they name for everybody."""
     asked = [each for each in findings if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
@@ -145,7 +141,7 @@ class Groups:
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
-        self._python = _newest_python(open_)
+        self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
         self._triton = _of_kernels(open_)
         self._gates = {(each.path, each.span.line): each for each in open_ if each.code in _GATES}
 

@@ -26,7 +26,8 @@ DEFAULT = "default"
 @ISOLATED
 def config(path: str, as_json: bool, isolated: bool) -> int:
     """Show the settings that apply to a file or folder, and where each comes from."""
-    project = project_around(Path(path), isolated)
+    full = real_path(Path(path))
+    project = open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
     rows = settings_in_force(project, Path(path))
     for note in may_keep_back(project.config):
         to_stderr(note)
@@ -37,12 +38,6 @@ def config(path: str, as_json: bool, isolated: bool) -> int:
     for name, value, source in rows:
         click.echo(f"{name:{width}} = {json.dumps(value)}  # {source}")
     return DONE
-
-
-def project_around(path: Path, isolated: bool) -> CheckedProject:
-    """The project of a file or folder. UsageError when its settings are wrong."""
-    full = real_path(path)
-    return open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
 
 
 _BY_NAME = (

@@ -60,7 +60,7 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
         tests = _tests(work, outer) if call is None else []
         marks = _of_flag(work, edits, call) if call is not None else edits.moved(tests)
         pairs = dict(_NEW[mark] for mark in sorted(marks) if _NEW[mark][0] in words)
-        if pairs and edits.ask_the_card(tests):
+        if pairs and any(True for area in tests for _ in _within(edits.asks, area)):
             pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
         if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
             named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
@@ -204,10 +204,6 @@ class _Edits:
     def moved(self, areas: Iterable[Extent]) -> frozenset[str]:
         """The marks of the values that are edited in some places."""
         return frozenset(mark for area in areas for mark in _within(self.values, area))
-
-    def ask_the_card(self, areas: Iterable[Extent]) -> bool:
-        """True where a test asks torch.npu for what it asked torch.cuda before."""
-        return any(True for area in areas for _ in _within(self.asks, area))
 
 
 def _within(spans: list[tuple[int, int, str]], area: Extent) -> Iterator[str]:
