@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import itertools
 import random
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -118,6 +119,12 @@ def test_definitions_are_as_they_stand_in_our_tree(module: str) -> None:
         for piece in helper_source.parts_of((name,)).pieces:
             source = paths()[piece.module].read_text(encoding="utf-8")
             assert piece.text in source and piece.text in text, name
+
+
+def test_what_windows_lacks_is_imported_where_it_is_used() -> None:
+    """The module of the portable style is imported on every host of the project."""
+    of_unix = re.compile("^import (?:fcntl|grp|pwd|resource|termios)$", re.MULTILINE)
+    assert [name for name in public_names() if of_unix.search(helper_text((name,)))] == []
 
 
 def test_each_says_what_it_does() -> None:

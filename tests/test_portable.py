@@ -76,6 +76,11 @@ def check_stays(source: str, code: str, head: str = "import torch\n", **more: ob
         ),
         ("if torch.cuda.device_count() > 1:\n    f()", "if device_module.device_count() > 1:\n    f()"),
         ("namespace = torch.cuda\nnamespace.synchronize()", "namespace = device_module\nnamespace.synchronize()"),
+        # torch_npu has it from 2.6 on.
+        (
+            "if torch.cuda.is_available():\n    torch.cuda.empty_cache()\n    torch.cuda.ipc_collect()",
+            "if device_module.is_available():\n    device_module.empty_cache()\n    ipc_collect()",
+        ),
     ],
 )
 @pattern("P1", "P2", "P8", "P29", "T2")

@@ -84,6 +84,8 @@ _HELP = {
     "NPU220": "set the variable of the NPU beside that of CUDA, or read VISIBLE_DEVICES of the module",
     "NPU301": "give DIST_BACKEND of the module",
 }
+#: What frees memory and gives nothing: where an older torch_npu lacks it, a function of the module asks for it.
+_WHERE_THERE = ("ipc_collect",)
 _OTHER = "choose by DEVICE_TYPE of the module which of the two is called"
 
 
@@ -244,6 +246,8 @@ class _Forms(Form):
         """A name of the namespace of the accelerator, which torch.npu has in every version that is admitted."""
         has = existing().get(f"torch.npu.{last}", ())
         if any(version_key(each) >= version_key(self.oldest) and each not in has for each in TORCH_VERSIONS):
+            if last in _WHERE_THERE:
+                return self.name(edit, last)
             admitted = f"from torch {self.oldest} on, which the project admits"
             raise Stays(f"not all versions {admitted}, have torch.npu.{last}")
         return f"{self.name(edit, 'device_module')}.{last}"

@@ -19,7 +19,8 @@ if importlib.util.find_spec("torch_npu") is not None:
 
 __all__ = [
     "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "VISIBLE_DEVICES",
-    "autocast", "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler", "profiler",
+    "autocast", "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler",
+    "ipc_collect", "profiler",
 ]  # fmt: skip
 
 _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
@@ -76,3 +77,9 @@ def custom_bwd(bwd: Any) -> Any:
     if hasattr(_amp, "custom_bwd"):  # since torch 2.4
         return torch.amp.custom_bwd(bwd, device_type=DEVICE_TYPE)
     return device_module.amp.custom_bwd(bwd)
+
+
+def ipc_collect() -> None:
+    """Free what other processes no longer share, where the accelerator can."""
+    if hasattr(device_module, "ipc_collect"):  # torch_npu: since 2.6
+        device_module.ipc_collect()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -35,6 +34,8 @@ def first_on_host(name: str) -> Iterator[None]:
     if ranks == 1 or inside in _held:
         yield
         return
+    import fcntl  # Windows has none, and no ranks that share a card: a module for other hosts, too, is imported there
+
     key = hashlib.sha256(f"{__file__}\n{name}".encode()).hexdigest()[:16]
     path = os.path.join(tempfile.gettempdir(), f"npu_port-{os.getuid()}-{key}.lock")
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -41,8 +41,8 @@ def _generator(seed: int, offset: int) -> Any:
 def _of_cpu(seed: int, offset: int) -> Any:
     """The generator from which a run on the CPU would draw: its own, or, for another seed than that of the card's own,
     one of the program's."""
-    if any(each.initial_seed() == seed for each in torch.npu.default_generators):
-        return None
+    if any((each.initial_seed() - seed) & _MASK == 0 for each in torch.npu.default_generators):
+        return None  # an operator has the bits of a seed as a signed number, the generator as an unsigned one
     if offset == 0 or seed not in _own:
         _own[seed] = torch.Generator("cpu").manual_seed(seed)
     return _own[seed]
