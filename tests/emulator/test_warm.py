@@ -40,6 +40,9 @@ import helper
 from torch import nn
 print(sys.argv, __name__, os.path.basename(__file__), os.path.basename(os.getcwd()), helper.here)
 print(type(sys.modules["__main__"]).__name__, torch.ones(2).npu().device, torch.rand(1).item(), hash("a"))
+class Options:
+    epochs: int = 1
+print(Options.__annotations__)
 """
 
 

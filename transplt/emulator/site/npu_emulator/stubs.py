@@ -33,7 +33,7 @@ def load() -> None:
         if not os.path.isfile(path):
             path = os.path.join(_FOLDER, path + ".py")
         with open(path, encoding="utf-8") as file:
-            code = compile(file.read(), path, "exec")
+            code = compile(file.read(), path, "exec", dont_inherit=True)
         module = types.ModuleType("transplt_stub_" + os.path.splitext(os.path.basename(path))[0])
         module.__file__ = path
         sys.modules[module.__name__] = module  # what it defines can be sent to spawned processes

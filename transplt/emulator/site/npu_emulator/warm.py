@@ -182,4 +182,4 @@ def _begin(script: str, arguments: list[str]) -> None:
     sys.modules["__main__"] = module
     with open(script, "rb") as file:
         source = file.read()
-    exec(compile(source, script, "exec"), vars(module))
+    exec(compile(source, script, "exec", dont_inherit=True), vars(module))
