@@ -1035,11 +1035,10 @@ def test_gradients_that_are_not_left_alone_are_not_combined(line: str) -> None:
     stays(source, "combine_ddp needs gradients", combine_ddp=True)
 
 
-def test_portable_code_runs_with_the_apex_of_nvidia() -> None:
+def test_the_portable_style_inserts_no_apex_of_ascend() -> None:
     source = HEAD.replace("torch.optim.SGD(model.parameters(), lr=0.1)", "apex.optimizers.FusedSGD(model.parameters())")
-    text = migrate(source.replace("from project", "import apex\nfrom project") + LOOP, amp="apex", style="portable")
-    assert b'loss_scale="dynamic")\n' in text.data and b"combine_grad" not in text.data
-    assert b"apex.optimizers.FusedSGD(" in text.data
+    text = source.replace("from project", "import apex\nfrom project") + LOOP
+    assert migrate(text, amp="apex", style="portable").data == clean(text).encode()
 
 
 def test_combine_ddp() -> None:
