@@ -130,19 +130,23 @@ def test_kernels_alone_are_matched_by_the_function_that_launches_them(tmp_path: 
 
 
 def test_a_database_of_nsight_systems(tmp_path: Path) -> None:
+    """Of two processes, 7 and 8, which both count launches from 1: another thread is what tells them apart."""
     path = tmp_path / "gpu.sqlite"
     with sqlite3.connect(path) as database:
         database.executescript(
             """CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, correlationId INT,
-              demangledName INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, globalPid INT,
+              correlationId INT, demangledName INT);
             CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);
             CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, globalTid INT, textId INT);
             INSERT INTO StringIds VALUES (1, 'ampere_sgemm'), (2, 'aten::linear, op_id = 6, sizes = [[8, 4], [4, 2]]');
-            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (90000, 100000, 0, 5, 1), (110000, 114000, 0, 6, 1);
-            INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (3000, 3100, 77, 5, 1), (90, 95, 78, 6, 1);
-            INSERT INTO NVTX_EVENTS VALUES (1000, 9000, 59, NULL, 77, 2),
-              (2000, 8000, 59, 'aten::mm, op_id = 7, sizes = [[8, 4], [4, 2]], input_op_ids = [[1,0]]', 77, NULL);"""
+            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (90000, 100000, 0, 7 << 24, 5, 1),
+              (110000, 114000, 1, 8 << 24, 5, 1);
+            INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (3000, 3100, (7 << 24) + 77, 5, 1),
+              (90, 95, (8 << 24) + 78, 5, 1);
+            INSERT INTO NVTX_EVENTS VALUES (1000, 9000, 59, NULL, (7 << 24) + 77, 2),
+              (2000, 8000, 59, 'aten::mm, op_id = 7, sizes = [[8, 4], [4, 2]], input_op_ids = [[1,0]]',
+               (7 << 24) + 77, NULL);"""
         )
     found = beside(npu_run(tmp_path / "npu", [("aten::mm", "8,4;4,2", 30)]), path)
     assert rows(found) == [
@@ -184,7 +188,11 @@ def test_names_of_the_same(gpu: str, npu: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("aten::mm", "aten::bmm"), ("aten::relu", "aten::relu6"), ("", "aten::npu")]
+    ("one", "other"),
+    [
+        ("aten::mm", "aten::bmm"), ("aten::relu", "aten::relu6"), ("", "aten::npu"),
+        ("void at::native::a<float>(std::array<char*, 3ul>)", "void at::native::b<float>(std::array<char*, 3ul>)"),
+    ],
 )
 def test_names_of_others(one: str, other: str) -> None:
     assert operator_of(one) != operator_of(other)

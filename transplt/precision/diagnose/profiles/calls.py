@@ -195,16 +195,17 @@ def _read_database(path: Path, trace: _Trace) -> None:
         names: dict[int, str] = dict(database.execute("SELECT id, value FROM StringIds"))
         for table, name, kept in _ACTIVITIES:
             if table in tables:
-                for start, end, device, correlation, of in database.execute(
-                    f"SELECT start, end, deviceId, correlationId, {name} FROM {table}"
+                for start, end, device, process, correlation, of in database.execute(
+                    f"SELECT start, end, deviceId, globalPid >> 24, correlationId, {name} FROM {table}"
                 ):
                     if not trace.full():
+                        launch = process, correlation
                         what = kept or names.get(of, "")
-                        trace.kernels.append((start / 1000, (end - start) / 1000, what, correlation, str(device)))
-        for start, thread, correlation in database.execute(
-            "SELECT start, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME"
+                        trace.kernels.append((start / 1000, (end - start) / 1000, what, launch, str(device)))
+        for start, thread, process, correlation in database.execute(
+            "SELECT start, globalTid, globalTid >> 24, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME"
         ):
-            trace.launches[correlation] = thread, start / 1000
+            trace.launches[process, correlation] = thread, start / 1000
         if "NVTX_EVENTS" in tables:
             for each in _nvtx_ranges(database, names):
                 if not trace.full():

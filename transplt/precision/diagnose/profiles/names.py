@@ -55,6 +55,8 @@ def operator_of(name: str) -> str:
     >>> operator_of("Optimizer.step#NpuFusedAdamW.step"), operator_of("aten::_scaled_dot_product_flash_attention")
     ('optimizer.step#adamw.step', 'scaleddotproductattention')
     """
+    if "(" in name:  # a kernel in C++, which no operator launched
+        return name
     bare = _BACKENDS.sub("", meaning_of(name.rpartition(": ")[2]))
     return (
         bare.replace("fusionattention", "scaleddotproductattention").replace("attentiongrad", "attentionbackward")
