@@ -297,6 +297,8 @@ RIGHT_OF_RANKS = {
     "another list of numbers": ("def main", "SIZES = [0.5, 0.75, 1.25]\n\n\ndef main"),
     "a module that is put on a card": ("model = Net().npu()", "model = Net()\n    model.npu()"),
     "seeds by epoch": ("        sampler.set", "        torch.manual_seed(1337 + epoch)\n        sampler.set"),
+    "the same checkpoint, read as a newer torch asks": ('"last.pt", ', '"last.pt", weights_only=False, '),
+    "the same checkpoint, of parameters alone": ('torch.load("last.pt",', 'model.load_state_dict(torch.load("last.pt"),'),
     "an argument of a card": ("Numbers(256, True, 3)", "Numbers(256, True, 3, npu_index=rank)"),
     "fewer lines of output": ('        print(f"epoch {epoch} accuracy {accuracy}")\n', ""),
 }  # fmt: skip

@@ -44,6 +44,8 @@ _DRIFTED, _DRIFTED_SHARE = 40, 0.065
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
 _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
+#: The file that a statement loads.
+_LOADED = re.compile(r"load\w*\(.*'([^']*)'")
 _NAMED = 5
 #: So many broken numbers under one name may be results.
 _MANY = 3
@@ -235,7 +237,8 @@ def _around(both: _Both, fresh: set[str]) -> Around:
     classes = {neutral(each.node.name) for each in both.apart.new if isinstance(each.node, ast.ClassDef)}
     tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
     texts = {(each.path, each.text) for each in both.theirs}
-    return Around(scopes, texts, returns, options, given, fresh, classes, tables)
+    loads = {(each.path, each.scope, each.guards, file) for each in both.apart.gone for file in _LOADED.findall(each.text)}
+    return Around(scopes, texts, returns, options, given, fresh, classes, tables, loads)
 
 
 def _of_a_table(each: Statement) -> Iterator[str]:

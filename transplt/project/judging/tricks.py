@@ -62,7 +62,8 @@ _SILENT = (_AGAINST, "errors are caught, and it goes on as if there were none")
 class Around:
     """What is known of both programs, by path: functions of the original, texts that its files have, and functions of
     it that give something back another way; new options that are off unless asked for; what new calls are given, and
-    the last of them; files that only the port has; its new classes; its new names of many numbers."""
+    the last of them; files that only the port has; its new classes; its new names of many numbers; what statements
+    that are gone load, by path, function and guards."""
 
     scopes: _Places
     texts: _Places
@@ -72,6 +73,7 @@ class Around:
     fresh: set[str]
     classes: set[str]
     tables: set[str]
+    loads: set[tuple[str, str, tuple[str, ...], str]]
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
@@ -215,8 +217,12 @@ def _cuts(each: Statement, around: Around) -> _Told:
 
 
 def _has_a_form(each: Statement, around: Around) -> _Told:
-    forms = read_table(TABLE)["forms"]
-    found = next(((Grade(grade), what) for form, grade, what in forms if re.search(form, each.text)), None)
+    found = None
+    for form, grade, what in read_table(TABLE)["forms"]:
+        match = re.search(form, each.text)
+        if match and not (match.lastindex and (each.path, each.scope, each.guards, match[1]) in around.loads):
+            found = Grade(grade), what
+            break
     return found if around.is_old(each) or (found and found[1].startswith("runs code")) else None
 
 
