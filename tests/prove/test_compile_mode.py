@@ -82,6 +82,13 @@ def test_a_clean_training_is_quiet(tmp_path: Path, warm: Warm) -> None:
 _BREAK = ("        return self", "        if x.mean().item() > 9:\n            x = x * 2\n        return self")
 
 
+def test_what_looks_at_the_card_breaks_nothing_and_evaluation_is_compiled_too(tmp_path: Path, warm: Warm) -> None:
+    looked_at = ("torch.relu(self.first(x))", "nn.functional.gelu(self.first(x)).half().float()")
+    evaluated = ("    optimizer.step()\n", "    optimizer.step()\n    with torch.no_grad():\n        net(x)\n")
+    found = part(tmp_path, warm, looked_at, evaluated)
+    assert str(found.verdict) == "equal: 4 steps agree; 2 graphs, no break" and found.findings.remarks == []
+
+
 def test_a_line_that_breaks_the_graph_is_named(tmp_path: Path, warm: Warm) -> None:
     found = part(tmp_path, warm, _BREAK)
     assert str(found.verdict).startswith("runs: the graph breaks at 1 line; main.py:13: ")
@@ -91,7 +98,7 @@ def test_a_line_that_breaks_the_graph_is_named(tmp_path: Path, warm: Warm) -> No
 
 
 def test_a_loop_that_breaks_is_given_up_by_its_line(tmp_path: Path, warm: Warm) -> None:
-    loop = "        for each in range(2):\n            print(each)\n        return self"
+    loop = "        for each in range(2):\n            print(each)\n            x = x + torch.arange(16, device=x.device)\n        return self"
     found = part(tmp_path, warm, ("        return self", loop))
     assert found.verdict.word is Word.RUNS and "main.py:14" in found.verdict.sentence
 

@@ -23,6 +23,8 @@ from .records import host_view
 
 #: Names of torch.npu that only warn or give a constant, as the rules have them about torch.cuda.
 _CONSTANT = ("get_device_capability", "current_blas_handle")
+#: What Dynamo traces it calls with no values to look at, and a look would break its graph. From torch 2.3 on.
+_compiling: Callable[[], bool] = getattr(torch.compiler, "is_compiling", bool)
 
 
 def install() -> None:
@@ -72,7 +74,7 @@ def _told(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def called(*args: Any, **kwargs: Any) -> Any:
-        frame = caller(2)
+        frame = None if _compiling() else caller(2)
         if rule is not None and frame is not None:
             record.finding(frame, rule.code, rule.message, rule.help, "info")
         return original(*args, **kwargs)
@@ -92,7 +94,7 @@ def _watch_casts() -> None:
         @functools.wraps(original)
         def cast(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
-            if asks(args, kwargs) and result.dtype is not wide and result.device.type == "npu":
+            if not _compiling() and asks(args, kwargs) and result.dtype is not wide and result.device.type == "npu":
                 frame: Any = sys._getframe(1)
                 while frame is not None and kind(frame.f_code.co_filename) == "transparent":
                     frame = frame.f_back
@@ -183,7 +185,8 @@ def _looking(original: Any, name: str) -> Any:
 
     @functools.wraps(original)
     def looking(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(each, torch.Tensor) and each.device.type == "npu" for each in (*args, *kwargs.values())):
+        given = () if _compiling() else (*args, *kwargs.values())
+        if any(isinstance(each, torch.Tensor) and each.device.type == "npu" for each in given):
             silent.look(name, lambda: {**dict(zip(arguments, args, strict=False)), **kwargs})
         return original(*args, **kwargs)
 

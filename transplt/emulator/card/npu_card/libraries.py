@@ -80,6 +80,10 @@ def _call(setter: Any, result: Any, arguments: tuple[Any, ...], module: str, fun
     def first(*values: Any) -> Any:
         try:
             found = getattr(__import__(f"npu_card.{module}", fromlist=[function]), function)
+            if config.models not in ("", "eager"):  # Dynamo, which traces what C calls as well, leaves out its own
+                from torch.compiler import disable
+
+                found = disable(found)
             set_callback(kind(found))
             return found(*values)
         except BaseException as error:

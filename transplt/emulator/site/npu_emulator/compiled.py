@@ -20,6 +20,8 @@ from .user_code import is_user
 _MOST = 4096
 #: What Dynamo calls the rest of a function whose graph broke: why it was compiled again, the break says.
 _BEHIND_A_BREAK = "torch_dynamo_resume_in_"
+#: A network that is trained and evaluated is compiled for both.
+_ALSO_EVALUATED = "grad_mode"
 #: How many calls of networks lie in each other.
 _depth = 0
 
@@ -56,6 +58,8 @@ def _compile_networks() -> None:
             _depth -= 1
 
     module.__call__ = call
+    # What is called beside a graph is compiled by itself, not by what stands in front of every network here.
+    when_imported("torch._dynamo.eval_frame", lambda frames: frames.skip_code(call.__code__))
 
 
 def _trains(module: Any) -> bool:
@@ -65,6 +69,8 @@ def _trains(module: Any) -> bool:
 def _keep_all(utils: Any) -> None:
     if hasattr(utils, "set_compilation_metrics_limit"):  # from torch 2.3 on
         utils.set_compilation_metrics_limit(_MOST)
+        os.register_at_fork(after_in_child=utils.clear_compilation_metrics)
+    os.register_at_fork(after_in_child=utils.graph_break_reasons.clear)
 
 
 def _note() -> None:
@@ -104,10 +110,11 @@ def _compilations(utils: Any) -> Iterator[tuple[str, str, int, str]]:
             continue  # of a backward pass
         if each.graph_op_count:
             yield "graph", path, line, ""
-        if each.fail_reason:
-            yield "break", path, each.fail_user_frame_lineno or line, _first(each.fail_reason)
+        if each.fail_reason:  # in a library: the break says which line of one's own called it
+            place = each.fail_user_frame_filename or path, each.fail_user_frame_lineno or line
+            yield "break", *place, _first(each.fail_reason)
         again = getattr(each, "recompile_reason", None)  # from torch 2.6 on
-        if again and not each.co_name.startswith(_BEHIND_A_BREAK):
+        if again and _ALSO_EVALUATED not in again and not each.co_name.startswith(_BEHIND_A_BREAK):
             yield "again", path, line, _first(again).partition(": ")[2]
 
 
