@@ -70,6 +70,30 @@ def test_it_ends_when_it_is_told_to(command: list[str], package: str) -> None:
     server.stdout.close()
 
 
+@pytest.mark.extra
+def test_a_client_that_dies_during_a_call_is_no_error(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")
+    (tmp_path / "main.py").write_text("import torch\n" * 50_000)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "transplt", "mcp", str(tmp_path)], cwd=ROOT, env=unmeasured(), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert server.stdin is not None and server.stdout is not None and server.stderr is not None
+    lines = (
+        b'"id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+        b'"clientInfo":{"name":"t","version":"1"}}',
+        b'"method":"notifications/initialized"',
+        b'"id":2,"method":"tools/call","params":{"name":"check","arguments":{},"_meta":{"progressToken":"a"}}',
+    )
+    server.stdin.writelines(b'{"jsonrpc":"2.0",' + line + b"}\n" for line in lines)
+    server.stdin.flush()
+    assert [b"progress" in server.stdout.readline() for _ in range(2)] == [False, True]
+    server.stdout.close()  # its other end stays open, as with a client whose child holds it
+    assert server.wait(20) == 130 and server.stderr.read() == b""
+    server.stdin.close()
+    server.stderr.close()
+
+
 def test_the_folder_for_the_output_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     anyio = pytest.importorskip("anyio")
     pytest.importorskip("mcp", reason="needs the extra: pip install '.[mcp]'")

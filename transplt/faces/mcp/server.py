@@ -7,7 +7,9 @@ import itertools
 import json
 import logging
 import os
+import select
 import signal
+import threading
 from typing import Any
 
 import anyio
@@ -82,6 +84,8 @@ async def serve(bench: Bench, *, allow_run: bool) -> None:
     server = make_server(bench, allow_run=allow_run)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal)
+        # The number 1 is the server's own.
+        threading.Thread(target=_hang_up_with_client, args=(os.dup(1),), daemon=True).start()
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
@@ -112,6 +116,14 @@ def _guarded(app: Any, token: str) -> Any:
         await app(scope, receive, send)
 
     return guarded
+
+
+def _hang_up_with_client(output: int) -> None:
+    """Ends this process once nobody reads any more what it answers."""
+    gone = select.poll()
+    gone.register(output, 0)  # errors are told unasked
+    gone.poll()
+    os.kill(os.getpid(), signal.SIGHUP)
 
 
 async def _end_on_signal() -> None:
