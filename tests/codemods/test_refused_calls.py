@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop
+from tests.harness import check_noop, migrate
 from transplt.fixers.codemods.refused_calls import first_torch
 from transplt.rules.tables import read_table
 
@@ -93,6 +93,13 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
 )
 def test_silent(source: str) -> None:
     check_noop(f"import torch\n{source}\n")
+
+
+def test_what_has_no_effect_stops_nothing() -> None:
+    (finding,) = [
+        each for each in migrate("import torch\nx = torch.autograd.Variable(x, volatile=True)\n").findings if each.open
+    ]
+    assert (finding.code, finding.blocks) == ("NPU293", "slow")
 
 
 def test_the_version_decides() -> None:
