@@ -179,3 +179,20 @@ def test_fix_without_a_style_says_so(hooks: Path, project: Path) -> None:
     assert done.returncode == 1
     assert "--fix needs a style" in done.stdout
     assert (project / "train.py").read_text() == TRAIN
+
+
+def test_judge_holds_a_push_against_the_original(hooks: Path, project: Path) -> None:
+    """The hook of docs/agents.md: of the stage before a push, with the original as a commit."""
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
+    (shown,) = re.findall(r"```yaml\n(repos:\n.*?)```", page, re.DOTALL)
+    assert f"rev: v{__version__}" in shown
+    (project / ".pre-commit-config.yaml").write_text(shown.replace("https://example.org/transplt", str(hooks)))
+    (project / "train.py").write_text("import torch\n\nmodel = torch.nn.Linear(4, 2).cuda()\n")
+    commit_all(project)
+    git(project, "tag", "cuda-original")
+    port = "import torch\nimport torch_npu\n\nmodel = torch.nn.Linear(4, 2).npu()\n"
+    for text, code, said in ((port, 0, "accepted as read"), (port.replace("4, 2", "4, 1"), 1, "not accepted: ")):
+        (project / "train.py").write_text(text)
+        git(project, "add", "-A")
+        done = pre_commit(hooks, project, "run", "--hook-stage", "pre-push", "--verbose")
+        assert (done.returncode, said in done.stdout) == (code, True), done.stdout + done.stderr
