@@ -190,7 +190,9 @@ def test_names_of_the_same(gpu: str, npu: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("aten::mm", "aten::bmm"), ("aten::relu", "aten::relu6"), ("", "aten::npu"),
+        ("aten::mm", "aten::bmm"),
+        ("aten::relu", "aten::relu6"),
+        ("", "aten::npu"),
         ("void at::native::a<float>(std::array<char*, 3ul>)", "void at::native::b<float>(std::array<char*, 3ul>)"),
     ],
 )

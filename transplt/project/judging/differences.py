@@ -237,7 +237,8 @@ def _around(both: _Both, fresh: set[str]) -> Around:
     classes = {neutral(each.node.name) for each in both.apart.new if isinstance(each.node, ast.ClassDef)}
     tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
     texts = {(each.path, each.text) for each in both.theirs}
-    loads = {(each.path, each.scope, each.guards, file) for each in both.apart.gone for file in _LOADED.findall(each.text)}
+    gone = both.apart.gone
+    loads = {(each.path, each.scope, each.guards, file) for each in gone for file in _LOADED.findall(each.text)}
     return Around(scopes, texts, returns, options, given, fresh, classes, tables, loads)
 
 

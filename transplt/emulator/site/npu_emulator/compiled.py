@@ -59,7 +59,8 @@ def _compile_networks() -> None:
 
     module.__call__ = call
     # What is called beside a graph is compiled by itself, not by what stands in front of every network here.
-    when_imported("torch._dynamo.eval_frame", lambda frames: frames.skip_code(call.__code__))
+    code = module.__call__.__code__
+    when_imported("torch._dynamo.eval_frame", lambda frames: frames.skip_code(code))
 
 
 def _trains(module: Any) -> bool:
