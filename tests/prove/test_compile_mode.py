@@ -98,7 +98,8 @@ def test_a_line_that_breaks_the_graph_is_named(tmp_path: Path, warm: Warm) -> No
 
 
 def test_a_loop_that_breaks_is_given_up_by_its_line(tmp_path: Path, warm: Warm) -> None:
-    loop = "        for each in range(2):\n            print(each)\n            x = x + torch.arange(16, device=x.device)\n"
+    loop = "        for each in range(2):\n            print(each)\n"
+    loop += "            x = x + torch.arange(16, device=x.device)\n"
     found = part(tmp_path, warm, ("        return self", f"{loop}        return self"))
     assert found.verdict.word is Word.RUNS and "main.py:14" in found.verdict.sentence
 
