@@ -155,7 +155,7 @@ def test_what_comes_again_is_one_choice(tmp_path: Path) -> None:
     records = tuple(FileRecord(each.path, "other", "", (each,)) for each in findings)
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records)
     page = render_report(result).page.decode()
-    assert "one choice, 3 places in 3 files" in page and "3 times nccl in YAML" in page
+    assert "one decision for 3 places in 3 files" in page and "3 times nccl in YAML" in page
 
 
 def test_pages_of_codes_are_in_the_page() -> None:

@@ -90,14 +90,14 @@ def test_what_is_said_of_the_result_alone(
 ) -> None:
     settings(folders, **asked)
     fake(folders, name, said)
-    assert differences(folders) == [shown.replace("ORIGINAL", "says what it does not say of the original:")]
+    assert differences(folders) == [shown.replace(" ORIGINAL", ": new errors:")]
 
 
 def test_what_was_said_before_is_no_difference(folders: Path) -> None:
     settings(folders, setup__cfg="[flake8]\n")
     fake(folders, "flake8", "PATH:LINE:80: E501 long")
     (folders / "before" / "a.py").write_text("y = DEVICE_TYPE\n")
-    assert differences(folders) == ["flake8: nothing that it does not say of the original, on 1 file"]
+    assert differences(folders) == ["flake8: no new errors in 1 file"]
 
 
 def test_a_hook_names_a_tool_and_a_local_hook_is_not_run(folders: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_hook_names_a_tool_and_a_local_hook_is_not_run(folders: Path) -> None:
         """
     settings(folders, **{"__pre-commit-config__yaml": hooks})
     fake(folders, "flake8", "PATH:LINE:80: E501 long")
-    assert differences(folders)[0].startswith("flake8 says")
+    assert differences(folders)[0].startswith("flake8: new errors")
     assert set(calls(folders, "flake8")) == {"--isolated --max-line-length=100 --extend-ignore=E203,W503 ./a.py"}
 
 
@@ -143,8 +143,8 @@ def test_one_that_is_not_there_or_fails_is_said(folders: Path, monkeypatch: pyte
     (folders / "bin" / "mypy").write_text("#!/bin/sh\necho 'no such option: --x' >&2\nexit 2\n")
     (folders / "bin" / "mypy").chmod(0o755)
     assert differences(folders) == [
-        "black: the project names it, and it is not installed here: not run",
-        "flake8: the project names it, and it is not installed here: not run",
+        "black: not run (the project uses it, but it is not installed here)",
+        "flake8: not run (the project uses it, but it is not installed here)",
         "mypy: not run: it ended with 2: no such option: --x",
     ]
 
@@ -171,7 +171,7 @@ def test_what_was_formatted_is_formatted_again(folders: Path) -> None:
         "import os\n\nimport b\n\nfrom a import DEVICE_TYPE\n\nx = b.f(\n    os, DEVICE_TYPE, 12345678901234567\n)\n"
     )
     assert [*own.differences(folders / "after")] == [
-        f"{name}: nothing that it does not say of the original, on 1 file" for name in ("ruff check", "ruff format")
+        f"{name}: no new errors in 1 file" for name in ("ruff check", "ruff format")
     ]
 
 
@@ -186,7 +186,7 @@ def test_an_unused_import_that_was_there_stays(folders: Path) -> None:
     own.mend(folders / "after", ["a.py"])
     assert (folders / "after" / "a.py").read_text() == "import os\nimport sys\n"
     assert [*own.differences(folders / "after")] == [
-        "ruff check says what it does not say of the original: F401 a.py:2"
+        "ruff check: new errors: F401 a.py:2"
     ]
 
 
@@ -201,7 +201,7 @@ def test_what_was_not_formatted_stays_as_it_is(folders: Path) -> None:
     own.mend(folders / "after", ["a.py"])
     assert (folders / "after" / "a.py").read_text() == "import b, os\nx = { DEVICE }\n"
     assert next(own.differences(folders / "after")) == (
-        "ruff check says what it does not say of the original: F821 a.py:2"
+        "ruff check: new errors: F821 a.py:2"
     )
 
 

@@ -75,8 +75,8 @@ def test_one_commit_for_each_decision(project: Path) -> None:
     assert subjects(project) == [
         "Compute on the NPU",
         "Pin host memory for the NPU",
-        "Exchange between cards by hccl",
-        "Say what is left of the port",
+        "Use hccl between cards",
+        "List what is left of the port",
     ]
     assert (git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")) == before
     assert (project / "train.py").read_text() == TRAIN
@@ -134,7 +134,7 @@ def test_it_goes_on_from_the_users_own_commits(project: Path) -> None:
     git(project, "commit", "-qm", "mine")
     git(project, "switch", "-q", "main")
     port(project)
-    assert subjects(project)[3:] == ["Say what is left of the port", "mine", "Compute on the NPU"]
+    assert subjects(project)[3:] == ["List what is left of the port", "mine", "Compute on the NPU"]
     assert ".npu()" in git(project, "show", "npu-port:more.py")
     assert "- [x]" in git(project, "show", "npu-port:NPU_PORT.md")
     tip = git(project, "rev-parse", "npu-port")
@@ -257,7 +257,7 @@ def test_what_git_says_is_passed_on(project: Path) -> None:
 
 def test_a_container_is_a_commit_of_its_own(project: Path) -> None:
     port(project, "--devcontainer")
-    assert subjects(project)[-2:] == ["Describe a container with an emulated NPU", "Say what is left of the port"]
+    assert subjects(project)[-2:] == ["Describe a container with an emulated NPU", "List what is left of the port"]
     assert git(project, "show", "--format=", "--name-only", "npu-port~1").split() == [".devcontainer/devcontainer.json"]
     again = port(project, "--devcontainer")
     assert "nothing is left to commit" in again and "stays as it is" not in again

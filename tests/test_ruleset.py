@@ -175,7 +175,7 @@ class TestSimilar:
         found = compiled().resolve("apex.normalization.FusedLayerNorm")
         assert found is not None
         assert found[0].kind is Kind.UNSUPPORTED
-        assert "-sim replaces it by torch.nn.LayerNorm" in found[0].help
+        assert "use torch.nn.LayerNorm, as --similar does" in found[0].help
 
     def test_in_force_with_what_stands_otherwise(self) -> None:
         found = compiled(similar=True).resolve("apex.optimizers.FusedAdam")

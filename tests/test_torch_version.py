@@ -61,7 +61,7 @@ def test_no_pins(tmp_path: Path, line: str) -> None:
     )
 
 
-NONE = "for which there is no torch_npu: this is the"
+NONE = "for which torch_npu has no release; chosen: the"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which there is no torch_npu: this is the newest of the versions with the fewest blockers"
+NONE = "for which torch_npu has no release; chosen: the newest of the versions with the fewest blockers"
 Tree = dict[str, str]
 
 
@@ -264,7 +264,7 @@ SCHEDULER = "from torch.optim.lr_scheduler import ReduceLROnPlateau\nReduceLROnP
 #: (a file of a project that pins torch 1.8, version, what is said of blockers)
 BLOCKED = [
     ("import torch\ntorch.zeros(1).cuda()\n", NEWEST, ""),
-    (SCHEDULER, "2.6", "ReduceLROnPlateau takes no verbose since torch 2.7 (torch 2.7-2.14)"),
+    (SCHEDULER, "2.6", "torch 2.7 removed verbose from ReduceLROnPlateau (torch 2.7-2.14)"),
     (SCHEDULER.replace("verbose", "patience"), NEWEST, ""),
     ("import logging  # torch\nReduceLROnPlateau = print\nReduceLROnPlateau(1, verbose=True)\n", NEWEST, ""),
     (f"{SCHEDULER}import torch\ntorch.cuda.nvtx.range_push('x')\n", "2.14",
@@ -353,7 +353,7 @@ def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> N
     assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin torch of their own")
 
 
-OLDER = "asks for torch==1.8.1, for which there is no torch_npu: it gets 2.1, the oldest that has one"
+OLDER = "asks for torch==1.8.1, for which torch_npu has no release: it gets 2.1, the oldest that has one"
 
 
 def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:

@@ -442,8 +442,8 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
 def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
-        "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: "
-        "this is the newest of the versions with the fewest blockers"
+        "requirements.txt asks for torch==1.8.1, for which torch_npu has no release; "
+        "chosen: the newest of the versions with the fewest blockers"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes of PyTorch" in err

@@ -46,11 +46,11 @@ def told(
     return advice(asked, 1, [process(exception=error, **values)], known)
 
 
-STAND_IN = "random pictures and untrained models in its place (torchvision=256: 256 pictures in each data set); or "
-STAND_IN += "install it: /py/python -m pip install torchvision"
-BRINGS = "install yaml: /py/python -m pip install PyYAML, or name with --python an interpreter "
+STAND_IN = "to use random pictures and untrained models (torchvision=256 for 256 pictures in each data set), or "
+STAND_IN += "install torchvision: /py/python -m pip install torchvision"
+BRINGS = "install yaml: /py/python -m pip install PyYAML, or use --python with an environment "
 OWN = "is the project's own, at its top"
-BRINGS += "that has PyTorch and it"
+BRINGS += "that has PyTorch as well"
 SETUP = "; or get all that the project asks for: transplt run --setup out/net"
 BRINGS += SETUP
 
@@ -58,8 +58,8 @@ BRINGS += SETUP
 @pytest.mark.parametrize(
     ("reason", "command", "stubs", "line"),
     [
-        ("No module named 'torchvision'", "run", (), f"say --stubs torchvision before SCRIPT: {STAND_IN}"),
-        ("No module named 'torchvision.datasets'", "prove", (), f"say --stubs torchvision: {STAND_IN}"),
+        ("No module named 'torchvision'", "run", (), f"add --stubs torchvision before SCRIPT {STAND_IN}"),
+        ("No module named 'torchvision.datasets'", "prove", (), f"add --stubs torchvision {STAND_IN}"),
         ("No module named 'yaml'", "run", (), BRINGS),
         ("No module named 'yaml.x'", "prove", (), BRINGS),
         ("No module named 'models'", "run", (), f"models {OWN}: cd out/net && transplt run ... -m main ..."),

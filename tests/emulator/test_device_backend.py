@@ -45,8 +45,8 @@ def test_the_wheel_that_is_there_is_used(cache: Path) -> None:
     (cache / "2.13.0-cp311-linux_x86_64").mkdir()
     chosen = torch_npu_of(OPTIONS, HERE, cache)
     assert chosen == TorchNpu("2.13.0", str(cache / "2.13.0-cp311-linux_x86_64"), str(cache / "driver"))
-    assert ran_on(chosen, "910B") == ran_on(chosen, "910B", "2.13") == "torch_npu 2.13.0 on an emulated 910B"
-    assert ran_on(chosen, "910B", "2.1").endswith("910B, and not on that for torch 2.1")
+    assert ran_on(chosen, "910B") == ran_on(chosen, "910B", "2.13") == "torch_npu 2.13.0 (emulated 910B)"
+    assert ran_on(chosen, "910B", "2.1").endswith("(emulated 910B); the migration targets torch 2.1")
     with pytest.raises(UsageError, match="not here yet"):
         torch_npu_of(OPTIONS, found("2.13.0", yaml=""), cache)  # PyYAML is missing, and so is its folder
     (cache / "pyyaml-cp311-linux_x86_64").mkdir()
@@ -124,4 +124,4 @@ def test_a_run_with_it_has_all_of_it(command: Command, tmp_path: Path) -> None:
     assert Path(wheel, "torch_npu", "__init__.py").is_file() and site == str(SITE)
     config = json.loads(written)
     assert json.loads(Path(config["driver"], "operators.json").read_text()) == [] and config["needs"] == ""
-    assert "ran on: torch_npu 2.13.0 on an emulated 910B" in done.stderr
+    assert "ran on: torch_npu 2.13.0 (emulated 910B)" in done.stderr

@@ -21,15 +21,16 @@ def row(peak: float, state: float = 0, at_peak: float = 0, card: int = 0) -> dic
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([row(16)], "16.00 GiB at most on npu:0: 50 % of 32 GiB and 25 % of 64 GiB"),
+        ([row(16)], "16.00 GiB at most on npu:0: 50 % of a 32 GiB card, 25 % of a 64 GiB card"),
         ([row(40, 12, 12)],
-         "40.00 GiB at most on npu:0, 12.00 GiB of it state of optimizers: 125 % of 32 GiB and 62 % of 64 GiB"),
+         "40.00 GiB at most on npu:0, of which 12.00 GiB is optimizer state: 125 % of a 32 GiB card, "
+         "62 % of a 64 GiB card"),
         # the peak lies before the first step of the optimizer: its state comes on top
         ([row(20, 12)],
-         "20.00 GiB at most on npu:0; with all state of optimizers (12.00 GiB) 32.00 GiB: "
-         "100 % of 32 GiB and 50 % of 64 GiB"),
-        ([row(0.001)], "1.02 MiB at most on npu:0: less than 1 % of 32 GiB and less than 1 % of 64 GiB"),
-        ([row(4), row(8, card=1)], "8.00 GiB at most on npu:1: 25 % of 32 GiB and 12 % of 64 GiB"),
+         "20.00 GiB at most on npu:0; with all optimizer state (12.00 GiB) 32.00 GiB: "
+         "100 % of a 32 GiB card, 50 % of a 64 GiB card"),
+        ([row(0.001)], "1.02 MiB at most on npu:0: less than 1 % of a 32 or 64 GiB card"),
+        ([row(4), row(8, card=1)], "8.00 GiB at most on npu:1: 25 % of a 32 GiB card, 12 % of a 64 GiB card"),
         ([], ""),
     ],
 )  # fmt: skip
@@ -40,7 +41,7 @@ def test_the_line(rows: list[dict[str, int]], said: str) -> None:
 def test_the_rank_that_needs_the_most_is_named() -> None:
     found = uses([process(rank="0", memory=[row(4)]), process(rank="1", memory=[row(2, 6, card=1)])])
     assert [(use.rank, use.card) for use in found] == [("1", 1), ("0", 0)]
-    assert in_words(found).startswith("2.00 GiB at most on npu:1 (rank 1 of 2); with all state")
+    assert in_words(found).startswith("2.00 GiB at most on npu:1 (rank 1 of 2); with all optimizer")
 
 
 def test_the_report() -> None:

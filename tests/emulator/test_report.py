@@ -86,13 +86,13 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
         ([], 2, False, ["script-failed", "no-npu-operator"],
          "not run: it started no Python process; it ended with exit code 2"),
         ([process(operators={})], 0, False, ["no-npu-operator"],
-         "not run: it ended normally, but computed nothing on the npu: every tensor stayed on the CPU"),
+         "not run: nothing was computed on the NPU, though the script finished (every tensor stayed on the CPU)"),
         ([process(operators={}, torch=None)], 0, False, ["no-npu-operator"],
-         "not run: it ended normally, but computed nothing on the npu: PyTorch was never imported"),
+         "not run: nothing was computed on the NPU, though the script finished (PyTorch was never imported)"),
         ([process(operators={}, findings=[{**PROBE, "level": "warning", "count": 1}])], 0, False,
          ["findings", "no-npu-operator"],
-         "not run: it ended normally, but computed nothing on the npu: "
-         "/t.py:2: NPU101 torch.cuda.is_available: it answers no"),
+         "not run: nothing was computed on the NPU, though the script finished "
+         "(/t.py:2: NPU101 torch.cuda.is_available: it answers no)"),
     ],
 )  # fmt: skip
 def test_what_stops_and_what_is_not_run(

@@ -105,7 +105,9 @@ def test_recorded_leftovers(transplt_run: Any) -> None:
 def test_nothing_on_the_npu_is_not_run(transplt_run: Any) -> None:
     code, report, err = transplt_run("import torch\nprint(torch.ones(2) + 1)\n")
     assert (code, report["verdict"], report["reasons"]) == (1, "not run", ["no-npu-operator"])
-    assert "not run: it ended normally, but computed nothing on the npu: every tensor stayed on the CPU" in err
+    assert (
+        "not run: nothing was computed on the NPU, though the script finished (every tensor stayed on the CPU)" in err
+    )
     assert transplt_run("print(1)\n", options=["--exit-zero"])[0] == 0
 
 

@@ -127,7 +127,10 @@ def test_every_format_says_it(tmp_path: Path) -> None:
         assert done.return_value == 1
         return done.output
 
-    assert "main.py:8: NPU881 learning rate: the default 0.1 of --lr is the default 0.2 of --lr now" in output("text")
+    assert (
+        'main.py:8: NPU881 learning rate: changed from "the default 0.1 of --lr" to "the default 0.2 of --lr"'
+        in output("text")
+    )
     sarif = json.loads(output("sarif"))
     schema = json.loads((ROOT / "tests" / "data" / "sarif_subset.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(sarif, schema)

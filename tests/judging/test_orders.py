@@ -52,7 +52,7 @@ def judge(folder: Path, port: str, *options: str) -> tuple[int, str]:
 
 def test_each_action_is_a_file_for_people_and_programs(tmp_path: Path) -> None:
     code, text = judge(tmp_path, HALF, "--work-orders", str(tmp_path / "orders"))
-    assert code == 1 and "what is left to do: 2 actions" in text and f"    {PUT}\n" in text
+    assert code == 1 and "by code and function: 2 work orders" in text and f"    {PUT}\n" in text
     names = sorted(each.name for each in (tmp_path / "orders").iterdir())
     assert names == ["NPU101-train.py-save.md", "NPU210-train.py-put.md"]
     page = (tmp_path / "orders" / names[1]).read_text(encoding="utf-8")
@@ -89,9 +89,9 @@ def test_right_work_is_done(name: str, tmp_path: Path) -> None:
 
 ROUND = {
     "a comment": ("still there", HALF.replace("/ scale", "/ scale  # transplt: ignore")),
-    "on the CPU": ("it gets round the judge", DONE.replace("batch.npu()", "batch.cpu()")),
+    "on the CPU": ("it misleads the check", DONE.replace("batch.npu()", "batch.cpu()")),
     "errors that pass": (
-        "it gets round the judge", DONE.replace(
+        "it misleads the check", DONE.replace(
             "    return batch.npu() / scale",
             "    try:\n        return batch.npu() / scale\n    except Exception:\n        return batch / scale",
         ),

@@ -101,7 +101,7 @@ def test_both_stop_in_the_same_way(tmp_path: Path) -> None:
     told = _proved(tmp_path, text, _ported(text))
     stops = "the original with torch_npu's transfer_to_npu stops: main.py:1: ModuleNotFoundError: No module named "
     assert (told.verdict, told.code) == ("not run", 1)
-    assert told.sentence == f"{stops}'no_such_module'; the migrated program stops in the same way"
+    assert told.sentence == f"{stops}'no_such_module'; the migrated program stops there too"
 
 
 def test_the_stand_in_for_cuda_is_not_asked(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ _UNSEEDED = ("torch.manual_seed(1)\n", "")
 @pytest.mark.parametrize(
     ("both", "port", "parts"),
     [
-        ([], [], ["equal", "equal: started twice without our seeds, with one process: both runs finished"]),
+        ([], [], ["equal", "equal: two runs with the program's own seeds finished, with one process"]),
         ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
         ([_UNSEEDED], [_NEEDS_A_SEED], ["equal", "stops: unseeded start 1: main.py:10: ValueError: a seed"]),
         # What differs already is not started again.

@@ -192,7 +192,7 @@ LATE, OTHER = (Stop(f"ValueError: {why}", Place("train.py", 20), 1) for why in (
         ([[{}, {"value": 0.8}, {}], [{}] * 3], LATE, ["differs: train.py:12: Net.0 differs between rank 0 and rank 1 "
          "after step 2; the ranks exchange no gradients or parameters"]),
         ([[{}], []], LATE, ["not run: the original itself stops: rank 1: train.py:20: ValueError: late; the migrated "
-         "program stops in the same way"]),
+         "program stops there too"]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("distributed", [False, True])

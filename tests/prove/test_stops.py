@@ -62,7 +62,7 @@ def proven(original: Run, migrated: Run) -> Proof:
         (run([{}]), run([{}], operators=0), "not run: nothing was computed on the NPU"),
         # Before a step.
         (run(None, LOST, 0), run(None, LOST, 0),
-         f"not run: the original itself stops: train.py:3: {LOST.reason}; the migrated program stops in the same way"),
+         f"not run: the original itself stops: train.py:3: {LOST.reason}; the migrated program stops there too"),
         (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to the end; nothing to compare: the original "
          f"itself stops: train.py:3: {LOST.reason}"),
         (run([{}]), run(None, LOST, 0), f"stops: the migrated program: train.py:3: {LOST.reason}"),
@@ -74,16 +74,16 @@ def proven(original: Run, migrated: Run) -> Proof:
         (run([{}], BROKEN, 0), run([{}] * 2, None, 0), "not run: neither program computes anything on a card; the "
          f"original itself stops: train.py:9: {BROKEN.reason}"),
         (run([{}], BROKEN, 0), run([{}], BROKEN_THERE, 0), "not run: neither program computes anything on a card; the "
-         f"original itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
+         f"original itself stops: train.py:9: {BROKEN.reason}; the migrated program stops there too"),
         (run([{}], BROKEN), run([{}], BROKEN_THERE, 0), "not run: nothing was computed on the NPU; the original "
-         f"itself stops: train.py:9: {BROKEN.reason}; the migrated program stops in the same way"),
+         f"itself stops: train.py:9: {BROKEN.reason}; the migrated program stops there too"),
         (run([{}], BROKEN), run([{}] * 2, None, 0), "not run: nothing was computed on the NPU; the original itself "
          f"stops: train.py:9: {BROKEN.reason}"),
         (run([{}], operators=0), run([{}], BROKEN_THERE, 0), "stops: the migrated program, after 1 step that agrees: "
          f"train.py:10: {BROKEN_THERE.reason}"),
         (run([{}]), run(None, RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no"),
         (run([], BROKEN), run([], BROKEN_THERE), f"not run: the original itself stops: train.py:9: {BROKEN.reason}; "
-         "the migrated program stops in the same way"),
+         "the migrated program stops there too"),
         # Behind some.
         (run([{}, {}, {}], BROKEN), run([{}, {}, {}], BROKEN_THERE),
          f"equal: 3 steps compared with the original's, then both stop: train.py:10: {BROKEN_THERE.reason}"),
@@ -123,7 +123,7 @@ _REDIRECTED = "the original with torch_npu's transfer_to_npu"
         (run(None, LOST, 0), run([{}]), "runs: the migrated program ran to the end; nothing to compare: "
          f"{_REDIRECTED} stops: train.py:3: {LOST.reason}"),
         (run(None, LOST, 0), run(None, LOST, 0),
-         f"not run: {_REDIRECTED} stops: train.py:3: {LOST.reason}; the migrated program stops in the same way"),
+         f"not run: {_REDIRECTED} stops: train.py:3: {LOST.reason}; the migrated program stops there too"),
         (run([{}], LOST), run(None, BROKEN, 0), f"stops: the migrated program: train.py:9: {BROKEN.reason}; "
          f"{_REDIRECTED} stops: train.py:3: {LOST.reason}"),
     ],
@@ -161,7 +161,7 @@ def started(seeded: Run, unseeded: Run, original: Run) -> list[str]:
     return [str(part.verdict) for part in Prover(*sides, [], {}, lambda text: None).prove((1,)).parts]  # type: ignore[arg-type]
 
 
-CAME_UP = "equal: started twice without our seeds, with one process: both runs finished"
+CAME_UP = "equal: two runs with the program's own seeds finished, with one process"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_an_unseeded_start(seeded: Run, unseeded: Run, original: Run, verdict: s
         (run([{}], LOST), run([{}], RANK), "stops: rank 1 of the migrated program: train.py:9: ValueError: no; the "
          f"original itself stops: train.py:3: {LOST.reason}"),
         (run(None, LOST), run(None, LOST), f"not run: the original itself stops: train.py:3: {LOST.reason}; the "
-         "migrated program stops in the same way"),
+         "migrated program stops there too"),
         (run([{}], operators=0), run([{}], operators=0), "not run: neither program computes anything on a card"),
         (run([{}]), run([{}]), "not run: the program starts no process group"),
     ],

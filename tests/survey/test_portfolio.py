@@ -82,11 +82,11 @@ def test_what_changed_since() -> None:
 
 
 def test_hours_have_no_digits_that_nobody_means() -> None:
-    assert [hours(0.1, 0.4), hours(4.4, 18.2), hours(0, 0)] == ["0.1 to 0.4", "4 to 18", "0.0 to 0.0"]
+    assert [hours(0.1, 0.4), hours(4.4, 18.2), hours(0, 0)] == ["0.1 to 0.4", "4 to 18", "0"]
 
 
 def test_nothing_is_said_of_repositories_that_were_not_analysed() -> None:
     value = document([], [{"name": "one", "source": "one", "reason": "not enough memory"}], "1.0")
     lines = survey_text(value).splitlines()
-    assert lines[0] == "0 repositories analysed, 1 failed"
+    assert lines[0] == "0 repositories analyzed, 1 failed"
     assert [line.split() for line in lines[1:]] == [["failed", "one:", "not", "enough", "memory"]]

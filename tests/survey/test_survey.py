@@ -49,7 +49,7 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     code, said, progress = run(free, bound, tmp_path / "gone", "-o", out)
     assert code == 1
     assert "2 analysed now, 0 unchanged" in progress and "failed: no such folder" in progress
-    assert "2 repositories analysed, 1 failed" in said
+    assert "2 repositories analyzed, 1 failed" in said
     value = document(out)
     assert [row["name"] for row in value["repositories"]] == ["free", "bound"]
     assert [(row["name"], row["reason"]) for row in value["failed"]] == [("gone", "no such folder")]

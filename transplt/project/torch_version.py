@@ -22,13 +22,13 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which there is no torch_npu: this is the newest that has one")
+_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which torch_npu has no release; chosen: the newest that has one")
 _DEFAULT_OF_PARTS = marked("the default: parts of the project pin torch of their own")
 _OLDER_PART = marked(
-    "{why}; {path} asks for {text}, for which there is no torch_npu: it gets {version}, the oldest that has one"
+    "{why}; {path} asks for {text}, for which torch_npu has no release: it gets {version}, the oldest that has one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} asks for {text}, for which there is no torch_npu: this is the newest of the versions with the fewest "
+    "{path} asks for {text}, for which torch_npu has no release; chosen: the newest of the versions with the fewest "
     "blockers"
 )
 #: So many asks, and so many blockers, are spelled out.

@@ -48,6 +48,11 @@ def release_of(version: str) -> Release:
     return Release(**{key: str(row.get(key) or "") for key in Release.__dataclass_fields__})
 
 
+def wheels_for(torch_npu: str, pythons: tuple[str, ...]) -> str:
+    """The Pythons that a torch_npu has wheels for, in words."""
+    return f"torch_npu {torch_npu} has wheels for Python {pythons[0]} to {pythons[-1]}"
+
+
 def fits(versions: str, pythons: tuple[str, ...]) -> bool:
     """True where one of some minor versions of Python is allowed (`>=3.6, <3.9`), or it cannot be decided."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet

@@ -199,17 +199,16 @@ def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:
     """Put a `similar` rule in force, or tell of it in the help of the finding that stands without it."""
     stands = table.names.get(old)
     if stands is None:
-        package = table.resolve(old)
         stands = Rule(
             Kind.UNSUPPORTED, old, "", "NPU510", Level.MANUAL, f"{old} needs CUDA", effort=Effort.LOW,
-            help=package[0].help if package is not None else "", imports_only=not old.startswith("torch."),
+            imports_only=not old.startswith("torch."),
         )
     if wanted:
         hint = f"{rule.new} is similar ({rule.differs}), write it by hand"
         stands = replace(stands, help=f"{stands.help}; {hint}" if stands.help else hint)
         table.add(replace(rule, otherwise=stands))
     else:
-        hint = f"-sim replaces it by {rule.new} ({rule.differs})"
+        hint = f"use {rule.new}, as --similar does ({rule.differs})"
         table.add(replace(stands, help=f"{stands.help}; {hint}" if stands.help else hint))
 
 

@@ -22,7 +22,7 @@ BLOCKS_TEXT = dict(
     )
 )  # fmt: skip
 #: The heading of actions that stand aside.
-ASIDE_TEXT = marked("aside: tests, tools and old code that no training script uses")
+ASIDE_TEXT = marked("not used by training: tests, tools and old code")
 #: The heading of what stops containers, jobs and services alone.
 CONTAINED_TEXT = marked("in containers and jobs: what starts the program there, not the program itself")
 
@@ -67,7 +67,7 @@ class Action:
         """What it blocks, in words; `aside` where it stands aside."""
         if self.contained:
             return marked("in containers and jobs")
-        return marked("aside") if self.aside else BLOCKS_TEXT[self.blocks]
+        return marked("not used by training") if self.aside else BLOCKS_TEXT[self.blocks]
 
     @property
     def heading(self) -> str:

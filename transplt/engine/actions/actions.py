@@ -261,7 +261,7 @@ def _how(draft: _Draft) -> str:
     given = {"names": ",".join(names), "how": _by_hand(draft)}
     if count == len(findings):
         return Sentence("`--adapt {names}` writes it, by hand: {how}", **given)
-    text = marked("`--adapt {names}` writes {count} of {total} places; the rest, by hand: {how}")
+    text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
     return Sentence(text, count=count, total=len(findings), **given)
 
 

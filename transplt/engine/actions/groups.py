@@ -276,7 +276,7 @@ class Groups:
         blocks = "slow" if unit in self._kernels.spared else "import" if stops else "first step"
         if blocks != "slow" and (finding.late == "other" or unit in self._kernels.late or aside(finding)):
             blocks = "later"  # one place that training meets says more
-        how = Sentence("{how}; {binds}", how=_KERNEL_HOW, binds=binds) if binds else _KERNEL_HOW
+        how = Sentence("{how}. {binds}", how=_KERNEL_HOW, binds=binds) if binds else _KERNEL_HOW
         return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 
 

@@ -287,7 +287,7 @@ TOOLS = (
     Tool(
         "judge",
         "Holds a port, made by whom ever, against its original: what is left of CUDA, what changed beyond the device, "
-        "what gets round a judge; with `prove` also whether it trains the same. Settings and comments of the port "
+        "attempts to mislead it; with `prove` also whether it trains the same. Settings and comments of the port "
         "switch nothing off.",
         {
             "original": _PATH,

@@ -64,7 +64,7 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
             pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
         if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
             named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
-            yield Edit(outer, fixer.code, f"a text follows the values that it names: {named}", _swap(pairs))
+            yield Edit(outer, fixer.code, f"help text updated to match the values: {named}", _swap(pairs))
 
 
 def _swap(pairs: dict[str, str]) -> OfText:

@@ -17,7 +17,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
-from transplt.rules.releases import fits, release_of
+from transplt.rules.releases import fits, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
@@ -119,7 +119,7 @@ def _of_no_python(work: Work, call: ast.Call) -> Finds:
     release = release_of(work.settings.torch_version)
     if versions and not fits(versions, release.pythons):
         message = f"torch_npu {release.torch_npu} has no wheels for Python {versions}"
-        help_text = f"it has them for Python {', '.join(release.pythons)}"
+        help_text = wheels_for(release.torch_npu, release.pythons)
         node = keyword_of(call, "python_requires")
         assert node is not None
         yield work.note(node, PYTHON, message, api="python", help=help_text, effort=Effort.MEDIUM)

@@ -382,7 +382,7 @@ def report(made: SetUp) -> Iterator[str]:
     beside = f", torch_npu {made.torch_npu} in the cache" if made.torch_npu else ""
     yield f"{there}: torch {made.torch} and {many(len(made.installed), 'package')}{beside}; {shown(made.python)}"
     for name, why in made.left_out.items():
-        hint = f"; say --stubs {name} to run and prove" if name in ready_stubs() else ""
+        hint = f"; add --stubs {name} to run and prove" if name in ready_stubs() else ""
         yield f"not installed: {name}: {why}{hint}"
     if made.stand_ins:
         yield f"stand-ins that can only be imported: {', '.join(made.stand_ins)}"

@@ -159,15 +159,19 @@ def _drift(both: _Both) -> str:
 def _checkpoints(found: Differences, both: _Both) -> None:
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
-            what, place = f"{one.shown} is {other.shown} now: all ranks read to one card", (other.path, other.line)
+            what, place = f"{_changed(one, other)}: all ranks read to one card", (other.path, other.line)
             found.say(Grade.AGAINST, TRAINS_OTHERWISE, "checkpoint", what, place, both.before(one))
 
 
+def _changed(one: Statement, other: Statement) -> str:
+    return f'changed from "{one.shown}" to "{other.shown}"'
+
+
 def _numbers_of(found: Differences, both: _Both, around: Around) -> None:
+    told = {(each.path, each.span.line) for each in found.against}
     for one, other in _other_numbers(both):
-        if not around.is_optional(other):
-            what, place = f"{one.shown} is {other.shown} now", (other.path, other.line)
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "numbers", what, place, both.before(one))
+        if not around.is_optional(other) and (place := (other.path, other.line)) not in told:
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "numbers", _changed(one, other), place, both.before(one))
 
 
 def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:

@@ -35,7 +35,7 @@ from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
 from transplt.proof.prove.proof import between
 from transplt.rules.card_limits import card_named
-from transplt.rules.pages import load
+from transplt.rules.pages import BLOCKS, load
 from transplt.rules.tables import read_table
 
 #: Below this share of the original's operators on its card, a port computes much of them elsewhere.
@@ -94,7 +94,7 @@ class Judgement:
         if self.drift and not against:
             return f"not judged: {self.drift}"
         if against:
-            told = [f"{part.title}: {part.sentence}" for part in against]
+            told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in against]
             told += [f"the rest is not judged: {self.drift}"] if self.drift else []
             return f"not accepted: {'; '.join(told)}"
         last = self.parts[-1]
@@ -109,8 +109,8 @@ class Judgement:
         return CheckResult(tuple(each for each in found if each.finding.open), info)
 
 
-LEFT, CHANGED, ROUND = "what is left of CUDA", "what changed beyond the device", "what gets round a judge"
-KERNELS, TRAINS = "whether its kernels compile", "whether it runs and trains the same"
+LEFT, CHANGED, ROUND = "uses of CUDA", "changes beyond the device", "attempts to mislead the check"
+KERNELS, TRAINS = "Triton kernels", "run and training"
 
 
 def judge(
@@ -152,7 +152,7 @@ def judge(
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
-        hidden = _of(ROUND, GETS_ROUND, against, found.drift, "nothing was seen that hides an error or writes a result")
+        hidden = _of(ROUND, GETS_ROUND, against, found.drift, "none found")
         done.parts = [left, changed, hidden, kernels]
         done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
         if action:
@@ -187,8 +187,11 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
         return Part(title, Mark.OPEN, drift if code == TRAINS_OTHERWISE else "for the same reason")
     mine = tuple(each for each in against if each.finding.code == code)
     themes = Counter(each.finding.api for each in mine)
-    told = ", ".join(f"{theme} ({count})" if count > 1 else theme for theme, count in themes.most_common())
-    return Part(title, Mark.AGAINST if mine else Mark.GOOD, told or well, mine)
+    told = f"{many(len(mine), 'line')} that may hide an error, skip work or make up a result"
+    if code == TRAINS_OTHERWISE:
+        listed = ", ".join(f"{theme} {count}" if count > 1 else theme for theme, count in themes.most_common())
+        told = f"{many(len(mine), 'change')} beyond the device ({listed})"
+    return Part(title, Mark.AGAINST if mine else Mark.GOOD, told if mine else well, mine)
 
 
 def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
@@ -208,8 +211,9 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
     for why, found in aside.items():
         first = found[0].finding
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
-    counted = Counter(BLOCKS_TEXT[blocks[id(each.finding)]] for each in against)
-    wrong = "; ".join(f"{many(count, 'place')}: {what}" for what, count in counted.items())
+    counted = Counter(blocks[id(each.finding)] for each in against)
+    told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
+    wrong = f"CUDA is left at {many(len(against), 'place')} ({told})" if against else ""
     if not wrong and not any(map(_NAMES_CARD.search, port.files.values())):
         wrong = "no file of the port names an NPU"
     well, mark = "nothing that stops it or computes something else", Mark.AGAINST if wrong else Mark.GOOD
@@ -245,7 +249,7 @@ def _aside(each: CheckedFinding, *, redirects: bool) -> str:
 def _compiled(result: CheckResult, port: Side, copy: Path, progress: Callable[[str], None]) -> tuple[CheckResult, Part]:
     """The result with what the compiler of the card says of kernels, and the part that it makes."""
     if not any(b"triton.jit" in data for data in port.files.values()):
-        return result, Part(KERNELS, Mark.GOOD, "it has no Triton kernels")
+        return result, Part(KERNELS, Mark.GOOD, "none")
     try:
         compiler = Compiler.of(card_named("910B"))
     except CannotRun as error:

@@ -39,16 +39,17 @@ def rendered(done: Judgement, name: str) -> bytes:
 def _text(done: Judgement) -> str:
     lines = [f"transplt judge: {visible(done.sentence)}"]
     for part in done.parts:
-        lines.append(f"  {part.title}: {part.mark.value}: {visible(part.sentence)}")
+        lines.append(f"  {part.title} ({part.mark.value}): {visible(part.sentence)}")
         lines += [f"    {visible(line)}" for line in part.lines]
         lines += _places(part.findings)
     if done.also:
-        lines += [f"  also changed ({len(done.also)}), which does not speak against it", *_places(done.also)]
+        lines += [f"  also changed ({len(done.also)}), but no reason to refuse the port:", *_places(done.also)]
     if done.orders and not done.action:
-        lines.append(f"  what is left to do: {many(len(done.orders), 'action')}, which --work-orders DIR writes")
+        orders = many(len(done.orders), "work order")
+        lines.append(f"  what is left to do, by code and function: {orders} (--work-orders DIR writes them)")
         lines += [f"    {visible(each.id)}" for each in done.orders[:_SHOWN]]
     if done.unknown:
-        lines += ["  what this cannot know", *(f"    {visible(each)}" for each in done.unknown)]
+        lines += ["  not checked:", *(f"    {visible(each)}" for each in done.unknown)]
     return "\n".join(lines) + "\n"
 
 

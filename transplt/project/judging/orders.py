@@ -131,7 +131,7 @@ def what_is_left(
         if (each.code, each.scope) == (code, scope):
             left["still there"] += each.findings
         elif each.code in (GETS_ROUND, ALSO) and each.code != code and each.scope in (scope, ""):
-            left["it gets round the judge"] += each.findings
+            left["it misleads the check"] += each.findings
     reasons = [*left, *filter(None, [_gone(path, scope, sides)])]
     lines = sides.port.files.get(path, b"").splitlines()
     ignored = [number for number, line in enumerate(lines, 1) if IGNORES.search(line.partition(b"#")[2])]

@@ -55,8 +55,15 @@ class Statement:
     @property
     def shown(self) -> str:
         """What a person reads of it."""
-        compound = hasattr(self.node, "body")
-        return self.raw.partition(" ")[2] if compound else neutral(ast.unparse(self.node))
+        return self.raw.partition(" ")[2] if hasattr(self.node, "body") else ast.unparse(self.node)
+
+    def written(self, part: ast.AST) -> str:
+        """A part as the file has it; as it is compared where a number of the module stands in it for its name."""
+        nodes = [each for each in ast.walk(part) if hasattr(each, "lineno")]
+        if all(self.line <= each.lineno <= getattr(self.node, "end_lineno", 0) for each in nodes):
+            spans = (each for each in ast.walk(self.node) if _span(each) == _span(part))
+            part = next(spans, part)
+        return ast.unparse(part)
 
     def inside(self) -> Iterator[ast.AST]:
         """All nodes of it, without those of the statements below it."""
@@ -67,6 +74,10 @@ class Statement:
         """Whether it only tells people something."""
         value = self.node.value if isinstance(self.node, ast.Expr) else None
         return isinstance(value, ast.Call) and last_name(value.func) in _SAID
+
+
+def _span(node: ast.AST) -> tuple[object, ...]:
+    return tuple(getattr(node, name, None) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
 
 
 def neutral(text: str) -> str:
@@ -107,7 +118,7 @@ class _Neutral(ast.NodeTransformer):
         places = table["places"].get(last_name(function), table["places"].get(name, "")).split()
         if isinstance(function, ast.Attribute):
             if name in _MOVES:
-                return function.value
+                return ast.copy_location(function.value, node)  # the place of the whole: it is what a person reads
             function.attr = name
         elif isinstance(function, ast.Name):
             function.id = name
@@ -115,7 +126,7 @@ class _Neutral(ast.NodeTransformer):
         if name in ("to", "autocast"):
             node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
             if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
-                return function.value
+                return ast.copy_location(function.value, node)
         if not any(isinstance(each, ast.Starred) for each in node.args):
             node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]
             node.args = node.args[len(places) :]

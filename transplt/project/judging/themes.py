@@ -70,7 +70,7 @@ class Change:
     def sentence(self) -> str:
         """What changed."""
         if self.before is not None and self.after is not None:
-            return f"{self.before.shown} is {self.after.shown} now"
+            return f'changed from "{self.before.shown}" to "{self.after.shown}"'
         return f"{self.after.shown} is new" if self.after is not None else f"{self.there.shown} is gone"
 
     @property
@@ -139,7 +139,8 @@ def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
         given = [*map(ast.unparse, call.args)] if row["of"] == "all" else []
         shown = f"{name}({', '.join([*given, *(f'{key}={value}' for key, value in words)])})"
         parts = (*words, *((f"argument {place}", each) for place, each in enumerate(given)))
-        yield Fact(row["theme"], row["key"] or name, shown, shown, at, parts)
+        text = at.written(call) if row["of"] not in ("name", "dtype") else shown
+        yield Fact(row["theme"], row["key"] or name, shown, text, at, parts)
     else:
         yield from _of_others(call, name, owner, at)
 
@@ -150,9 +151,9 @@ def _of_others(call: ast.Call, name: str, owner: str, at: Statement) -> Iterator
     text = ast.unparse(call)
     if name in ("update", "append") and theme_of(owner) in ("loss", "metric") and call.args:
         measured = _MEASURED.search(ast.unparse(call.args[0])) is not None
-        yield Fact("metric", f"{owner}.{name}", str(measured), text, at, weak=True)
+        yield Fact("metric", f"{owner}.{name}", str(measured), at.written(call), at, weak=True)
     elif "DataLoader" in at.text and name[:1].isupper() and call.args and all(map(is_plain, call.args)):
-        yield Fact("data", f"what {name} is given", ast.unparse(call), text, at, weak=True)
+        yield Fact("data", f"what {name} is given", text, at.written(call), at, weak=True)
     elif found := _PARTS.findall(text):
         shown = f"{', '.join(found)} data given to {name}"
         yield Fact("data", f"given to {name}", shown, shown, at, weak=True)
@@ -183,7 +184,7 @@ def _of_names(pairs: Iterable[tuple[str, ast.expr]], at: Statement, sign: str = 
         if (theme == "loss" and says_itself) or (not is_plain(value) and (theme in _PLAIN or name.startswith("optim"))):
             continue
         if theme:
-            shown = f"{name} {sign or '= '}{ast.unparse(value)}"
+            shown = f"{name} {sign or '= '}{at.written(value)}"
             yield Fact(theme, f"{name} =", sign + _signed(value), shown, at, weak=True)
 
 

@@ -1,4 +1,4 @@
-"""Lines by which a port gets round what judges it: errors that it hides, steps that it skips, results it writes."""
+"""Lines by which a port misleads the check of it: errors that it hides, steps that it skips, results it writes."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
 
 
 def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
-    """What the new statements of a port do to get round a judge, or look like it."""
+    """What the new statements of a port do to mislead the check, or looks like it."""
     for each in new:
         if found := next(filter(None, (trick(each, around) for trick in _TRICKS)), None):
             yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]

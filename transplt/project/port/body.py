@@ -34,7 +34,7 @@ def body(
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
-    lines += ["", "## What was proved", "", "- Each commit compiles, and lacks no name that was there before."]
+    lines += ["", "## What was proved", "", "- Every commit compiles, and uses no name before it is defined."]
     if run is not None and proof is not None:
         command = shlex.join((run.script, *run.arguments))
         lines.append(f"- `{visible(command)}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}")

@@ -140,16 +140,16 @@ class OwnTools:
             try:
                 new = [*map(str, self._beyond(tool, after))]
             except FileNotFoundError:
-                yield f"{tool.name}: the project names it, and it is not installed here: not run"
+                yield f"{tool.name}: not run (the project uses it, but it is not installed here)"
             except subprocess.TimeoutExpired:
                 yield f"{tool.name}: not run: it takes longer than {_SECONDS} s"
             except (OSError, subprocess.SubprocessError) as error:
                 yield f"{tool.name}: not run: {error}"
             else:
                 more = [f"and {len(new) - _MOST} more"] if len(new) > _MOST else []
-                said = f" says what it does not say of the original: {', '.join([*new[:_MOST], *more])}"
-                none = f": nothing that it does not say of the original, on {many(len(self.paths), 'file')}"
-                yield tool.name + (said if new else none)
+                where = many(len(self.paths), "file")
+                said = f"new errors: {', '.join([*new[:_MOST], *more])}" if new else f"no new errors in {where}"
+                yield f"{tool.name}: {said}"
 
     def _beyond(self, tool: _Tool, after: Path) -> Iterator[_More]:
         """What is said more often of a file than before. A formatter says it of a file or not."""

@@ -394,6 +394,6 @@ def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Pat
     text = checklist.checklist(done.result, actions, drafts, done.left_out, old)
     if text != old and (done.commits or old) and (old or done.result.settings.style != "portable"):
         grown.write({checklist.NAME: text.encode()})
-        name = grown.commit([checklist.NAME], "Say what is left of the port\n")
-        done.commits.append(Commit(name, "Say what is left of the port"))
+        name = grown.commit([checklist.NAME], "List what is left of the port\n")
+        done.commits.append(Commit(name, "List what is left of the port"))
     return actions

@@ -9,7 +9,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
-from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.action import BLOCKING, Action, Place
 from transplt.engine.actions.actions import total_hours
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
@@ -58,6 +58,8 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
         if more:
             where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
         stops, effort = translated(action.blocking), translated(EFFORT_TEXT[action.effort])
+        if action.blocks in BLOCKING and not (action.aside or action.contained):
+            stops = gettext("otherwise {what}", what=stops)
         parts = [stops, effort, where, *_written(action)]
         title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
         line = gettext("{number}. {title} ({about})", number=number, title=title, about=about_it)
@@ -85,7 +87,7 @@ def how_many(action: Action) -> str:
     parts = [places]
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
     if beside and not action.aside:
-        parts.append(gettext("{count} of them aside", count=beside))
+        parts.append(gettext("{count} of them not used by training", count=beside))
     parts += _conditions(action)
     return gettext(", ").join([*parts, *_written(action)])
 

@@ -177,7 +177,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         "title": visible(translated(action.title)),
         "key": visible(action.title),
         "effort": translated(EFFORT_TEXT[action.effort]),
-        "many": gettext("one choice, {places}", places=how_many(action)) if one_choice else how_many(action),
+        "many": gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action),
         "repeated": _repeated(action),
         "how": visible(translated(action.how)),
         "english": translated(action.how) == action.how,

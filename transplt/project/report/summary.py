@@ -25,7 +25,7 @@ MOST_LINES = 15
 _MOST_ACTIONS, _FEWEST_ACTIONS = 5, 3
 _MOST_NAMES, _MOST_KINDS = 3, 5
 #: Where a line goes on, and what a line begins with that is copied as it is.
-_MARGIN, _COMMAND = 4, "    tar "
+_MARGIN, _COMMAND = 4, ("    tar ", "    transplt ")
 #: What edits are, by what their codes begin with; the longest beginning counts.
 _KINDS = {
     "NPU0": plural("{count} edit by your rules", "{count} edits by your rules"),
@@ -101,12 +101,14 @@ def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[s
 
 def _converted(result: RunResult) -> Iterator[str]:
     """What was edited, by kinds, and what became of the tokens."""
-    edits, files = result.edits, len(result.changed)
-    unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
     written = [record for record in result.helpers if record.path.endswith(".py")]
     modules = (*written, *(record for record in result.files if record.completed))
     module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
     of_it = module and result.settings.style == "portable"
+    added = {"" if of_it else record.path for record in result.helpers}  # told by a line of their own
+    edits = [finding for finding in result.edits if finding.path not in added]
+    files, looked = ([each for each in records if each.path not in added] for records in (result.changed, result.files))
+    unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
     kinds = Counter(
         _OF_THE_MODULE if of_it and finding.code == "NPU156" else _kind(finding.code) for finding in edits
     ).most_common()
@@ -116,7 +118,7 @@ def _converted(result: RunResult) -> Iterator[str]:
     if unsafe:
         parts.append(gettext("{count} unsafe", count=unsafe))
     line = ngettext("{count} edit", "{count} edits", len(edits))
-    changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(result.files), changed=files)
+    changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(looked), changed=len(files))
     words = {"edits": line, "files": changed, "kinds": gettext(", ").join(parts)}
     if not edits:
         yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
@@ -131,11 +133,14 @@ def _converted(result: RunResult) -> Iterator[str]:
               "unknown": tokens.unknown, "ignored": tokens.ignored}  # fmt: skip
     if tokens.unknown:
         yield gettext(
-            "CUDA tokens: {found} found, {converted} converted, {manual} manual, {unknown} unknown, {ignored} ignored",
+            "CUDA words: {found} found; {converted} converted, {manual} left for you, {unknown} unknown, "
+            "{ignored} ignored",
             **values,
         )
     else:
-        yield gettext("CUDA tokens: {found} found, {converted} converted, {manual} manual, {ignored} ignored", **values)
+        yield gettext(
+            "CUDA words: {found} found; {converted} converted, {manual} left for you, {ignored} ignored", **values
+        )
 
 
 def _kind(code: str) -> tuple[str, str]:
@@ -240,10 +245,11 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have
             after += f" --main {shlex.quote(shown(result.settings.entry))} --nproc 1,2"
-        yield gettext(
-            "does it run, and compute the same: transplt run --setup {before}, then transplt prove {before} {after}",
-            before=before, after=after,
-        )
+        elif not (result.source / "main.py").is_file():
+            after += " --main SCRIPT"
+        yield gettext("to check that it runs and computes the same:")
+        yield f"  transplt run --setup {before}"
+        yield f"  transplt prove {before} {after}"
 
 
 def bring_command(result: RunResult) -> str:

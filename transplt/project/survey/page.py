@@ -30,13 +30,13 @@ def survey_page(value: dict[str, Any]) -> bytes:
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
             (
-                "automatic, of the places in Python", percent(total["share_automatic"]),
+                "of the places in Python converted automatically", percent(total["share_automatic"]),
                 f"{many(total['left'], 'place')} left",
             ),
             ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
             (
                 "no known blocker", f"{total['nothing_stops']}",
-                f"at import or at the first step; no package, kernel or API: {total['nothing_missing']}",
+                f"up to the first step; no package, kernel or API that blocks: {total['nothing_missing']}",
             ),
         ],
         blocks=[(BLOCKS_TEXT[kind], count) for kind, count in total["blocks"].items() if count],

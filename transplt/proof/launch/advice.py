@@ -215,8 +215,8 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
     where = " before SCRIPT" if asked.command == "run" else ""
     for each in sorted(ready.intersection(wanted)):
         yield (
-            f"say --stubs {each}{where}: random pictures and untrained models in its place ({each}={_ENOUGH}: "
-            f"{_ENOUGH} pictures in each data set); or install it: {install} {distribution_of(each)}"
+            f"add --stubs {each}{where} to use random pictures and untrained models ({each}={_ENOUGH} for {_ENOUGH} "
+            f"pictures in each data set), or install {each}: {install} {distribution_of(each)}"
         )
     for each in wanted:
         if fails_to_load(each):
@@ -226,8 +226,7 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
             )
     missing = [each for each in wanted if each not in ready and not fails_to_load(each)]
     if missing:
-        other = ", or name with --python an interpreter that has PyTorch and " if "--python" in asked.own else ""
-        other += ("them" if len(missing) > 1 else "it") if other else ""
+        other = ", or use --python with an environment that has PyTorch as well" if "--python" in asked.own else ""
         pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))

@@ -45,8 +45,8 @@ def wheel_or_way(found: Versions, start: Path) -> Wheel:
 def ran_on(torch_npu: TorchNpu, card: str, wanted: str = "") -> str:
     """What a script ran on; `wanted` is the minor version of PyTorch that it is for, where that is known."""
     fits = not wanted or torch_npu.version.startswith(f"{wanted}.")
-    other = "" if fits else f", and not on that for torch {wanted}"
-    return f"torch_npu {torch_npu.version} on an emulated {card}{other}"
+    other = "" if fits else f"; the migration targets torch {wanted}"
+    return f"torch_npu {torch_npu.version} (emulated {card}){other}"
 
 
 def install_command(python: str) -> str:

@@ -107,7 +107,9 @@ def judge(facts: Facts) -> Verdict:
         what = _first_and_count(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a card would stop there, and the emulator was told to go on")
     if not facts.calls:
-        return Verdict(Word.NOT_RUN, f"it ended normally, but computed nothing on the npu: {_why_nothing(facts)}")
+        return Verdict(
+            Word.NOT_RUN, f"nothing was computed on the NPU, though the script finished ({_why_nothing(facts)})"
+        )
     word, compared = _compared(facts.reference)
     parts = [f"finished without errors; {compared}" if word is Word.RUNS else compared]
     if facts.idle:

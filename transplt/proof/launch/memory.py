@@ -57,13 +57,16 @@ def in_words(found: list[Use]) -> str:
     use = found[0]
     of = f" of {len(found)}" if len(found) > 1 else ""
     who = f" (rank {use.rank}{of})" if use.rank else ""
-    state = f", {shown(use.state_at_peak)} of it state of optimizers" if use.state_at_peak else ""
+    state = f", of which {shown(use.state_at_peak)} is optimizer state" if use.state_at_peak else ""
     text = f"{shown(use.peak)} at most on npu:{use.card}{who}{state}"
     if use.needs > use.peak:
-        text += f"; with all state of optimizers ({shown(use.state)}) {shown(use.needs)}"
+        text += f"; with all optimizer state ({shown(use.state)}) {shown(use.needs)}"
     shares = [(100 * use.needs / (size << 30), size) for size in SIZES]
-    percents = [f"{f'{share:.0f} %' if share >= 1 else 'less than 1 %'} of {size} GiB" for share, size in shares]
-    return f"{text}: {' and '.join(percents)}"
+    sizes: dict[str, list[str]] = {}
+    for share, size in shares:
+        sizes.setdefault(f"{share:.0f} %" if share >= 1 else "less than 1 %", []).append(str(size))
+    parts = [f"{part} of a {' or '.join(of)} GiB card" for part, of in sizes.items()]
+    return f"{text}: {', '.join(parts)}"
 
 
 def shown(size: int) -> str:

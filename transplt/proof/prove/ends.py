@@ -31,7 +31,7 @@ def not_run(reference: Run, run: Run) -> Verdict | None:
         return None  # `stopped` says why
     ends = [f"{reference.witness.itself} stops: {reference.stop}"] if reference.stop is not None else []
     if run.stop is not None:
-        ends.append(f"{_MIGRATED} stops in the same way" if alike else run.stop.of(_MIGRATED))
+        ends.append(f"{_MIGRATED} stops there too" if alike else run.stop.of(_MIGRATED))
     if reference.operators:
         asked = next((each for each in run.findings if each["level"] == "warning"), None)
         where = [f"{asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}"] if asked else []
@@ -61,7 +61,7 @@ def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdic
         if steps:
             compared = agree or f"{many(steps, 'step')} compared with {reference.witness.whose}"
             return Verdict(Word.EQUAL, f"{compared}, then both stop: {mine}")
-        return Verdict(Word.NOT_RUN, f"{itself} stops: {theirs}; {_MIGRATED} stops in the same way")
+        return Verdict(Word.NOT_RUN, f"{itself} stops: {theirs}; {_MIGRATED} stops there too")
     if mine is not None:
         too = f"; {itself} stops: {theirs}" if theirs is not None else ""
         return Verdict(Word.STOPS, f"{mine.of(_MIGRATED, agreed)}{too}")

@@ -43,7 +43,7 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
                 found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
                 return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
     came = " and ".join(f"on each of {world} ranks" if world > 1 else "with one process" for world in worlds)
-    return Part(TITLE, Verdict(Word.EQUAL, f"started twice without our seeds, {came}: both runs finished"), found)
+    return Part(TITLE, Verdict(Word.EQUAL, f"two runs with the program's own seeds finished, {came}"), found)
 
 
 def _apart(run: Run, migrated: Runner) -> Difference | None:

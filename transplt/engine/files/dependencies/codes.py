@@ -10,7 +10,7 @@ from transplt.base.text.requirement import Requirement
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.pythons import python_of_wheel
 from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
-from transplt.rules.releases import CPU_INDEX
+from transplt.rules.releases import CPU_INDEX, wheels_for
 
 #: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
 MOVED, ADDED, CUDA_OUT, INDEX = "NPU840", "NPU841", "NPU842", "NPU843"
@@ -34,8 +34,8 @@ def of_older_python(requirement: Requirement, text: str, releases: Releases) -> 
         requirement.whole, PYTHON, Level.MANUAL,
         f"this wheel is for Python {python}, which torch {releases.torch} does not have: it stays",
         api=requirement.name, effort=Effort.MEDIUM,
-        help=f"install Python {', '.join(releases.pythons)}, torch {releases.torch} and torch-npu "
-        f"{releases.torch_npu} here, if this runs on an NPU at all",
+        help=f"if this runs on an NPU at all: install one of Python {releases.pythons[0]} to {releases.pythons[-1]}, "
+        f"with torch {releases.torch} and torch-npu {releases.torch_npu}",
     )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def without_python(extent: Extent, message: str, releases: Releases) -> Note:
     """A finding for a Python that the torch of the migration has no wheels for."""
     return Note(
         extent, PYTHON, Level.MANUAL, f"{message}, for which torch_npu {releases.torch_npu} has no wheels",
-        api="python", effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
+        api="python", effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.replaced_packages import is_taken_over
 from transplt.rules.companions import asked_by_torch, beside_newer
-from transplt.rules.releases import CPU_INDEX, fits
+from transplt.rules.releases import CPU_INDEX, fits, wheels_for
 from transplt.rules.taken_over import Package, packages
 
 _OF_TORCH = re.compile(r"torch|nvidia|cuda", re.I)
@@ -169,7 +169,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
             yield Note(
                 (start, end), PYTHON, Level.MANUAL,
                 f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
-                effort=Effort.MEDIUM, help=f"it has them for Python {', '.join(releases.pythons)}",
+                effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
     if any(normalised(each.name) in TORCH for each in requirements):
         yield from _without_wheels(requirements, releases)
@@ -246,7 +246,7 @@ def _moves(document: Document, requirements: list[Requirement], text: str, relea
         start, end, requirement = _with_clauses(each, text, new)
         if text[start:end] == requirement:
             continue
-        why = f"the release of torch that torch-npu {releases.torch_npu} is for"
+        why = f"the release that torch-npu {releases.torch_npu} needs"
         if name not in TORCH:
             why = f"the release of {name} for torch {releases.torch}"
         yield Edit((start, end), MOVED, f"{each.name} {new.lstrip('=~^<> ')}: {why}", requirement, api=each.name)
