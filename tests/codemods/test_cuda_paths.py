@@ -1133,6 +1133,29 @@ def test_an_assertion_in_front_of_a_test_that_stays_stops_the_program() -> None:
     assert all("without CUDA the program stops" in each.message for each in result.findings)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if not x.is_cuda:\n        assert not y.is_cuda\n        return y\n    return median_filter_cuda(x)",
+        "if x.is_cuda:\n        return median_filter_cuda(x)\n    if y.is_cuda:\n        raise ValueError(y)\n    return y",
+        "if x.is_cuda:\n        return median_filter_cuda(x)\n    assert y.device.type != 'cuda'\n    return y",
+    ],
+)
+def test_what_refuses_cuda_on_the_side_of_the_cpu_stays_with_its_gate(body: str) -> None:
+    check_noop(
+        f"import torch\nfrom kernels import median_filter_cuda\n\ndef f(x, y):\n    {body}\n",
+        open_codes=["NPU270"],
+        files={"kernels.py": KERNELS},
+    )
+
+
+@pytest.mark.parametrize("then", ["y = y.cpu()", "assert y.dim()"])
+def test_what_moves_on_the_side_of_the_cpu_does_so_for_an_npu(then: str) -> None:
+    body = f"if x.is_cuda:\n        return median_filter_cuda(x)\n    if y.is_cuda:\n        {then}\n    return y"
+    source = f"import torch\nfrom kernels import median_filter_cuda\n\ndef f(x, y):\n    {body}\n"
+    assert b"if y.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data
+
+
 VERIFIED = """
     import torch
     from kernels import median_filter_cuda

@@ -16,9 +16,9 @@ from transplt.edits.work import Work
 from transplt.flow.gates.cuda_side import CudaSide
 from transplt.flow.gates.idle import idle
 from transplt.flow.gates.not_cpu import refuses_the_cpu
-from transplt.syntax.conditions import stops_otherwise
+from transplt.syntax.conditions import sides_of, stops_otherwise
 from transplt.syntax.nodes import attribute_of, call_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
 
@@ -34,6 +34,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     side = CudaSide(work.slots, work.rules, work.project)
     taken_back: set[int] = set()
     stays: dict[int, ast.AST] = {}
+    left = set[int]()  # what an NPU takes instead
     for edit, (question, truth) in gates:
         if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
             taken_back.add(id(edit))
@@ -66,6 +67,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             continue
         taken_back.add(id(edit))
         stays |= {id(node): node for node in side.ran_by(question, truth)}
+        left.update(map(id, sides_of(question, truth).other))
         if answer.followed:
             stops = stops_otherwise(question, truth)
             then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
@@ -96,6 +98,12 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         if name := side.withheld(only, side.ran_by(question, truth)):
             taken_back.add(id(edit))
             yield _withheld(work, edit, name, stops=stops_otherwise(question, truth))
+    for edit, (question, truth) in gates if left else ():
+        inside = id(edit) not in taken_back and not left.isdisjoint(map(id, chain(question)))
+        if inside and stops_otherwise(question, not truth):  # `assert not y.is_cuda` on the side of the CPU
+            taken_back.add(id(edit))
+            assert isinstance(edit.node, ast.expr)
+            yield work.keep(edit.node, "reported-beside")
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
 
