@@ -8,6 +8,7 @@ from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine import engine
 from transplt.engine.actions.actions import actions_of
+from transplt.engine.files.python_in import other_facts
 
 HEAD = """\
 import argparse
@@ -465,3 +466,36 @@ def test_a_function_that_a_package_hands_on() -> None:
         project = engine.join_facts([engine.index_source(t.encode(), p, settings) for p, t in every.items()], settings)
         (found,) = engine.migrate_source(text.encode(), "pkg/utils/tools.py", settings, project).findings
         assert found.option == expected
+
+
+GIVEN = HEAD + "p.add_argument('-o', '--occupy', action='store_true')\n"
+HANDS = {"a.sh": "python train.py $1 \"$@\"\n"}
+
+
+@pytest.mark.parametrize(
+    ("test", "texts", "expected"),
+    [
+        ("args.use_adam8", {"README.md": "python train.py --path a --use-adam8\n"}, ""),
+        ("args.occupy", {"README.md": "python train.py -o\n\n    python train.py \\\n  --path c -o -b 4\n"}, ""),
+        ("args.opt == 'apex'", {"run.sh": "torchrun train.py --opt apex\n"}, ""),
+        ("args.opt == 'apex'", {"run.sh": "torchrun train.py --opt=apex\n"}, ""),
+        ("args.opt == 'apex'", {"README.md": "`./a.sh 2 --opt apex`\n", **HANDS}, ""),
+        ("args.opt == 'adam'", {"run.sh": "torchrun train.py --opt apex\n"}, "--opt adam"),
+        ("args.opt == 'apex'", {"run.sh": "torchrun train.py --opt $OPT\n"}, ""),
+        # one of two does, another program, none
+        ("args.use_adam8", {"README.md": "python train.py --use-adam8\npython train.py\n"}, "--use-adam8"),
+        ("args.use_adam8", {"README.md": "python other.py --use-adam8\npython train.py\n"}, "--use-adam8"),
+        ("args.occupy", {"README.md": "python train.py --old; cat -o\n"}, "--occupy"),
+        ("args.opt == 'apex'", {"README.md": "`./a.sh 2 --opt apex` or `./a.sh 8`\n", **HANDS}, "--opt apex"),
+        ("args.use_adam8", {"README.md": "It has --use-adam8.\n"}, "--use-adam8"),
+    ],
+)  # fmt: skip
+def test_what_every_command_gives_is_met(test: str, texts: dict[str, str], expected: str) -> None:
+    source = GIVEN + f"if {test}:\n    import pycuda\n"
+    facts = [other_facts(text.encode(), path, Settings()) for path, text in texts.items()]
+    facts += [engine.index_source(source.encode(), "train.py", Settings())]
+    facts += [engine.index_source(GIVEN.encode(), "other.py", Settings())]
+    project = engine.join_facts([each for each in facts if each is not None], Settings())
+    result = engine.migrate_source(source.encode(), "train.py", Settings(), project)
+    (found,) = [each for each in result.findings if each.open]
+    assert found.option == expected

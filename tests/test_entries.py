@@ -366,22 +366,23 @@ def test_an_evaluation_that_training_runs_too() -> None:
 @pytest.mark.parametrize(
     ("path", "text", "started"),
     [
-        ("README.md", "```\npython train.py --data x\n```\n", ("train.py",)),
+        ("README.md", "```\npython train.py --data x\n```\n", (("train.py", "--data x"),)),
         (
             "scripts/run.sh",
             "torchrun --nproc_per_node 8 \\\n    ../tools/train.py\npython -m pk.fit\n",
-            ("../tools/train.py", "pk/fit.py"),
+            (("../tools/train.py", ""), ("pk/fit.py", "")),
         ),
-        ("run.slurm", "srun python ./main.py\n", ("main.py",)),
-        (".github/workflows/a.yml", "  - run: python bench.py\n", ("bench.py",)),
-        ("Dockerfile", 'CMD ["python", "serve.py"]\n', ("serve.py",)),
+        ("run.slurm", "srun python ./main.py\n", (("main.py", ""),)),
+        (".github/workflows/a.yml", "  - run: python bench.py\n", (("bench.py", ""),)),
+        ("Dockerfile", 'CMD ["python", "serve.py"]\n', (("serve.py", '"]'),)),
+        ("README.md", "`./run.sh 2 --a \\\n  --b c`, see\n", (("run.sh", "2 --a --b c"),)),
         # what starts nothing of the project, and what is somebody else's
         ("README.md", "python -m pip install x\nsee train.py\n", ()),
         ("third_party/x/README.md", "python train.py\n", ()),
         ("docs/a.md", "python train.py\n", ()),
     ],
 )
-def test_what_commands_start(path: str, text: str, started: tuple[str, ...]) -> None:
+def test_what_commands_start(path: str, text: str, started: tuple[tuple[str, str], ...]) -> None:
     assert scripts_started(text.encode(), path) == started
 
 

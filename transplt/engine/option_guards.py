@@ -102,7 +102,9 @@ class _Behind:
 
     def __post_init__(self) -> None:
         self.inside = Inside(self.scan.source)
-        self.options = {each.name: each for each in options_in(self.scan.source.utf8)}
+        self.options = {
+            each.name: self.project.as_given(each, self.scan.path) for each in options_in(self.scan.source.utf8)
+        }
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         self.stored = frozenset(each.attr for each in self.scan.stores)
         self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))

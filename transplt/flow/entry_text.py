@@ -103,7 +103,10 @@ _STARTED = re.compile(
     rb"(?:python[\d.]*|pypy3?|torchrun|deepspeed|accelerate[ \t]+launch|torch\.distributed\.(?:launch|run)|srun"
     rb"|\$\{?PY\w*\}?)\b(?:[^\n;&|]|\\\r?\n){0,300}?(?:[ \t\"'/=]|\\\r?\n)(?:(?P<file>(?:[\w.-]+/)*\w[\w.-]*\.py)\b"
     rb"|-m[ \t]+(?P<module>(?!torch\b|pip\b|venv\b|pytest\b|accelerate\b|deepspeed\b)\w[\w.]*))"
+    rb"|(?:(?<![\w/.-])\./|\b(?:ba)?sh[ \t]+(?:\./)?)(?P<script>(?:[\w-]+/)*[\w.-]+\.sh)\b"
 )
+#: The rest of a command.
+_REST = re.compile(rb"(?:[^\n\r;&|`#\\]|\\\r?\n){0,2000}")
 #: Files whose commands are what people and services start: by their names in small letters.
 _STARTING = re.compile(
     r"(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
@@ -177,15 +180,19 @@ def copied_library(path: str) -> str | None:
     return match[0].rstrip("/") if match is not None else None
 
 
-def scripts_started(data: bytes, path: str) -> tuple[str, ...]:
-    """The Python files that commands of a README, a launch script, a container or a workflow start, as they say it."""
+def scripts_started(data: bytes, path: str) -> tuple[tuple[str, str], ...]:
+    """The Python files and launch scripts that commands of a README, a launch script, a container or a workflow start,
+    as they say it, and what stands behind each in its command.
+    """
     of_a_service = path.startswith(".github/workflows/")
     if not _STARTING.search(path.lower()) or third_party(path) or (named_aside(path) and not of_a_service):
         return ()
-    found = dict.fromkeys(
-        (match["file"] or match["module"].replace(b".", b"/") + b".py").decode("ascii", "replace").removeprefix("./")
-        for match in _STARTED.finditer(data)
-    )
+    found: dict[tuple[str, str], None] = {}
+    for match in _STARTED.finditer(data):
+        name = match["file"] or match["script"] or match["module"].replace(b".", b"/") + b".py"
+        rest = _REST.match(data, match.end())
+        words = rest[0].replace(b"\\\n", b" ").decode("utf-8", "replace") if rest is not None else ""
+        found[name.decode("ascii", "replace").removeprefix("./"), " ".join(words.split())] = None
     return tuple(found)
 
 

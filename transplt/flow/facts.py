@@ -19,7 +19,7 @@ from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
-from transplt.flow.option_defaults import Option
+from transplt.flow.option_defaults import Constant, Option, met_options
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
@@ -85,7 +85,7 @@ class ModuleFacts:
     kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
     entry: Entry | None = None  # what it says of what runs (entries.py)
-    started: tuple[str, ...] = ()  # of a README, a launch script, a container: the Python files that it starts
+    started: tuple[tuple[str, str], ...] = ()  # of a README, a launch script, a container: what it starts, and how
 
 
 @dataclass(slots=True)
@@ -138,6 +138,7 @@ class ProjectFacts(Memoized):
     floors: frozenset[tuple[str, str]] = frozenset()  # packages, and the versions that what it uses of them needs
     sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
+    given_at: dict[tuple[str, str], tuple[Constant, ...]] = field(default_factory=dict)  # see `met_options`
     tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
@@ -149,7 +150,7 @@ class ProjectFacts(Memoized):
     ) -> ProjectFacts:
         """The sum of the facts of all files, in any order; `said` gives what is not needed of compiled modules."""
         in_order = sorted(facts, key=lambda item: item.path)
-        every = [item for item in in_order if not (item.gives or item.compiled or item.kernels)]
+        every = [item for item in in_order if item.started or not (item.gives or item.compiled or item.kernels)]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
@@ -172,6 +173,11 @@ class ProjectFacts(Memoized):
         gone = said(joined) if said is not None else ()
         joined.reach = Reach.join(codes, graph, joined.packages, compiled, said=gone)
         return joined
+
+    def as_given(self, option: Option, path: str) -> Option:
+        """An option of a file, with what every command gives it for its default."""
+        default = self.given_at.get((path, option.words), self.given_at.get(("", option.words)))
+        return option if default is None else option._replace(default=default)
 
     def marks_of(self, slot: str) -> frozenset[str]:
         """What the values of a slot are in the project; a file that knows the slot may know more (Slots.marks_of)."""
@@ -261,6 +267,8 @@ def _tabled(every: list[ModuleFacts]) -> dict[str, frozenset[str]]:
 _WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
+#: What a launch script is given, in the words of a command.
+_HANDED_ON = ("$@", "$*", "${@", "${*")
 
 
 def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
@@ -292,17 +300,30 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(found - whole)
 
 
-def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
-    """The paths of the Python files that commands start: from the folder of the file that has them, or one above."""
-    found: set[str] = set()
+def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+    """The paths of the Python files that commands start, from the folder of the file that has them or one above, and
+    what each command gives them. What a launch script hands on is what it is started with, where a command does so.
+    """
+    scripts = {item.path for item in every if item.started and item.path.endswith(".sh")}
+    found: dict[str, dict[str, list[str]]] = {}  # by what is started, and by the file of the command
     for item in every:
         parts = item.path.split("/")[:-1]
         folders = ["/".join(parts[:end]) for end in range(len(parts), -1, -1)]
-        for name in item.started:
+        for name, rest in item.started:
             named = (name, f"{name.removesuffix('.py')}/__main__.py")
             ways = (posixpath.normpath(posixpath.join(folder, each)) for folder in folders for each in named)
-            found.update(path for path in [next((path for path in ways if path in entries), "")] if path)
-    return frozenset(found)
+            if path := next((path for path in ways if path in entries or path in scripts), ""):
+                found.setdefault(path, {}).setdefault(item.path, []).append(rest)
+    handed = {path: [rest for rests in found[path].values() for rest in rests] for path in scripts & found.keys()}
+    return {
+        path: [
+            f"{rest} {more}"
+            for by, rests in commands.items()
+            for rest in rests
+            for more in (handed.get(by, [""]) if any(each in rest for each in _HANDED_ON) else [""])
+        ]
+        for path, commands in found.items() if path not in scripts
+    }  # fmt: skip
 
 
 def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
@@ -323,9 +344,12 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.guarded = frozenset(item.path for item in every if item.guarded)
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    joined.options = options_joined(each for _, entry in sorted(entries.items()) for each in entry.options)
+    started = _started(every, entries)
+    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    met = (joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options)
+    joined.options = options_joined(met)
     joined.aside = replace(
-        aside_of(entries, joined.path_of, _started(every, entries)), asked=asked_for(_taking(entries), joined.options)
+        aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
     )
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)

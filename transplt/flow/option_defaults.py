@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,12 +29,13 @@ _CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
 
 class Option(NamedTuple):
     """An option: the attribute that holds it, its default alone in a tuple (an empty one where that is unknown), and
-    how it is given.
+    how it is given; `short`: with one letter.
     """
 
     name: str
     default: tuple[Constant, ...]
     words: str
+    short: str = ""
 
 
 def destination(call: ast.Call) -> str:
@@ -81,6 +82,37 @@ def joined(options: Iterable[Option]) -> dict[str, Option]:
     return found
 
 
+def met_options(
+    defined: Mapping[str, Collection[Option]], started: Mapping[str, Collection[str]]
+) -> dict[tuple[str, str], tuple[Constant, ...]]:
+    """What all commands that start a file give an option, by its path and the words of the option; by no path for what
+    the file takes from others. A value stands where all give the same; an empty tuple where they do not.
+    """
+    found: dict[tuple[str, str], tuple[Constant, ...]] = {}
+    every = {option for options in defined.values() for option in options if option.words.startswith("-")}
+    for path, commands in sorted(started.items()):
+        own = frozenset(defined.get(path, ()))
+        words = [each.replace("=", " ").split() for each in commands]
+        common = frozenset(words[0]).intersection(*words[1:])
+        for option in sorted(every, key=lambda each: (each.words, each.short)):
+            there = path if option in own else ""
+            names = {option.words, option.short} & common
+            if not names or (not there and any(each.name == option.name for each in own)):
+                continue
+            flag = option.default and isinstance(option.default[0], bool)
+            values = {_value_in(each, names) for each in words}
+            value: tuple[Constant, ...] = (not option.default[0],) if flag else (*values,)
+            found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
+    return found
+
+
+def _value_in(words: list[str], names: Collection[str]) -> str | None:
+    """The text that a command gives an option; None for a number, and where there is none."""
+    at = next(index for index, word in enumerate(words) if word in names) + 1
+    text = words[at].strip("\"'") if at < len(words) else ""
+    return text if re.fullmatch(r"[A-Za-z_][\w.-]*", text) else None
+
+
 def _closing(data: bytes, at: int) -> int:
     """Where the call ends whose arguments begin at `at`; 0 where that is not found."""
     depth = 1
@@ -116,9 +148,10 @@ def _of_arguments(text: bytes) -> tuple[Option, ...]:
     """The option that a call with these arguments defines; programs of a project define the same ones."""
     match _parsed(b"f(" + text):
         case ast.Expr(value=ast.Call() as call):
-            names = (string_of(argument) or "" for argument in call.args)
+            names = [string_of(argument) or "" for argument in call.args]
             spelled = next((name for name in names if name.startswith("--")), "")
-            return (Option(destination(call), _default(call), spelled),) if spelled else ()
+            short = next((name for name in names if re.fullmatch(r"-\w+", name)), "")
+            return (Option(destination(call), _default(call), spelled, short),) if spelled else ()
     return ()
 
 
