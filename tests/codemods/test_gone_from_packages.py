@@ -35,6 +35,10 @@ from transplt.engine import engine
         "from librosa.filters import mel as mel_fn\nm = mel_fn(rate, n_fft, 80)",
         "import librosa\ny, sr = librosa.load(path, 22050)",
         "import librosa\ny = librosa.resample(y, a, b)",
+        "import motmetrics as mm\na = mm.utils.compare_to_groundtruth(g, t, 'iou', distth=0.5)",
+        "import motmetrics as mm\nd = mm.distances.iou_matrix(a, b, max_iou=0.5)",
+        "from torchvision.utils import make_grid, save_image\ng = make_grid(x, 3, normalize=True, range=(0, 255))",
+        "import torchvision\ntorchvision.utils.save_image(x, p, nrow=8, normalize=True, range=(-1, 1))",
     ],
 )
 def test_reported(source: str) -> None:
@@ -45,6 +49,10 @@ def test_reported(source: str) -> None:
     "source",
     [
         "from scipy.misc import face, derivative",
+        "import motmetrics as mm\nh = mm.metrics.create()",
+        "from torchvision.utils import make_grid\ng = make_grid(x, 3, normalize=True, value_range=(0, 255))",
+        "from torchvision.utils import save_image\nsave_image(x, p, normalize=True)",
+        "from mine.utils import make_grid\ng = make_grid(x, range=(0, 255))",
         "from scipy.misc.pilutil import thing",
         "import scipy.misc\nx = scipy.misc.face()",
         "try:\n    from scipy.misc import imread\nexcept ImportError:\n    from imageio import imread",

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern, reasons
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.engine.files.python_in import other_facts
+from transplt.flow.facts import ProjectFacts
 
 
 @pattern("P19")
@@ -488,3 +492,13 @@ def test_an_object_of_a_package_bound_to_cuda_moves_by_its_own_method(lines: str
 def test_what_else_is_in_such_a_file_moves(lines: str) -> None:
     source = f"import bitsandbytes as bnb\nimport torch\n\ndef merge(linear, data, device):\n    {lines}\n"
     assert migrate(source).data.decode().count(".npu(") == 1
+
+
+@pytest.mark.parametrize("readme", ["", "python train.py\n"])
+def test_a_module_of_another_package_beside_a_page_of_commands(readme: str) -> None:
+    """What a README starts says nothing of modules."""
+    source = "import pccm\n\ncall = pccm.cuda.member_function\n"
+    facts = [index_source(source.encode(), "core.py", Settings()), other_facts(readme.encode(), "README.md", Settings())]
+    project = ProjectFacts.join([each for each in facts if each is not None])
+    found = migrate_source(source.encode(), "core.py", Settings(), project).findings
+    assert [each.code for each in found if each.open] == ["NPU602"]

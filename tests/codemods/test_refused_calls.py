@@ -23,6 +23,9 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
     assert of_python["inspect.getargspec"] == "none"  # torch 2.14 has wheels for Python 3.10
 
 
+SCHEDULER = "from torch import optim\nclass S(optim.lr_scheduler._LRScheduler):\n    def __init__(self, o, last, verbose):\n        "
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -43,6 +46,11 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
         "import fractions\nx = fractions.gcd(a, b)",
         "from time import clock\nx = clock()",
         "class S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)",
+        f"{SCHEDULER}super().__init__(o, last, verbose)",
+        f"{SCHEDULER}super(S, self).__init__(o, last_epoch=last, verbose=verbose)",
+        f"{SCHEDULER}super().__init__(o, last, verbose)".replace("_LRS", "LRS"),
+        f"{SCHEDULER}super().__init__(o, lambda x: 1, last, verbose)".replace("_LRScheduler", "LambdaLR"),
+        "s = torch.optim.lr_scheduler.StepLR(o, 3, 0.1, -1, True)",
         "from torch.utils.data.sampler import Sampler\n"
         "class S(Sampler[int]):\n    def __init__(self, d):\n        super(S, self).__init__(d)",
     ],
@@ -58,6 +66,12 @@ def test_whole_numbers_in_betas_ran_before_2_6() -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        f"{SCHEDULER}super().__init__(o, last)",
+        f"{SCHEDULER}self.verbose = verbose\n        super().__init__(o, last_epoch=last)",
+        f"{SCHEDULER}super().__init__(o, last, *verbose)",
+        f"{SCHEDULER}super().__init__(o, last, verbose)".replace("optim.lr_scheduler._LRS", "mine.S"),
+        f"{SCHEDULER}super().step(o, last, verbose)",
+        "s = torch.optim.lr_scheduler.StepLR(o, 3, 0.1, -1)",
         "s = torch.stft(x, 512, return_complex=True)",
         "s = torch.stft(x, 512, return_complex=False)",
         "s = torch.stft(x, 512, **options)",

@@ -25,7 +25,7 @@ from transplt.syntax.modules import absolute
 _NAMED = re.compile(
     r"(^|/)(tests?|testing|unittests?|docs?|benchmark(?:s|ing)?|old|legacy|deprecated|archived?|backup|attic"
     r"|\.[\w-]+)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml|[^/]*\.(?:ps1|bat|cmd))$"
 )
 #: Files for people: what is to do in them is tidying, wherever they lie.
 PROSE = (".md", ".rst")

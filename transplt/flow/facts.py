@@ -153,7 +153,8 @@ class ProjectFacts(Memoized):
         every = [item for item in in_order if item.started or not (item.gives or item.compiled or item.kernels)]
         joined = cls(known=True)
         for item in every:
-            joined.modules.setdefault(item.module, item.path)
+            if not item.started:  # else no module
+                joined.modules.setdefault(item.module, item.path)
         joined.suffixes = unique_suffixes(joined.modules)
         joined.packages = _packages(joined.modules)
         joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}

@@ -17,6 +17,7 @@ from transplt.base.errors import UsageError, reason, shown
 from transplt.base.plan_decisions import Decided
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.fixers.adaptors.table import parse_adaptors
+from transplt.fixers.codemods import gone_from_packages
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
 from transplt.project.line_length import line_length
@@ -173,7 +174,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     version = torch.version
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
-    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages()}
+    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *gone_from_packages.packages()}
     values["pins"] = asked_versions(folder, {"torch", *listed})
     settings = Settings(**values)
     if options.style is not None and options.style not in STYLES:

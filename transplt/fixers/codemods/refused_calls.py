@@ -43,7 +43,7 @@ fixer = Fixer(
     code="NPU293",
     rank=365,
     needs=(b"torch",),
-    words=("stft(", "torch.fft(", "torch.autograd", "verbose=", "onnx", "use_npu",
+    words=("stft(", "torch.fft(", "torch.autograd", "verbose", "lr_scheduler", "onnx", "use_npu",
            "volatile",
            "Adam", "fractions", "time.clock", "import clock", "Sampler"),
 )  # fmt: skip
@@ -52,10 +52,30 @@ fixer = Fixer(
 @fixer.on(ast.Call, name=tuple(_calls()))
 def refused(work: Work, call: ast.Call) -> Finds:
     """Report a call that the torch of the migration refuses."""
-    for row in refusals(work.names.qualified(call.func), call, work.scan):
+    yield from _refused_as(work, work.names.qualified(call.func), call)
+
+
+@fixer.on(ast.ClassDef)
+def refused_of_a_base(work: Work, node: ast.ClassDef) -> Finds:
+    """Report `super().__init__(optimizer, last_epoch, verbose)`, which the class of torch refuses."""
+    for name in filter(_calls().get, (work.names.qualified(base) or "" for base in node.bases[:1])):
+        for call in _handing_on(node):
+            yield from _refused_as(work, name, call)
+
+
+def _refused_as(work: Work, name: str | None, call: ast.Call) -> Finds:
+    for row in refusals(name, call, work.scan):
         if since(first_torch(row), work.settings.torch_version):
             blocks = row.get("blocks", "")
             yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
+
+
+def _handing_on(owner: ast.ClassDef) -> Iterator[ast.Call]:
+    """The calls of `super().__init__` in a class."""
+    for call in of_kind(ast.Call, ast.walk(owner)):
+        match call.func:
+            case ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super"))):
+                yield call
 
 
 def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
@@ -66,7 +86,8 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
         elif "lacks" in row:
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
-            wrong = "called" in row or keyword_of(call, row["keyword"]) is not None
+            beyond = "index" in row and shape(call)[0] > row["index"]
+            wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
 
@@ -156,12 +177,9 @@ def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
             named = False
     if not named or not since(_SAMPLER_WITHOUT_INIT, work.settings.torch_version):
         return
-    for call in of_kind(ast.Call, ast.walk(node)):
-        match call:
-            case ast.Call(
-                func=ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super"))),
-                args=[ast.Name() | ast.Attribute() | ast.Constant(), *_],
-            ):
+    for call in _handing_on(node):
+        match call.args:
+            case [ast.Name() | ast.Attribute() | ast.Constant(), *_]:
                 message = f"torch's Sampler takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
                 help_ = "write super().__init__(): the argument had no use"
                 yield work.note(call, fixer.code, message, api="torch.utils.data.Sampler", help=help_)
