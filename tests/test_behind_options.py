@@ -469,7 +469,7 @@ def test_a_function_that_a_package_hands_on() -> None:
 
 
 GIVEN = HEAD + "p.add_argument('-o', '--occupy', action='store_true')\n"
-HANDS = {"a.sh": "python train.py $1 \"$@\"\n"}
+HANDS = {"a.sh": 'python train.py $1 "$@"\n'}
 
 
 @pytest.mark.parametrize(

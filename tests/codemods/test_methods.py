@@ -147,7 +147,7 @@ def test_bound_method_passed_on_is_reported() -> None:
         ("y = getattr(x, 'is_cuda', False)", "y = getattr(x, 'is_npu', False)"),
         ("f = operator.methodcaller('cuda')", "f = operator.methodcaller('npu')"),
         ("if hasattr(x, 'cuda'):\n    x = x.cuda()", "if hasattr(x, 'npu'):\n    x = x.npu()"),
-        ("y = hasattr(x, \"is_cuda\") and x.is_cuda", "y = hasattr(x, \"is_npu\") and x.is_npu"),
+        ('y = hasattr(x, "is_cuda") and x.is_cuda', 'y = hasattr(x, "is_npu") and x.is_npu'),
         ("getattr(torch, 'cuda').synchronize()", "getattr(torch, 'npu').synchronize()"),
     ],
 )
@@ -434,8 +434,11 @@ def test_is_cuda_that_a_class_of_another_file_stores() -> None:
         ("import torch\nfrom fake import Fake\n\ndef f(x):\n    return x.is_cuda\n", ["NPU217"]),
         ("import torch\nfrom fake import Fake\n\nprint(Fake().is_cuda)\n", []),
         ("import torch\nfrom fake import Fake\n\nmade = Fake()\nprint(made.is_cuda)\n", []),
-        ("import torch\nfrom fake import Fake\n\nclass Other(Fake):\n    def f(self):\n"
-         "        return self.is_cuda\n", []),
+        (
+            "import torch\nfrom fake import Fake\n\nclass Other(Fake):\n    def f(self):\n"
+            "        return self.is_cuda\n",
+            [],
+        ),
     ],
 )
 def test_is_cuda_where_the_class_that_stores_it_is_known(source: str, left: list[str]) -> None:
@@ -498,7 +501,8 @@ def test_what_else_is_in_such_a_file_moves(lines: str) -> None:
 def test_a_module_of_another_package_beside_a_page_of_commands(readme: str) -> None:
     """What a README starts says nothing of modules."""
     source = "import pccm\n\ncall = pccm.cuda.member_function\n"
-    facts = [index_source(source.encode(), "core.py", Settings()), other_facts(readme.encode(), "README.md", Settings())]
-    project = ProjectFacts.join([each for each in facts if each is not None])
+    facts = [index_source(source.encode(), "core.py", Settings())]
+    facts += filter(None, [other_facts(readme.encode(), "README.md", Settings())])
+    project = ProjectFacts.join(facts)
     found = migrate_source(source.encode(), "core.py", Settings(), project).findings
     assert [each.code for each in found if each.open] == ["NPU602"]

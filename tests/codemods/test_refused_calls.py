@@ -23,7 +23,10 @@ def test_a_name_of_python_is_gone_where_no_older_python_has_this_torch_npu() -> 
     assert of_python["inspect.getargspec"] == "none"  # torch 2.14 has wheels for Python 3.10
 
 
-SCHEDULER = "from torch import optim\nclass S(optim.lr_scheduler._LRScheduler):\n    def __init__(self, o, last, verbose):\n        "
+SCHEDULER = (
+    "from torch import optim\nclass S(optim.lr_scheduler._LRScheduler):\n"
+    "    def __init__(self, o, last, verbose):\n        "
+)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.text.memo import Memo, Memoized
@@ -87,6 +87,11 @@ class ModuleFacts:
     entry: Entry | None = None  # what it says of what runs (entries.py)
     started: tuple[tuple[str, str], ...] = ()  # of a README, a launch script, a container: what it starts, and how
 
+    @property
+    def speaks(self) -> bool:
+        """True for the facts of Python, and for commands; False for those of configurations and compiled sources."""
+        return bool(self.started) or not (self.gives or self.compiled or self.kernels)
+
 
 @dataclass(slots=True)
 class ProjectFacts(Memoized):
@@ -150,11 +155,11 @@ class ProjectFacts(Memoized):
     ) -> ProjectFacts:
         """The sum of the facts of all files, in any order; `said` gives what is not needed of compiled modules."""
         in_order = sorted(facts, key=lambda item: item.path)
-        every = [item for item in in_order if item.started or not (item.gives or item.compiled or item.kernels)]
+        every = [item for item in in_order if item.speaks]
         joined = cls(known=True)
         for item in every:
-            if not item.started:  # else no module
-                joined.modules.setdefault(item.module, item.path)
+            joined.modules.setdefault(item.module, item.path)
+        joined.modules.pop("", None)  # that of a README
         joined.suffixes = unique_suffixes(joined.modules)
         joined.packages = _packages(joined.modules)
         joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
@@ -308,23 +313,28 @@ def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str
     scripts = {item.path for item in every if item.started and item.path.endswith(".sh")}
     found: dict[str, dict[str, list[str]]] = {}  # by what is started, and by the file of the command
     for item in every:
-        parts = item.path.split("/")[:-1]
-        folders = ["/".join(parts[:end]) for end in range(len(parts), -1, -1)]
         for name, rest in item.started:
-            named = (name, f"{name.removesuffix('.py')}/__main__.py")
-            ways = (posixpath.normpath(posixpath.join(folder, each)) for folder in folders for each in named)
-            if path := next((path for path in ways if path in entries or path in scripts), ""):
+            if path := next((path for path in _meant(name, item.path) if path in entries or path in scripts), ""):
                 found.setdefault(path, {}).setdefault(item.path, []).append(rest)
-    handed = {path: [rest for rests in found[path].values() for rest in rests] for path in scripts & found.keys()}
-    return {
-        path: [
-            f"{rest} {more}"
-            for by, rests in commands.items()
-            for rest in rests
-            for more in (handed.get(by, [""]) if any(each in rest for each in _HANDED_ON) else [""])
-        ]
-        for path, commands in found.items() if path not in scripts
-    }  # fmt: skip
+    given: dict[str, list[str]] = {path: [] for path in found if path not in scripts}
+    for path, full in given.items():
+        for by, rests in found[path].items():
+            handed = [more for each in found.get(by, {}).values() for more in each]
+            full += [words for rest in rests for words in _handed_on(rest, handed)]
+    return given
+
+
+def _meant(name: str, path: str) -> Iterator[str]:
+    """The paths that a command in a file may mean."""
+    parts = path.split("/")[:-1]
+    for end in range(len(parts), -1, -1):
+        for each in (name, f"{name.removesuffix('.py')}/__main__.py"):
+            yield posixpath.normpath(posixpath.join("/".join(parts[:end]), each))
+
+
+def _handed_on(rest: str, handed: list[str]) -> list[str]:
+    """What stands behind a program in a launch script, with each of the things that the script is started with."""
+    return [f"{rest} {each}" for each in handed] if handed and any(each in rest for each in _HANDED_ON) else [rest]
 
 
 def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
@@ -346,9 +356,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
-    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    met = (joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options)
-    joined.options = options_joined(met)
+    _join_options(joined, entries, started)
     joined.aside = replace(
         aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
     )
@@ -373,6 +381,13 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.cuda_data = of_any(lambda item: item.cuda_data)
     joined.flags = of_any(lambda item: item.flags)
     joined.matched = of_any(lambda item: item.matched)
+
+
+def _join_options(joined: ProjectFacts, entries: Mapping[str, Entry], started: Mapping[str, list[str]]) -> None:
+    """The options of all files, with what every command gives them."""
+    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    met = (joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options)
+    joined.options = options_joined(met)
 
 
 def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:

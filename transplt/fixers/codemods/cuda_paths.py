@@ -98,14 +98,22 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         if name := side.withheld(only, side.ran_by(question, truth)):
             taken_back.add(id(edit))
             yield _withheld(work, edit, name, stops=stops_otherwise(question, truth))
-    for edit, (question, truth) in gates if left else ():
-        inside = id(edit) not in taken_back and not left.isdisjoint(map(id, chain(question)))
-        if inside and stops_otherwise(question, not truth):  # `assert not y.is_cuda` on the side of the CPU
-            taken_back.add(id(edit))
-            assert isinstance(edit.node, ast.expr)
-            yield work.keep(edit.node, "reported-beside")
+    if left:
+        rest = [(edit, asked) for edit, asked in gates if id(edit) not in taken_back]
+        yield from _refusing_beside(work, left, rest, taken_back)
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def _refusing_beside(
+    work: Work, left: set[int], gates: list[tuple[Edit, tuple[ast.expr, bool]]], taken_back: set[int]
+) -> Finds:
+    """Take back `assert not y.is_cuda` on the side of the CPU of a gate that stays: an NPU comes by there."""
+    for edit, (question, truth) in gates:
+        inside = not left.isdisjoint(map(id, chain(question)))
+        if inside and stops_otherwise(question, not truth) and isinstance(edit.node, ast.expr):
+            taken_back.add(id(edit))
+            yield work.keep(edit.node, "reported-beside")
 
 
 def _withheld(work: Work, edit: Edit, name: str, *, stops: bool) -> Note:
