@@ -138,7 +138,7 @@ _ASKED = "torch.cuda.is_available()"
 @pytest.mark.parametrize(
     "lines",
     [
-        f"torch.load(path, map_location=None if {_ASKED} else 'cpu')",
+        f"torch.load(path, map_location=None if {_ASKED} else 'cuda:0')",
         f"torch.load(path, 'cpu' if not {_ASKED} else None)",
         f"where = None if {_ASKED} else 'cpu'\ntorch.load(path, map_location=where)",
         f"if {_ASKED}:\n    where = None\nelse:\n    where = 'cpu'\ntorch.load(path, where)",
@@ -183,3 +183,16 @@ def test_what_loads_what_somebody_else_trained(lines: str, is_work: bool) -> Non
     found = [each for each in migrate(f"import torch\n{lines}\n").findings if each.code == "NPU152"]
     assert any(each.open for each in found) == is_work
     assert not is_work or [each.blocks for each in found] == ["later"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"torch.load(path, map_location=None if {_ASKED} else 'cpu')",
+        f"map_location = None if {_ASKED} else 'cpu'\ntorch.load(path, map_location=map_location)",
+    ],
+)
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_the_cpu_of_a_chooser_is_right_for_every_file(lines: str, style: str) -> None:
+    result = migrate(f"import torch\n{lines}\n", style=style)
+    assert not result.changed and not [each for each in result.findings if each.open]

@@ -23,6 +23,7 @@ def told(body: str, version: str = "2.8") -> list[int]:
         ("state = torch.load(path)\nweights = state['model'].float().state_dict()", [1]),
         ("model = torch.load(path, 'cpu')\nmodel.eval()\nmodel.parameters()", [1]),
         ("return torch.load(path)['ema'].half().eval()", [1]),
+        ("model = torch.load(path)\nif net:\n    model = model.half()\nmodel.eval()", [1]),
         ("for each in torch.load(path, map_location='cpu').modules():\n    print(each)", [1]),
     ],
 )
@@ -38,6 +39,8 @@ def test_what_is_used_as_a_module(body: str, lines: list[int]) -> None:
         "model = torch.load(path, **net.options)\nmodel.eval()",
         "state = torch.load(path)\nnet.load_state_dict(state['model'])\nnet.eval()",
         "model = torch.load(path)\nmodel = net\nmodel.eval()",
+        "model = torch.load(path)\nmodel = net.half()\nmodel.eval()",
+        "model = torch.load(path)\nmodel = net(model)\nmodel.eval()",
         "model = torch.load(path)\nmodel.eval",
         "model = torch.load(path)['w'].float()\nreturn model.cpu()",
         "model = torch.jit.load(path)\nmodel.eval()",

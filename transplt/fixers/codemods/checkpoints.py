@@ -16,6 +16,7 @@ from transplt.edits.work import Work
 from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
 from transplt.flow.saved_files import saved_as, saved_files
+from transplt.flow.slot_stores import is_map_location
 from transplt.program.program import enclosing_function
 from transplt.syntax.nodes import argument_at, called_name, hides_arguments, is_none, last_name, of_kind, string_of
 from transplt.syntax.scan import parent
@@ -129,6 +130,8 @@ def _is_none_if_asked(value: ast.expr) -> bool:
     if not isinstance(value, ast.IfExp):
         return False
     asked, negated = _asks_for_device(value.test)
+    if not negated and string_of(value.orelse) == "cpu" and is_map_location(value):
+        return False  # that test stays (idle.py): the CPU, on an NPU
     return asked and is_none(value.orelse if negated else value.body)
 
 

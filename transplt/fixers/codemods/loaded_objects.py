@@ -44,7 +44,7 @@ def _loaded(work: Work, value: ast.expr) -> ast.Call | None:
         match value:
             case ast.Name():
                 above = last_value(work.scan, value)
-                if not isinstance(above, ast.Call) or work.names.qualified(above.func) != "torch.load":
+                if not isinstance(above, ast.Call):
                     return None
                 value = above
             case ast.Subscript(value=of):

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from itertools import islice
 
 from transplt.flow.gates.card_reads import says_there_is
+from transplt.flow.slot_stores import is_map_location
 from transplt.flow.slots import Slots
 from transplt.syntax.conditions import sides_of
 from transplt.syntax.names import Names
+from transplt.syntax.nodes import string_of
 from transplt.syntax.scan import parent
 
 #: Settings of CUDA's own libraries, which torch_npu does not read.
@@ -23,6 +25,8 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     """The name of the reason why a gate that is true on CUDA only may stay without a word; empty for all others."""
     if truth and _asks_for_a_version(slots, question):
         return "vendor-asked"
+    if truth and _loads_to_the_cpu(question):
+        return "both"
     sides = sides_of(question, truth)
     if sides.value is not None or sides.other_runs:
         return ""
@@ -33,6 +37,14 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     conditions = (each for parts, nodes, start in runs if parts for each in nodes[start:])
     plain = all(isinstance(inner, _PLAIN) for each in conditions for inner in ast.walk(each))
     return "cuda-settings" if plain else ""
+
+
+def _loads_to_the_cpu(question: ast.expr) -> bool:
+    """`map_location=None if torch.cuda.is_available() else "cpu"`: unlike None, the CPU is right for every file."""
+    match choice := parent(question):
+        case ast.IfExp(test=test, body=ast.Constant(value=None), orelse=other) if test is question:
+            return is_map_location(choice) and string_of(other) == "cpu"
+    return False
 
 
 def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
