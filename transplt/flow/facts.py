@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -273,8 +274,7 @@ def _tabled(every: list[ModuleFacts]) -> dict[str, frozenset[str]]:
 _WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
-#: What a launch script is given, in the words of a command.
-_HANDED_ON = ("$@", "$*", "${@", "${*")
+_HANDED_ON = re.compile(r"\$\{?[@*]")
 
 
 def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str, Entry]) -> frozenset[str]:
@@ -319,8 +319,8 @@ def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str
     given: dict[str, list[str]] = {path: [] for path in found if path not in scripts}
     for path, full in given.items():
         for by, rests in found[path].items():
-            handed = [more for each in found.get(by, {}).values() for more in each]
-            full += [words for rest in rests for words in _handed_on(rest, handed)]
+            handed = [more for each in found.get(by, {}).values() for more in each] or [""]
+            full += [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
     return given
 
 
@@ -332,9 +332,8 @@ def _meant(name: str, path: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join("/".join(parts[:end]), each))
 
 
-def _handed_on(rest: str, handed: list[str]) -> list[str]:
-    """What stands behind a program in a launch script, with each of the things that the script is started with."""
-    return [f"{rest} {each}" for each in handed] if handed and any(each in rest for each in _HANDED_ON) else [rest]
+def _options(entries: Mapping[str, Entry]) -> list[tuple[str, Option]]:
+    return [(path, each) for path, entry in sorted(entries.items()) for each in entry.options]
 
 
 def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
@@ -356,7 +355,8 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
-    _join_options(joined, entries, started)
+    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    joined.options = options_joined(joined.as_given(each, path) for path, each in _options(entries))
     joined.aside = replace(
         aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
     )
@@ -381,13 +381,6 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.cuda_data = of_any(lambda item: item.cuda_data)
     joined.flags = of_any(lambda item: item.flags)
     joined.matched = of_any(lambda item: item.matched)
-
-
-def _join_options(joined: ProjectFacts, entries: Mapping[str, Entry], started: Mapping[str, list[str]]) -> None:
-    """The options of all files, with what every command gives them."""
-    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    met = (joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options)
-    joined.options = options_joined(met)
 
 
 def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:

@@ -89,20 +89,21 @@ def met_options(
     the file takes from others. A value stands where all give the same; an empty tuple where they do not.
     """
     found: dict[tuple[str, str], tuple[Constant, ...]] = {}
-    every = {option for options in defined.values() for option in options if option.words.startswith("-")}
+    named: dict[str, set[Option]] = {}
+    for option in {option for options in defined.values() for option in options if option.words.startswith("-")}:
+        for name in {option.words, option.short}:
+            named.setdefault(name, set()).add(option)
     for path, commands in sorted(started.items()):
-        own = frozenset(defined.get(path, ()))
+        own = {option.name: option for option in defined.get(path, ())}
         words = [each.replace("=", " ").split() for each in commands]
         common = frozenset(words[0]).intersection(*words[1:])
-        for option in sorted(every, key=lambda each: (each.words, each.short)):
-            there = path if option in own else ""
-            names = {option.words, option.short} & common
-            if not names or (not there and any(each.name == option.name for each in own)):
-                continue
-            flag = option.default and isinstance(option.default[0], bool)
-            values = {_value_in(each, names) for each in words}
-            value: tuple[Constant, ...] = (not option.default[0],) if flag else (*values,)
-            found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
+        for option in sorted({option for name in common for option in named.get(name, ())}, key=repr):
+            if own.get(option.name, option) == option:
+                values = {_value_in(each, {option.words, option.short} & common) for each in words}
+                flag = option.default and isinstance(option.default[0], bool)
+                value: tuple[Constant, ...] = (not option.default[0],) if flag else (*values,)
+                there = path if option.name in own else ""
+                found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
     return found
 
 
