@@ -126,3 +126,10 @@ def test_the_calls_of_librosa_are_one_thing_to_do() -> None:
 def test_a_module_that_is_gone_is_said_once_for_an_import() -> None:
     source = "from transformers.modeling_bert import BertModel, BertConfig\n"
     assert len([each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]) == 1
+
+
+@pytest.mark.parametrize(("asked", "blocks"), [("", ["later"]), (">=1.26", ["later"]), ("<2", []), ("==1.26.4", [])])
+def test_what_an_evaluation_calls_stops_later(asked: str, blocks: list[str]) -> None:
+    source = "import motmetrics as mm\nd = mm.distances.iou_matrix(a, b)\n"
+    found = engine.migrate_source(source.encode(), "a.py", Settings(pins=(("numpy", asked),))).findings
+    assert [each.blocks for each in found] == blocks

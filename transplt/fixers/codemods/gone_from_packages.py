@@ -93,4 +93,5 @@ def called(work: Work, call: ast.Call) -> Finds:
     name = work.names.qualified(call.func) or ""
     row = _row(work, name)
     if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
-        yield work.note(call.func, fixer.code, row["message"], api=_about(row, name), help=row["help"])
+        api, blocks = _about(row, name), row.get("blocks", "")
+        yield work.note(call.func, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
