@@ -481,6 +481,7 @@ HANDS = {"a.sh": 'python train.py $1 "$@"\n'}
         ("args.opt == 'apex'", {"run.sh": "torchrun train.py --opt=apex\n"}, ""),
         ("args.opt == 'apex'", {"README.md": "`./a.sh 2 --opt apex`\n", **HANDS}, ""),
         ("args.opt == 'adam'", {"run.sh": "torchrun train.py --opt apex\n"}, "--opt adam"),
+        ("not args.fast", {"run.sh": "python train.py --no-fast\n"}, ""),
         ("args.opt == 'apex'", {"run.sh": "torchrun train.py --opt $OPT\n"}, ""),
         # one of two does, another program, none
         ("args.use_adam8", {"README.md": "python train.py --use-adam8\npython train.py\n"}, "--use-adam8"),

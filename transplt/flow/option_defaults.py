@@ -100,8 +100,7 @@ def met_options(
         for option in sorted({option for name in common for option in named.get(name, ())}, key=repr):
             if own.get(option.name, option) == option:
                 values = {_value_in(each, {option.words, option.short} & common) for each in words}
-                flag = option.default and isinstance(option.default[0], bool)
-                value: tuple[Constant, ...] = (not option.default[0],) if flag else (*values,)
+                value: tuple[Constant, ...] = (True,) if option.default == (False,) else (*values,)
                 there = path if option.name in own else ""
                 found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
     return found
