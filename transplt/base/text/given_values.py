@@ -8,7 +8,7 @@ _SUFFIXES = (
     ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".env", ".gin", ".properties",
     ".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".pbs", ".mk", ".envrc",
 )  # fmt: skip
-_NAMES = re.compile(r"\.env.*|(?:.*\.)?(?:docker|container|make)file.*", re.I)
+_NAMES = re.compile(r"\.env.*|(?:.*\.)?(?:docker|container|make)file.*|readme\.(?:md|rst)", re.I)
 _CUDA = re.compile(rb"cuda|nccl", re.I)
 _WORD = re.compile(rb"[A-Za-z_][\w-]*")
 #: The name of a value stands so near before it: `"device": "cuda:0"`, `--dist-backend nccl`, `DEVICE=cuda`.

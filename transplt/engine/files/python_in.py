@@ -17,7 +17,7 @@ from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
 from transplt.flow.chooser_place import is_of_a_package
 from transplt.flow.cuda_builds import is_without_cuda
-from transplt.flow.entry_text import scripts_started
+from transplt.flow.entry_text import PROSE, scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing
 from transplt.rules.kernel_functions import variants_held
@@ -64,7 +64,7 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
     if kind is FileKind.NOTEBOOK:
         text = python_of_cells(data)
     if text is None:
-        before = not loads_itself(settings.torch_version)
+        before = not (loads_itself(settings.torch_version) or path.lower().endswith(PROSE))
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
         started = scripts_started(data, path) if kind is not FileKind.BINARY else ()
         return ModuleFacts(path, "", gives=names, started=started) if names or started else None
