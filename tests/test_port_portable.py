@@ -96,7 +96,7 @@ def test_the_module_comes_first_and_each_theme_is_a_commit(project: Path) -> Non
     assert subjects(project) == [
         "Choose the accelerator in pkg/device.py",
         "Take the device from the accelerator module",
-        "Make seeds, streams and memory statistics device-agnostic",
+        "Make calls of torch.cuda device-agnostic",
         "Make mixed precision device-agnostic",
         "Load checkpoints onto the chosen device",
         "Choose the communication backend by accelerator",
@@ -191,7 +191,7 @@ def test_what_people_change_in_the_module_stays(project: Path, old: str, new: st
     assert subjects(project, tip) == [
         "Add to pkg/device.py what is called now",
         "Take the device from the accelerator module",
-        "Make seeds, streams and memory statistics device-agnostic",
+        "Make calls of torch.cuda device-agnostic",
         "Make mixed precision device-agnostic",
     ]
     now = at(project, "pkg/device.py")
@@ -283,6 +283,62 @@ def test_an_import_goes_when_nothing_uses_it_any_more() -> None:
         "from torch.cuda import amp\nx = str\namp.f()\n",
         "x = str\nprint()\n",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # The name that is called stands behind what goes, or the import alone says whose it is.
+        ("import torch\n\nx = torch.device('cuda')\nwith torch.cuda.amp.autocast():\n    pass\n", "with autocast():"),
+        (
+            "import torch\nfrom torch.cuda.amp import autocast\n\nx = torch.device('cuda')\n"
+            "with autocast():\n    pass\n",
+            "from device import DEVICE_TYPE, autocast",
+        ),
+    ],
+)
+def test_an_import_goes_with_what_uses_it(project: Path, before: str, after: str) -> None:
+    (project / "requirements.txt").write_text("torch>=1.6\n")
+    commit(project, "more", amp=before)
+    port(project)
+    place = subjects(project).index("Make mixed precision device-agnostic")
+    back = len(subjects(project)) - 1 - place
+    assert after in at(project, "amp.py", f"npu-port~{back}").splitlines()
+    assert "amp.autocast" not in at(project, "amp.py", f"npu-port~{back}")
+    assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["requirements-npu.txt"]
+
+
+_RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device from the accelerator module"
+
+
+@pytest.mark.parametrize(
+    ("source", "themes"),
+    [
+        ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n", [_RUNTIME]),
+        ("n = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0\n", [_RUNTIME]),
+        ("has = torch.cuda.is_available()\nif has:\n    torch.cuda.manual_seed_all(1)\n", [_RUNTIME]),
+        # What is done is of two themes: the first.
+        ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n    x = torch.ones(1).cuda()\n", [_DEVICE]),
+        # No question, or another's.
+        (
+            "if torch.cuda.is_available():\n    x = torch.ones(1).cuda()\ntorch.cuda.synchronize()\n",
+            [_DEVICE, _RUNTIME],
+        ),
+        ("n = torch.cuda.is_available()\ntorch.cuda.synchronize()\n", [_DEVICE, _RUNTIME]),
+        ("if n:\n    torch.cuda.synchronize()\nx = torch.ones(1).cuda()\n", [_DEVICE, _RUNTIME]),
+    ],
+)
+def test_a_guard_and_what_it_guards_are_one_commit(project: Path, source: str, themes: list[str]) -> None:
+    commit(project, "begin anew", train=f"import torch\n\n{source}", pkg__model="")
+    port(project)
+    assert subjects(project)[1:] == themes
+
+
+def test_names_that_moved_are_a_commit_apart(project: Path) -> None:
+    commit(project, "old names", pkg__old="import torch\nimport numpy as np\n\nx = torch.ones(1) * np.Inf\n")
+    port(project, "--torch-version", "2.14")
+    assert subjects(project)[-1] == "Write names as today's torch has them"
+    assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["pkg/old.py"]
 
 
 @pytest.mark.torch

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from transplt.base.finding import Finding
 from transplt.base.text.source import Source, UnreadableSource, read_source, splice
 from transplt.edits.helper import CODE
 from transplt.engine.files.document import text_of
-from transplt.project.port.decisions import Decision, by_decision
+from transplt.project.port.decisions import ON_REQUEST, Decision, by_decision
 from transplt.syntax.files import File
 
 #: An import of names of the accelerator's module: each goes in with the first edit that uses it.
 _IMPORT = re.compile(r"(\s*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)(\s*)")
+#: The first of the names that an import takes.
+_TAKEN = re.compile(r"\s*from ([\w.]+) import \(?\s*(\w+)")
 #: What stands before a device onto which a checkpoint is loaded.
 _LOADED_ONTO = re.compile(rb"\b(map_location)\s*=\s*[\w.(]*\Z")
 
@@ -53,15 +58,20 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
     done: set[int] = set()  # ids of the edits that are made
     each_of = ((edit, _what_it_is_of(edit, texts[file.path])) for file in files for edit in file.edits)
     groups = by_decision(each_of, style)
+    if style == "portable":
+        groups = _with_their_guards(groups, files, texts)
     wanted = {decision: edits for decision, edits in groups.items() if decision.name not in out}
-    for number, (decision, edits) in enumerate(wanted.items(), 1):
+    last_of = {edit.path: decision for decision, edits in wanted.items() for edit in edits}
+    for decision, edits in wanted.items():
         changed: dict[str, bytes] = {}
         done |= {id(edit) for edit in edits}
-        last = number == len(wanted)
-        for path in {edit.path for edit in edits} | ({*now} if last else set()):
+        for path in {edit.path for edit in edits}:
             its = [edit for edit in every[path].edits if id(edit) in done]
-            states = (_with(texts[path], each) for each in (_states(its, style) if not last else (its,)))
-            new = next((each for each in states if last or _is_sound(path, each, lacks[path])), now[path])
+            if last_of[path] is decision:  # nothing waits for a decision that is not of its file
+                new = _with(texts[path], its)
+            else:
+                states = (_with(texts[path], each) for each in _states(its, texts[path], style))
+                new = next((each for each in states if _is_sound(path, each, lacks[path])), now[path])
             if new != now[path]:
                 changed[path] = now[path] = new
         if changed:
@@ -90,22 +100,95 @@ def _with(source: Source, edits: Iterable[Finding]) -> bytes:
 
 
 def _what_it_is_of(edit: Finding, source: Source) -> str:
-    """The API of an edit, or the argument that it stands in where that decides."""
+    """The API of an edit, or the argument that it stands in where that decides; of an import, what it is of."""
+    if not edit.api and edit.edit is not None and (match := _TAKEN.match(edit.edit.before)) is not None:
+        return f"{match[1]}.{match[2]}"
     found = _LOADED_ONTO.search(source.utf8, max(0, edit.span.start - 80), edit.span.start)
     return found[1].decode() if found is not None else edit.api
 
 
-def _states(edits: Sequence[Finding], style: str) -> Iterator[Sequence[Finding]]:
+def _with_their_guards(
+    groups: Mapping[Decision, list[Finding]], files: Iterable[Changed], texts: Mapping[str, Source]
+) -> dict[Decision, list[Finding]]:
+    """The decisions with their edits, where a question whether there is a card and what is done if so are one: the
+    first decision of what is done.
+    """
+    of = {id(edit): decision for decision, edits in groups.items() for edit in edits}
+    fixed = {each for each, decision in of.items() if decision.name in ON_REQUEST}
+    order = {decision: number for number, decision in enumerate(groups)}
+    for file in files:
+        pairs = [*_guarded(file, texts[file.path])]
+        guards = {each for asked, _ in pairs for each in asked}
+        for ids in _joined(asked | guarded for asked, guarded in pairs):
+            if done := ids - guards - fixed:
+                of.update(dict.fromkeys(ids - fixed, min((of[each] for each in done), key=order.__getitem__)))
+    found: dict[Decision, list[Finding]] = {decision: [] for decision in groups}
+    for edit in chain.from_iterable(groups.values()):
+        found[of[id(edit)]].append(edit)
+    return found
+
+
+def _joined(sets: Iterable[set[int]]) -> Iterable[set[int]]:
+    """The sets, those with something in common as one."""
+    whole: dict[int, set[int]] = {}
+    for each in sets:
+        together = each.union(*(whole.get(member, ()) for member in each))
+        whole.update(dict.fromkeys(together, together))
+    return {id(each): each for each in whole.values()}.values()
+
+
+def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]]]:
+    """The ids of the edits in each question of a file, or in what gave its name a value, and of those in what is done
+    if so.
+    """
+    if not file.path.endswith(".py") or _lacks(file.path, file.before) is None:
+        return
+    nodes = [*ast.walk(File.of(file.path, file.before).scan.tree)]
+    edits = sorted((edit for edit in file.edits if edit.code != CODE), key=lambda edit: edit.span.start)
+    starts = [edit.span.start for edit in edits]
+
+    def within(*body: ast.expr | ast.stmt) -> list[Finding]:
+        begin, end = source.extent(body[0])[0], source.extent(body[-1])[1]
+        return edits[bisect_left(starts, begin) : bisect_left(starts, end)]
+
+    named: dict[str, list[Finding]] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[target], value=value) if edits and (inside := within(value)):
+                if any(edit.api.endswith(".is_available") for edit in inside):
+                    named.setdefault(ast.unparse(target), []).extend(inside)
+    for node in nodes:
+        match node:
+            case ast.If(test=test, body=body):
+                pass
+            case ast.IfExp(test=test, body=only):
+                body = [only]
+            case ast.BoolOp(op=ast.And(), values=[test, *body]):
+                pass
+            case _:
+                continue
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        asked = [*within(test), *(edit for part in parts for edit in named.get(ast.unparse(part), ()))]
+        if asked and (guarded := within(*body)):
+            yield {*map(id, asked)}, {*map(id, guarded)}
+
+
+def _states(edits: Sequence[Finding], source: Source, style: str) -> Iterator[Sequence[Finding]]:
     """What may be made of a file by some edits: all of them, or all but imports that go, which may wait alone."""
     for made in (edits, [edit for edit in edits if not _of_import(edit)]):
-        yield made if style == "npu" else [*_without_unused(made)]
+        yield made if style == "npu" else [*_without_unused(made, source)]
 
 
-def _without_unused(edits: Sequence[Finding]) -> Iterator[Finding]:
-    """The edits; an import of the accelerator's names brings those that the others use."""
+def _without_unused(edits: Sequence[Finding], source: Source) -> Iterator[Finding]:
+    """The edits; an import of the accelerator's names brings those that the others use, which may end or stand behind
+    what an edit writes, and those that an import which goes has brought.
+    """
     imports = {id(each): match for each in edits if each.code == CODE and each.edit is not None
                and (match := _IMPORT.fullmatch(each.edit.after)) is not None}  # fmt: skip
-    texts = (each.edit.after for each in edits if each.edit is not None and id(each) not in imports)
+    rest = [(each, each.edit) for each in edits if each.edit is not None and id(each) not in imports]
+    tails = (source.utf8[each.span.end : each.span.end + 80].decode("utf-8", "ignore") for each, _ in rest)
+    texts = [edit.after + re.split(r"\W", tail, maxsplit=1)[0] for (_, edit), tail in zip(rest, tails, strict=True)]
+    texts += [edit.before for each, edit in rest if _of_import(each)]
     used = {word for text in texts for word in re.findall(r"\w+", text)}
     for each in edits:
         if (match := imports.get(id(each))) is None or each.edit is None:
