@@ -227,10 +227,17 @@ def _one_of(before: Import | None, given: Import) -> Import:
 
 
 def _state_first(pieces: list[Piece]) -> Iterator[Piece]:
-    """State that needs no definition above the definitions, all else in its order."""
-    ready = {name for piece in pieces if not piece.defines and not piece.at_once for name in piece.binds}
-    early = [piece for piece in pieces if not piece.defines and {*piece.at_once} <= ready]
-    yield from early
+    """State that needs no definition above the definitions, the last of it what is the module's own and no other state
+    needs; all else in its order.
+    """
+    early: list[Piece] = []
+    for piece in pieces:
+        if not piece.defines and {*piece.at_once} <= {name for each in early for name in each.binds}:
+            early.append(piece)
+    needed = {name for piece in early for name in piece.at_once}
+    own = [each for each in early if each.binds and all(name[0] == "_" and name not in needed for name in each.binds)]
+    yield from (piece for piece in early if piece not in own)
+    yield from own
     yield from (piece for piece in pieces if piece not in early)
 
 
@@ -335,4 +342,3 @@ def _text(file: File, body: list[ast.stmt], index: int) -> str:
     while first - 1 > above and lines[first - 2].startswith("#"):
         first -= 1
     return "\n".join(lines[first - 1 : node.end_lineno])
-

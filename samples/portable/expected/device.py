@@ -16,11 +16,11 @@ if importlib.util.find_spec("torch_npu") is not None:
 _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
 #: "npu" where there is an NPU, else "cuda", also without any card.
 DEVICE_TYPE = "npu" if _has_npu else "cuda"
+#: The namespace of the accelerator: torch.npu or torch.cuda.
+device_module = getattr(torch, DEVICE_TYPE)
 #: What torch.distributed uses between its cards.
 DIST_BACKEND = "hccl" if _has_npu else "nccl"
 _amp = getattr(torch, "amp", None)  # torch 1.9 has none
-#: The namespace of the accelerator: torch.npu or torch.cuda.
-device_module = getattr(torch, DEVICE_TYPE)
 
 
 def grad_scaler(**options: Any) -> Any:
