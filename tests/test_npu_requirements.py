@@ -71,7 +71,7 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             _CONDA,
             "environment-npu.yml",
             "name: net\nchannels:\n  - pytorch\ndependencies:\n  - numpy\n  - pip\n  - pip:\n    - torch==2.12.0\n"
-            f"    - torch-npu==2.12.0\n{_ITEMS}",
+            f"    - torch-npu==2.12.0\n    # What CANN's own Python packages import\n{_ITEMS}",
         ),
     ],
 )

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from transplt.base.finding import Finding, Level, Operation, Replacement
 from transplt.base.text.source import read_source
+from transplt.edits.helper_file import helper_text
 from transplt.faces.cli.main import main
 from transplt.project.port.body import MOST_LINES, body
 from transplt.project.port.decisions import decision_of, decisions
@@ -119,6 +120,12 @@ def test_each_commit_takes_what_it_uses_and_no_more(project: Path) -> None:
         ast.parse(at(project, "train.py", name))
 
 
+def test_the_module_begins_with_what_the_project_uses() -> None:
+    lines = helper_text({"DIST_BACKEND", "device_module", "grad_scaler"}, portable=True).splitlines()
+    names = [line.partition(" = ")[0] for line in lines if " = " in line and line[0] != " "]
+    assert names == ["_has_npu", "DEVICE_TYPE", "device_module", "DIST_BACKEND", "_amp"]
+
+
 def test_no_file_of_ours_is_on_the_branch(project: Path) -> None:
     port(project)
     changed = git(project, "diff", "--name-only", "main", "npu-port").split()
@@ -138,6 +145,23 @@ def test_what_is_left_stands_in_it_with_its_places(project: Path) -> None:
     commit(project, "graph", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
     text, _ = port(project)
     assert "`pkg/graph.py:5`" in text.partition("## What is left")[2]
+
+
+def test_what_is_left_speaks_neither_of_the_tool_nor_of_what_the_branch_settles(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch==2.1.0\n")
+    commit(project, "more", pkg__many="import torch\n\nnet = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda())\n")
+    left = port(project)[0].partition("## What is left")[2]
+    assert "`pkg/many.py:5`" in left and "one process per card" in left
+    assert not [word for word in ("transplt", "requirements", " -") if word in left.replace("\n- [ ]", "")]
+    assert port(project)[0].partition("## What is left")[2] == left
+
+
+def test_a_package_is_to_offer_an_extra(project: Path) -> None:
+    (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
+    commit(project, "install", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
+    left = port(project)[0].partition("## What is left")[2]
+    assert "**Offer torch-npu as an extra, npu** (tidy)" in left and "`setup.cfg:6`" in left
+    assert "what installs the project" not in left
 
 
 def test_the_npu_style_has_no_such_text(project: Path) -> None:

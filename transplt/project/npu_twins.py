@@ -180,7 +180,8 @@ def _packages(name: str, result: FileResult, listed: Sequence[Requirement], rele
     if plain:
         return text + newline.join((_OF_CANN, *needs, ""))
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
-    return text[: last.end()] + "".join(f"{newline}{last['dash']}{each}" for each in needs) + text[last.end() :]
+    lines = (last["dash"].partition("-")[0] + _OF_CANN, *(f"{last['dash']}{each}" for each in needs))
+    return text[: last.end()] + "".join(f"{newline}{each}" for each in lines) + text[last.end() :]
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:

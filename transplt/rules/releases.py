@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from transplt.base.text.requirement import Requirement
 from transplt.rules.tables import read_table
 
+#: What a package lacks that runs on NPUs, too, and that is installed by its own metadata.
+AS_EXTRA = "torch-npu as an extra"
 #: The index of PyTorch's builds for the CPU, which are those that run beside torch_npu.
 #: Source: github.com/Ascend/pytorch, docs/zh/installation_guide/references/installation_via_pip.md (August 2026).
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"

@@ -17,7 +17,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
-from transplt.rules.releases import fits, release_of, wheels_for
+from transplt.rules.releases import AS_EXTRA, fits, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
@@ -81,9 +81,9 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
         return
     node, torch = next((node, each) for node, each in asked if normalised(each.name) == "torch")
     pin, message = f"{TORCH_NPU}=={release.torch_npu}", "the package requires torch but not torch-npu"
-    where = "the list"
+    where, api = "the list", TORCH_NPU
     if work.settings.style == "portable":
-        where = "an extra `npu`"
+        where, api = "an extra `npu`", AS_EXTRA
         extras = _extras(work, call)
         if torch.allows(release.torch) is False:
             # pip installs an extra together with what the package requires.
@@ -96,7 +96,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
                 yield Edit(extras, ADDED, said, new, api=TORCH_NPU, apart=True, group="extra")
             return
     help_text = f'add "{pin}" to {where}; it goes with torch {release.torch}'
-    yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
+    yield work.note(node, ASKED_NOWHERE, message, api=api, help=help_text)
 
 
 def _extras(work: Work, call: ast.Call) -> ast.Dict | None:

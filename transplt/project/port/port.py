@@ -221,8 +221,11 @@ def _port(
         done.notes += checks
         if portable:
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
-            commits = subjects(top, common_commit(top, grown.tip, head or tip), grown.tip)
-            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, left)
+            begun = common_commit(top, grown.tip, head or tip)
+            own = {each.path for each in tree_of(top, grown.tip)} - {each.path for each in tree_of(top, begun or head)}
+            own = {path.removeprefix(prefix) for path in own}
+            commits = subjects(top, begun, grown.tip)
+            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, left, own)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")

@@ -15,6 +15,7 @@ from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releas
 from transplt.engine.files.dependency_files import BUILD
 from transplt.engine.files.document import Document
 from transplt.engine.files.kind import COG
+from transplt.rules.releases import AS_EXTRA
 
 _OPTIONAL, _POETRYS = ("project", "optional-dependencies"), ("tool", "poetry", "extras")
 _GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}"
@@ -39,9 +40,10 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
                 yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
     stem, dot, ending = document.path.rpartition(".")
+    api = AS_EXTRA if ending in ("toml", "cfg") else TORCH_NPU
     if ending in ("txt", "yml", "yaml") and document.name not in COG:
         help_ += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
-    yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=TORCH_NPU, effort=Effort.LOW, help=help_)
+    yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=api, effort=Effort.LOW, help=help_)
 
 
 def _extra(text: str, torch: Requirement, pin: str, releases: Releases) -> list[Change]:
