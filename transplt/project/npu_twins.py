@@ -180,8 +180,9 @@ def _packages(name: str, result: FileResult, listed: Sequence[Requirement], rele
     if plain:
         return text + newline.join((_OF_CANN, *needs, ""))
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
-    lines = (last["dash"].partition("-")[0] + _OF_CANN, *(f"{last['dash']}{each}" for each in needs))
-    return text[: last.end()] + "".join(f"{newline}{each}" for each in lines) + text[last.end() :]
+    comment = last["dash"].partition("-")[0] + _OF_CANN
+    rows = newline.join((text[: last.end()], comment, *(f"{last['dash']}{each}" for each in needs)))
+    return rows + text[last.end() :]
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:
