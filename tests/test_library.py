@@ -104,7 +104,7 @@ def test_apex_options_are_asked_for_by_keyword(tmp_path: Path) -> None:
     lambda: transplt.migrate_tree(".", amp="native", loss_scale="0"),
     lambda: transplt.migrate_tree(".", amp="native", loss_scale="inf"),
     lambda: transplt.migrate_tree(".", amp="native", amp_dtype="bfloat16", loss_scale="128"),
-    lambda: transplt.migrate_tree(".", amp="native", style="portable"),
+    lambda: transplt.migrate_tree(".", amp="apex", style="portable"),
     lambda: transplt.migrate_tree(".", tune="fused-optimiser"),
     lambda: transplt.migrate_source("", torch_version="1.0"),
     lambda: transplt.migrate_source("", style="cuda"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.running import in_process as transplt
-from transplt.edits.helper_file import helper_text
+from transplt.edits.helper_file import defined_in, helper_text
 
 SCRIPT = """\
 import torch
@@ -60,16 +61,17 @@ def test_the_portable_style_writes_one_program_for_both(project: Path) -> None:
     assert (folder / "run_distributed_npu.sh").is_file()
 
 
-def test_a_module_of_an_earlier_migration_without_the_functions_is_named(project: Path) -> None:
-    module = helper_text(["DEVICE_TYPE"], portable=True)
+def test_a_module_of_an_earlier_migration_gets_the_functions(project: Path) -> None:
+    module = helper_text(["DEVICE_TYPE"], portable=True) + "\nOURS = 1\n"
     (project / "src" / "device.py").write_text(module)
     given = ("-i", "work", "-o", "out", "--style", "portable", "distributed", "-m", "src/main.py")
-    assert transplt(*given, cwd=project.parent).returncode == 1
+    assert transplt(*given, cwd=project.parent).returncode == 0
     folder = project.parent / "out" / "work_msft"
-    assert (folder / "src" / "device.py").read_text() == module
-    assert "device.py" not in (folder / "src" / "main.py").read_text()
-    log = (folder / "msFmkTranspltlog.txt").read_text()
-    assert "not made distributed: the project's module of an earlier migration has no " in log
+    main, completed = ((folder / "src" / name).read_text() for name in ("main.py", "device.py"))
+    called = re.search(r"^from device import (.*)$", main, re.MULTILINE)
+    assert called is not None and "OURS = 1\n" in completed
+    taken = set(called[1].split(", "))
+    assert {"shard", "start", "wrap"} <= taken <= {*defined_in(completed.encode())}
 
 
 def test_the_input_is_found_above_the_main_file(project: Path) -> None:
