@@ -256,3 +256,25 @@ def test_each_training_begins_with_the_parameters_of_rank_0() -> None:
     assert apart.index("alike(optimizer)") < apart.index("own_draws()") < apart.index("alike(step)")
     together = distributed(f"{HEAD}\n{LOADER}{MODEL}{second}{trained[0]}{trained[1]}").data.decode()
     assert together.count("npu_port.alike(optimizer, step)") == 1
+
+
+# --- evaluation by the statistics of rank 0 -----------------------------------------------------------------------------
+
+TEACHER = "def load():\n    teacher = net(torch.nn.BatchNorm1d(3)).cuda()\n    {}\n\n\nteacher = load()\n"
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted"),
+    [
+        ("teacher.eval()\n    return teacher", "teacher.eval()"),
+        ("return teacher.eval()", "return teacher.eval()"),
+        ("return teacher.train(False)", "return teacher.train(False)"),
+        ("return teacher.train()", ""),
+        ("return net().eval()", ""),
+    ],
+)
+def test_statistics_of_what_a_function_returns(last: str, wanted: str) -> None:
+    body = f"{HEAD}\n\n{TEACHER.format(last)}{LOADER}{MODEL}{EPOCHS}"
+    found = distributed(body).data.decode()
+    assert (f"    npu_port.buffers_of_first(teacher)\n    {wanted}\n" in found) is bool(wanted)
+    assert wanted or "buffers_of_first" not in found

@@ -53,9 +53,7 @@ def write_averages(bench: Bench) -> None:
     remark_rates(bench)
 
 
-def _before_trainings(
-    bench: Bench, every: list[tuple[ast.stmt, ast.expr]]
-) -> list[list[tuple[ast.stmt, ast.expr]]]:
+def _before_trainings(bench: Bench, every: list[tuple[ast.stmt, ast.expr]]) -> list[list[tuple[ast.stmt, ast.expr]]]:
     """The optimizers of a block, those together between which nothing trains."""
     groups: list[list[tuple[ast.stmt, ast.expr]]] = []
     for node, target in sorted(every, key=lambda each: ends(each[0])):
@@ -145,7 +143,11 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         if call is None or not turns_to_evaluation(call) or _is_wrapped(bench, node.value):
             continue
         place = statement(call)
-        if not isinstance(place, (ast.Expr, ast.Assign)) or not is_plain(node.value) or not bench.fits(place):
+        if (
+            not isinstance(place, (ast.Expr, ast.Assign, ast.Return))
+            or not is_plain(node.value)
+            or not bench.fits(place)
+        ):
             continue
         if effects.runs_after_start(call) and bench.alike(call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]
