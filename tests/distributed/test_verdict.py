@@ -326,6 +326,13 @@ class Net(torch.nn.Module):
     def forward(self, x):
         {body}
 """
+DROPPED = """\
+x = self.a(x)
+if self.training:
+    if {}:
+        return x
+    return x + self.b(x)
+return x + self.b(x) / 2"""
 
 
 @pytest.mark.parametrize(
@@ -335,11 +342,27 @@ class Net(torch.nn.Module):
         ("return self.a(x)", True),
         ("return self.b(self.a(x)) if x.sum() > 0 else self.a(x)", True),
         ("return self.b(self.a(x)) if self.training else self.a(x)", True),
+        ("x = self.a(x)\nif random.random() < 0.5:\n    return x\nreturn x + self.b(x)", True),
+        (DROPPED.format("random.random() < 0.5"), True),
+        (DROPPED.format("x.shape[0] < 2"), False),
+        ("x = self.a(x)\nif random.random() < 0.5:\n    return self.b(x) * 2\nreturn self.b(x)", False),
     ],
 )
 def test_a_layer_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> None:
-    source = script(head=MODEL.format(body=body), model="model = Net().cuda()")
+    head = MODEL.format(body=textwrap.indent(body, " " * 8).lstrip())
+    source = script(head=f"import random\n\n{head}", model="model = Net().cuda()")
     found = output(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
+    assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
+
+
+@pytest.mark.parametrize(("test", "unused"), [("random.random() < 0.5", True), ("x.shape[0] < 2", False)])
+def test_a_block_that_its_forward_pass_may_leave_out(test: str, unused: bool) -> None:
+    """Stochastic depth: a part of the model, several layers in one, and a return in front of them."""
+    part = MODEL.format(body=textwrap.indent(DROPPED.format(test), " " * 8).lstrip()).replace("class Net", "class Part")
+    part = part.replace("torch.nn.Linear(3, 3)", "torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())")
+    head = "import random\n\n" + part + "\n\n" + SEVERAL.format("for each in self.layers:\n            x = each(x)")
+    head = head.replace("torch.nn.Linear(3, 3) for", "Part() for")
+    found = output(script(head=head, model="model = Net().cuda()", loop=loop("model(x).backward()\noptimizer.step()")))
     assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
 
 

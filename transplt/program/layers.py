@@ -9,8 +9,8 @@ from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind, root_name
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind, place_in_block, root_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What holds several layers.
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
@@ -96,9 +96,11 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
     found: dict[str, list[list[ast.expr]]] = {}
     if init is None:
         return found
+    chains: set[str] = set()  # nn.Sequential(nn.Linear(...), ...)
     for name, value in _attributes(init):
-        if isinstance(value, ast.Call) and is_layer(file, value):
+        if isinstance(value, ast.Call) and any(is_layer(file, call) for call in inner_nodes(value, ast.Call)):
             found[name] = []
+            chains |= set() if is_layer(file, value) else {name}
     several = _lists(program, cls)
     found |= {name: [] for name in several}
     for function in _other_methods(cls, init):
@@ -106,8 +108,22 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
             if node.attr in found and last_name(root_name(node)) == "self":
                 above = [each.test for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
                 above += _left_out_of(node) if node.attr in several else []
+                above += _left_before(node)
                 found[node.attr].append([test for test in above if not _is_same_in_each_step(test, init)])
-    return found
+    return {name: used for name, used in found.items() if used or name not in chains - several}
+
+
+def _left_before(layer: ast.Attribute) -> list[ast.expr]:
+    """The drawn conditions under which a function has returned in front of a use of a layer, without that layer."""
+    tests: list[ast.expr] = []
+    at: ast.AST = statement(layer)
+    while isinstance(at, ast.stmt) and not isinstance(at, FUNCTIONS):
+        block, place = place_in_block(at)
+        for each in (inner for before in block[:place] for inner in inner_nodes(before, ast.If)):
+            used = any(node.attr == layer.attr for node in inner_nodes(each, ast.Attribute))
+            tests += [each.test] if isinstance(each.body[-1], ast.Return) and not used and _is_drawn(each.test) else []
+        at = parent(at)
+    return tests
 
 
 def _left_out_of(layers: ast.Attribute) -> list[ast.expr]:
