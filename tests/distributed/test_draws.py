@@ -258,7 +258,7 @@ def test_each_training_begins_with_the_parameters_of_rank_0() -> None:
     assert together.count("npu_port.alike(optimizer, step)") == 1
 
 
-# --- evaluation by the statistics of rank 0 -----------------------------------------------------------------------------
+# --- evaluation by the statistics of rank 0 ---------------------------------------------------------------------------
 
 TEACHER = "def load():\n    teacher = net(torch.nn.BatchNorm1d(3)).cuda()\n    {}\n\n\nteacher = load()\n"
 
@@ -278,3 +278,57 @@ def test_statistics_of_what_a_function_returns(last: str, wanted: str) -> None:
     found = distributed(body).data.decode()
     assert (f"    npu_port.buffers_of_first(teacher)\n    {wanted}\n" in found) is bool(wanted)
     assert wanted or "buffers_of_first" not in found
+
+
+# --- seeds in a training ----------------------------------------------------------------------------------------------
+
+SEEDS = """\
+def seed_all(seed):
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def epoch(model):
+    {inner}
+    for x in loader:
+        {batch}
+        model(x).backward()
+        optimizer.step()
+
+
+def sample():
+    torch.manual_seed(0)
+    return torch.randn(3)
+
+
+for e in range(3):
+    {outer}
+    epoch(model)
+    {behind}
+"""
+AGAIN = "npu_port.same_draws()\n{0}npu_port.own_draws()\n"
+
+
+@pytest.mark.parametrize(
+    ("at", "seeds", "again", "finding"),
+    [
+        ("outer", "torch.manual_seed(e)", True, False),
+        ("outer", "seed_all(e)", True, False),
+        ("outer", "random.seed(e); torch.manual_seed(e)", True, False),
+        ("inner", "seed_all(0)", True, False),
+        ("behind", "y = sample()", True, False),
+        ("batch", "torch.manual_seed(0)", False, True),  # a rank would wait for the others in each step
+        ("outer", "random.seed(e); a = net.crop(); random.seed(e)", False, True),  # the same crop twice
+        ("outer", "net.seed_everything(e)", False, False),
+        ("outer", "g = torch.Generator().manual_seed(e)", False, False),
+    ],
+)
+def test_seeds_in_a_training(at: str, seeds: str, again: bool, finding: bool) -> None:
+    places = dict.fromkeys(("inner", "batch", "outer", "behind"), "pass")
+    column = "        " if at == "batch" else "    "
+    body = SEEDS.format(**places | {at: seeds.replace("; ", f"\n{column}")})
+    result = distributed(f"{HEAD}import random\n\n{LOADER}{MODEL}{body}")
+    last = seeds.rpartition("; ")[2]
+    assert (f"{column}{last}\n{column}{AGAIN.format(column)}" in result.data.decode()) is again
+    assert result.data.decode().count("same_draws") == again
+    assert bool(left(result)) is finding

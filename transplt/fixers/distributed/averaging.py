@@ -143,11 +143,8 @@ def write_buffers(bench: Bench, effects: Effects) -> None:
         if call is None or not turns_to_evaluation(call) or _is_wrapped(bench, node.value):
             continue
         place = statement(call)
-        if (
-            not isinstance(place, (ast.Expr, ast.Assign, ast.Return))
-            or not is_plain(node.value)
-            or not bench.fits(place)
-        ):
+        stays = isinstance(place, (ast.Expr, ast.Assign, ast.Return)) and bench.fits(place)
+        if not stays or not is_plain(node.value):
             continue
         if effects.runs_after_start(call) and bench.alike(call):
             lines = [f"{bench.call('buffers_of_first')}({text_of(bench.file, node.value)})"]

@@ -9,19 +9,26 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.current_program import Bench
-from transplt.fixers.distributed.program.random_draws import drawing_loops, trains_last
+from transplt.fixers.distributed.program.random_draws import drawing_loops, seeded_again, trains_last
+from transplt.program.loops import Loop, loops_around
+from transplt.program.program import File
 from transplt.program.training import loaders_of
-from transplt.syntax.nodes import of_kind, own_nodes, place_in_block
+from transplt.syntax.nodes import block_of, ends, of_kind, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS
 
 _CODE = "NPU347"
 _MAKE_NOTHING = ("torch.optim.", "time.", "tqdm.", "logging.", "os.", "npu_port.")
 _AGAIN = "what is made next is drawn alike again"
+_SEEDED = (
+    "this seeds all ranks alike while they train, and they draw the same dropout and augmentation from here on",
+    "add npu_port.rank() to the seed where the draws of a rank are meant to be its own",
+)
 
 
 def write_own_draws(bench: Bench) -> None:
     """Dropout and augmentation differ between ranks; models, splits and synthetic data are drawn alike."""
     program, outer = bench.program, drawing_loops(bench.training)
+    _write_own_again(bench, outer)
     for file, loop in outer:
         if file is not bench.file or not bench.fits(loop):
             continue
@@ -33,6 +40,26 @@ def write_own_draws(bench: Bench) -> None:
                 if isinstance(node, ast.Return) and bench.fits(node):
                     bench.before(node, lines, _CODE, _AGAIN)
             bench.after(loop, lines, _CODE, _AGAIN)
+
+
+def _write_own_again(bench: Bench, outer: list[tuple[File, Loop]]) -> None:
+    """Behind what seeds all ranks alike in a round of a training, each draws its own again.
+
+    Two seeds in one round may be there to draw the same twice.
+    """
+    reading = {loop for _, loop, loaders in bench.training.loops if loaders}
+    blocks: dict[int, list[ast.stmt]] = {}
+    for place in {place: None for file, place in seeded_again(bench.training, outer) if file is bench.file}:
+        blocks.setdefault(id(block_of(place)), []).append(place)
+    for block in blocks.values():
+        last = max(block, key=ends)
+        together = place_in_block(last)[1] - place_in_block(min(block, key=ends))[1] < len(block)
+        plain = isinstance(last, (ast.Expr, ast.Assign)) and bench.fits(last) and bench.alike(last)
+        if together and plain and reading.isdisjoint(loops_around(last)):
+            lines = [f"{bench.call(name)}()" for name in ("same_draws", "own_draws")]
+            bench.after(last, lines, _CODE, "each rank draws its own again")
+        else:
+            bench.left(last, *_SEEDED)
 
 
 def _first_read(bench: Bench, loop: ast.stmt) -> ast.stmt:

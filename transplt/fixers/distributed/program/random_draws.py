@@ -6,15 +6,16 @@ These go over epochs or data, and nothing is made anew in them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.loops import Loop, loops_around, repeated
 from transplt.program.optimizers import optimizer_calls
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.reached_functions import functions_run_in
+from transplt.program.reached_functions import functions_run_from, functions_run_in
 from transplt.program.training import Training
 from transplt.rules.torch_callables import full_names
 from transplt.syntax.nodes import last_name
-from transplt.syntax.scan import chain
+from transplt.syntax.scan import chain, statement
 
 #: The functions that seed the generators of a package.
 SEEDED_BY = {
@@ -29,6 +30,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def seeded(program: Program, names: frozenset[str] = SEEDED_BY["torch"]) -> bool:
     """True when a program calls one of some functions that seed."""
     return any(file.names.qualified(call.func) in names for file in program.files for call in file.scan.calls)
+
+
+def seeded_again(training: Training, outer: list[tuple[File, Loop]]) -> Iterator[tuple[File, ast.stmt]]:
+    """The statements in loops, or in what trains there, that seed, by a function of the program or by themselves."""
+    program = training.program
+    run, loops = functions_run_from(program, outer), {loop for _, loop in outer}
+    names = frozenset().union(*SEEDED_BY.values())
+    pending = [(at, call) for at in program.files for call in at.scan.calls if at.names.qualified(call.func) in names]
+    seen: set[ast.AST | None] = set()
+    while pending:
+        at, call = pending.pop()
+        function = enclosing_function(call)
+        if not loops.isdisjoint(chain(call)) or (function in run and function in training.functions):
+            yield at, statement(call)
+        elif function not in seen:
+            seen.add(function)
+            pending += program.call_sites.get(function, []) if function is not None else []
 
 
 def drawing_loops(training: Training) -> list[tuple[File, Loop]]:
