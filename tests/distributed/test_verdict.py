@@ -932,6 +932,45 @@ def test_a_part_that_runs_under_no_grad_is_unused() -> None:
     assert "find_unused_parameters=True" not in found
 
 
+GROWS = """\
+for epoch in range(3):
+    {}
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "call", "averaged"),
+    [
+        ("self.layers.append(torch.nn.Linear(3, 3))", "model.grow()", True),
+        ("self.top = torch.nn.Linear(3, 3)", "model.grow()", True),
+        ("layer = torch.nn.Linear(3, 3)\n        self.layers.append(layer)", "model.grow()", True),
+        ("pass", "model.layers.append(torch.nn.Linear(3, 3))", True),
+        ("self.top = torch.nn.Linear(3, 3)", "pass", False),
+        ("self.rounds = 1", "model.grow()", False),
+        ("self.seen.append(1)", "model.grow()", False),
+    ],
+)
+def test_a_model_that_grows_behind_its_wrapper(method: str, call: str, averaged: bool) -> None:
+    """The wrapper would exchange nothing for what is new."""
+    head = SEVERAL.format("for each in self.layers:\n            x = each(x)")
+    head += f"\n    def grow(self):\n        {method}\n"
+    found = output(script(head=head, model="model = Net().cuda()", loop=GROWS.format(call)))
+    assert (AVERAGED in found) is averaged and (WRAPPED in found) is not averaged
+
+
+def test_what_a_model_has_grown_is_drawn_by_rank_0() -> None:
+    head = SEVERAL.format("for each in self.layers:\n            x = each(x)")
+    head += "\n    def grow(self):\n        self.layers.append(torch.nn.Linear(3, 3))\n        return self.layers[-1]\n"
+    added = 'optimizer.add_param_group({"params": model.grow().parameters()})\n'
+    found = output(script(head=head, model="model = Net().cuda()", loop=GROWS.format(added)))
+    assert f"    {added}    npu_port.alike(optimizer)\n" in found
+    found = output(script(head=head, model="model = Net().cuda()", loop=f"{added}{GROWS.format('pass')}"))
+    assert f"{added}npu_port.alike" not in found, "in front of the training all draw alike"
+
+
 # --- what does not differ between ranks -------------------------------------------------------------------------------
 
 

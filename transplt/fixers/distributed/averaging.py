@@ -14,6 +14,7 @@ from transplt.fixers.distributed.program.evaluations import turns_to_evaluation
 from transplt.fixers.distributed.program.gradient_reads import first_reader, readers_apart
 from transplt.fixers.distributed.wrapping import remark_rates
 from transplt.program.cards import MOVES
+from transplt.program.loops import repeated
 from transplt.program.optimizers import OptimizerStep, optimizer_calls
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.wrapper_places import buffers_apart
@@ -44,6 +45,11 @@ def write_averages(bench: Bench) -> None:
             bench.left(call, why, "send those of rank 0 where all ranks come by: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
+    for asked in by_place(bench.file.scan.attributes.get("add_param_group", ())):
+        place = statement(asked)
+        if repeated(bench.program, asked) and call_of(asked) and bench.alike(asked) and bench.fits(place):
+            lines = [f"{bench.call('alike')}({text_of(bench.file, asked.value)})"]
+            bench.after(place, lines, CODE, "what a model has grown is drawn by each rank: all take that of rank 0")
     for every in blocks.values():
         for group in _before_trainings(bench, every):
             last = max((node for node, _ in group), key=ends)

@@ -10,8 +10,10 @@ from transplt.program.models import Models
 from transplt.program.program import Variable, enclosing_function, stores_of
 from transplt.program.wrapper_places import Wrap, before_wrap, part_at
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import begins, call_of
-from transplt.syntax.scan import chain, parent, statement
+from transplt.syntax.nodes import begins, call_of, last_name, root_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+_TAKES_LAYERS = frozenset({"append", "extend", "insert", "add_module", "register_module", "register_parameter"})
 
 
 def made_anew(models: Models, wrap: Wrap) -> ast.expr | None:
@@ -36,11 +38,24 @@ def grown_later(models: Models, wrap: Wrap) -> ast.expr | None:
     for file in program.files:
         for node in names_and_attributes(file):
             part = part_at(node)
-            if part is node or not isinstance(getattr(part, "ctx", None), ast.Store) or before_wrap(file, node, wrap):
+            if part is node or program.slot(file, node) not in same or before_wrap(file, node, wrap):
                 continue
-            if program.slot(file, node) in same and makes_parameters(program, file, part):
+            call = call_of(part)
+            method = program.callee(file, call) if call is not None else None
+            if isinstance(method, FUNCTIONS):  # net.grow()
+                puts = any(_puts_in(each) for each in ast.walk(method) if last_name(root_name(each)) == "self")
+                made = [each.value for each in ast.walk(method) if isinstance(each, (ast.Assign, ast.Expr))]
+                if puts and any(makes_parameters(program, program.owner[method], each) for each in made):
+                    return node
+            elif _puts_in(part) and makes_parameters(program, file, part):
                 return node
     return None
+
+
+def _puts_in(part: ast.AST) -> bool:
+    """True for a part of a model that is assigned, or asked to take layers: `self.blocks.append`."""
+    taken = isinstance(part, ast.Attribute) and part.attr in _TAKES_LAYERS and call_of(part) is not None
+    return taken or isinstance(getattr(part, "ctx", None), ast.Store)
 
 
 def state_elsewhere(models: Models, origin: Variable) -> str | None:
