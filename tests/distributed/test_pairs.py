@@ -686,6 +686,42 @@ def test_whether_something_is_made_is_asked_once(made: str, line: str) -> None:
     assert ("    npu_port.wait()  # rank 0 has written it\n" in found) is ("load" in made or "read" in made)
 
 
+PREPARED = """\
+import os
+
+
+class Data:
+    def prepare(self):
+        if not os.path.exists({asked}):
+            torch.save(net.points(), {asked})
+
+    def setup(self):
+        {before}
+        return {reads}
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "reads", "waits"),
+    [
+        ('"d.pt"', 'torch.load("d.pt")', True),
+        ("self.path", "torch.load(self.path)", True),
+        ("PATH", 'net.parse(open(PATH, "rb"))', True),
+        ('"d.pt"', 'torch.load("other.pt")', False),
+        ('"d.pt"', 'open("d.pt", "w")', False),
+        ("path", "torch.load(path)", False),  # another one, for all that is known
+    ],
+)
+def test_what_is_made_where_it_is_missing_and_read_by_another_function(asked: str, reads: str, waits: bool) -> None:
+    head = PREPARED.format(asked=asked, before="self.prepare()", reads=reads)
+    made = f"if npu_port.of_first(not os.path.exists({asked})):\n"
+    found = output(script(head=head, model="data = Data().setup()\nmodel = net().cuda()"))
+    assert (f"        {made}" in found) is waits
+    assert (f", {asked})\n        npu_port.wait()  # rank 0 has written it\n" in found) is waits
+
+
 @pytest.mark.parametrize(
     "made",
     [

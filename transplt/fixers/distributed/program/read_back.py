@@ -30,8 +30,7 @@ def read_back(training: Training) -> Iterator[tuple[File, ast.stmt, ast.Call]]:
 
 
 def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
-    """The conditions that load a file where it is there and write it where it is not, each with the branch that writes.
-    """
+    """The conditions that load a file where it is there and write it where it is not, each with the branch that writes."""
     for node in inner_nodes(file.scan.tree, ast.If):
         if asks_for_file(node.test):
             for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
@@ -42,7 +41,8 @@ def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[
 
 def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, bool]]:
     """The conditions under which a file is written where it, or the folder made for it, is not there yet; True with
-    those behind which the block goes on to read what was asked for."""
+    those behind which the block goes on to read what was asked for, or other functions do."""
+    elsewhere = program.once(_paths_read)
     for node in ast.walk(file.scan.tree):
         if not isinstance(node, ast.If) or not asks_for_file(node.test) or isinstance(node.body[-1], _LEAVES):
             continue
@@ -57,10 +57,17 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
             if _reads(file, call)
             for path in asked
         )
+        read = read or not asked.isdisjoint(elsewhere)
         made = (call for item in node.body for call in inner_nodes(item, ast.Call))
         folders = {_asked_for(call) for call in made if last_name(call.func) in _FOLDERS}
         if (read or folders & asked) and any(_writes(program, file, item, 0) for item in node.body):
             yield node, read
+
+
+def _paths_read(program: Program) -> set[str]:
+    """The paths that a program reads, but for names, which are other paths in other functions."""
+    reads = (_asked_for(call) for file in program.files for call in file.scan.calls if _reads(file, call))
+    return {path for path in reads if path and (path.isupper() or not path.isidentifier())}
 
 
 def read_just_before(training: Training, file: File, call: ast.Call) -> bool:
