@@ -111,6 +111,20 @@ def test_a_memory_without_a_wrapper_is_that_of_each_rank() -> None:
     assert [each.partition(": ")[2][:9] for each in said(result, "NPU353")] == ["each rank"]
 
 
+@pytest.mark.parametrize(
+    ("model", "whose"),
+    [
+        ("model = net().cuda()\nbank = Model().cuda()", "each rank"),  # no wrapper sends its buffers
+        ("model = Model().cuda()", "the wrapp"),
+        ("model = torch.nn.Sequential(net(), Model()).cuda()", "the wrapp"),
+        ("model = net().cuda()", "the wrapp"),  # who makes it is not seen
+    ],
+)
+def test_whose_a_memory_is(model: str, whose: str) -> None:
+    result = distributed(script(head=MEMORY.format("pass"), model=model, loop=STEPS))
+    assert [each.partition(": ")[2][:9] for each in said(result, "NPU353")] == [whose]
+
+
 # --- bars around data -------------------------------------------------------------------------------------------------
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
-from transplt.program.program import text_of
+from transplt.program.program import enclosing_function, text_of
+from transplt.program.reached_functions import functions_run_from
 from transplt.program.wrapper_places import buffers_apart
 from transplt.syntax.nodes import by_place, last_name
+from transplt.syntax.scan import chain
 
 _LOSS = (
     "NPU353",
@@ -51,13 +55,22 @@ def write_rows(bench: Bench) -> None:
             bench.remark(table, *_TABLE)
 
 
+def _is_outside(bench: Bench, memory: ast.expr) -> bool:
+    """True for a buffer of an object that the program makes, and that is no part of a model in a wrapper."""
+    cls = next((above for above in chain(memory) if isinstance(above, ast.ClassDef)), None)
+    made = [(each.file, each.node) for origin in bench.wraps for each in bench.program.values.get(origin, ())]
+    inside = functions_run_from(bench.program, made)
+    sites = bench.program.call_sites.get(cls, []) if cls is not None else []
+    return bool(sites) and enclosing_function(memory) not in inside
+
+
 def remark_mathematics(bench: Bench) -> None:
     """One remark for each of these in the file on the bench."""
     file = bench.file
     kept = bench.verdict.ways.kept
     queue = next(kept.queues(file), None) if kept is not None else None
     if (memory := next(memories(file), queue)) is not None:
-        apart = all(buffers_apart(bench.models, origin) for origin in bench.wraps)
+        apart = all(buffers_apart(bench.models, origin) for origin in bench.wraps) or _is_outside(bench, memory)
         each = bool(bench.verdict.averaging) or memory is queue or apart
         code, lost, own, help_ = _MEMORY
         bench.remark(memory, code, own if each else lost, help_)

@@ -30,7 +30,8 @@ def read_back(training: Training) -> Iterator[tuple[File, ast.stmt, ast.Call]]:
 
 
 def loaded_or_made(program: Program, file: File) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
-    """The conditions that load a file where it is there and write it where it is not, each with the branch that writes."""
+    """The conditions that load a file where it is there and write it where it is not, each with the branch that writes.
+    """
     for node in inner_nodes(file.scan.tree, ast.If):
         if asks_for_file(node.test):
             for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
