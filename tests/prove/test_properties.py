@@ -177,6 +177,8 @@ def epoch_of(*batches: list[int], **loader: Any) -> Events:
 PLAIN = epoch_of([0, 1, 2, 3], [4, 5, 6, 7], sampler="RandomSampler", batch=4)
 NINE = epoch_of([0, 1, 2, 3], [4, 5, 6, 7], [8], sampler="RandomSampler", batch=4, size=9)
 AGAIN = epoch_of([0, 0, 2, 2], [4, 5, 6, 6], sampler="WeightedRandomSampler", batch=4)
+OFTEN = epoch_of([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], sampler="WeightedRandomSampler", batch=6)
+TURNED = epoch_of([1, 0, 3, 2, 5, 4], [4, 5, 3, 2, 0, 1], sampler="WeightedRandomSampler", batch=6)
 PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
 
 
@@ -191,6 +193,8 @@ PART = epoch_of([0, 1, 2, 3], sampler="SubsetRandomSampler", batch=4)
         (PLAIN, epoch_of([0, 2], drop_last=True, batch=2), epoch_of([1, 3], drop_last=True, batch=2), ""),
         # The original draws again, or trains on a part.
         (AGAIN, epoch_of([0, 2], [2, 2]), epoch_of([2, 0], [5, 2]), ""),
+        (OFTEN, epoch_of([0, 1, 2], [3, 4, 5]), epoch_of([5, 1, 0], [4, 3, 2]), ""),
+        (OFTEN, OFTEN, TURNED, "every rank goes through all samples in its own order: an epoch is W times as long"),
         (PART, epoch_of([0, 2]), epoch_of([1, 3]), ""),
         # Data sets that the program divides by itself: the indices are those of the parts.
         (PLAIN, epoch_of([0, 1], size=4), epoch_of([0, 1], size=4), ""),

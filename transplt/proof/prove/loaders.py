@@ -99,8 +99,10 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
-        first = _same(event, [each[key] for each in every], shares)
-        if first is None and not (one is not None and _repeats(one, key[0])):
+        given, again = [each[key] for each in every], one is not None and _repeats(one, key[0])
+        whole = sum(map(len, batches(one).get(key, ()))) if one is not None and again else 0
+        first = _same(event, given, shares, whole)
+        if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
         if first is not None:
             return first
@@ -120,13 +122,20 @@ def _repeats(one: Training, loader: int) -> bool:
     return any(len(indices) > len({*indices}) for indices in map(list, passes))
 
 
-def _same(event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[int]]) -> Difference | None:
-    """All of them on every rank: W cards do the work of one."""
+def _same(
+    event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[int]], whole: int
+) -> Difference | None:
+    """All of them on every rank: W cards do the work of one.
+
+    Where the original draws `whole` samples with replacement, shares of that have samples in common.
+    """
     cause = f"the sampler is a {event.fields['sampler']}"
     if all(each == given[0] for each in given):
         what = "every rank trains on the same samples in the same order, so W cards do the work of one"
         return Difference(what, where(event), cause=cause)
     largest = max(len(share) for share in shares)
+    if sum(len(indices) for every in given for indices in every) < 1.5 * whole:
+        return None
     if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
         what = "every rank goes through all samples in its own order: an epoch is W times as long"
         return Difference(what, where(event), cause=cause)
