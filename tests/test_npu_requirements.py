@@ -70,7 +70,7 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             "environment.yml",
             _CONDA,
             "environment-npu.yml",
-            "name: net\nchannels:\n  - pytorch\ndependencies:\n  - numpy\n  - pip\n  - pip:\n    - torch==2.12.0\n"
+            "name: net-npu\nchannels:\n  - pytorch\ndependencies:\n  - numpy\n  - pip\n  - pip:\n    - torch==2.12.0\n"
             f"    - torch-npu==2.12.0\n    # What CANN's own Python packages import\n{_ITEMS}",
         ),
     ],
@@ -83,6 +83,43 @@ def test_a_list_of_packages_gets_one_for_npus(tmp_path: Path, name: str, text: s
     assert f"what {name} asks for, on NPUs" in (out / "msFmkTranspltlog.txt").read_text()
     again = _migrated(out, tmp_path / "again", "portable")
     assert [path.name for path in again.iterdir() if "npu" in path.name] == [twin]
+
+
+_OLDER = ", too old for torch-npu and its Pythons\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "new"),
+    [
+        (
+            "requirements.txt",
+            "numpy==1.19.4\nscipy == 1.5.2  # old\ntorch==1.8.0\ntqdm==4.1.0\ndataclasses==0.8\n",
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was scipy== 1.5.2{_OLDER}scipy >=1.7.2  # old\n"
+            f"torch==2.12.0\ntorch-npu==2.12.0\ntqdm==4.1.0\n# was dataclasses==0.8{_OLDER}dataclasses\n"
+            f"{_LINES.replace('scipy' + chr(10), '')}",
+        ),
+        (
+            "environment.yml",
+            "name: net\ndependencies:\n  - python=3.8.5\n  - pytorch=1.7.0\n  - numpy=1.19.2\n  - pip:\n"
+            "    - transformers==4.3.1\n",
+            f"name: net-npu\ndependencies:\n  # was python=3.8.5{_OLDER}  - python=3.10\n"
+            f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
+            f"{_ITEMS}    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0\n",
+        ),
+    ],
+)
+def test_a_pin_older_than_the_pythons_of_torch_npu_is_a_floor(tmp_path: Path, name: str, text: str, new: str) -> None:
+    """No release that such a pin allows has a wheel for one of them."""
+    out = migrated(tmp_path, **{name: text})
+    assert (out / name).read_text() == text
+    assert (out / name.replace(".", "-npu.")).read_text() == new
+    assert ",manual," not in (out / "tokens.csv").read_text()
+
+
+@pytest.mark.parametrize("asked", ["numpy>=1.19", "numpy==1.26.4", "numpy==1.19.4 ; python_version < '3.8'"])
+def test_a_pin_with_a_wheel_stays_in_the_list_itself(tmp_path: Path, asked: str) -> None:
+    out = migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=2.1\n"})
+    assert (out / "requirements-npu.txt").read_text().startswith("-r requirements.txt\ntorch==2.12.0\n")
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import Requirement, normalised
-from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED
-from transplt.engine.files.dependencies.others import is_for_others
+from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED, PYTHON
+from transplt.engine.files.dependencies.others import is_for_others, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
+from transplt.engine.files.dependencies.pythons import older_pins, older_than, pythons_asked_for
 from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
@@ -29,9 +30,9 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import asked_by_cann
+from transplt.rules.companions import asked_by_cann, asked_by_torch, first_wheel
 from transplt.rules.packages import BOUND
-from transplt.rules.releases import CPU_INDEX
+from transplt.rules.releases import CPU_INDEX, fits
 
 #: A launch script for NPUs.
 CODE = "NPU817"
@@ -40,8 +41,10 @@ _MOST_SCRIPTS = 8
 _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("what {name} asks for, on NPUs; the file belongs to the project from now on")
 _SCRIPT = marked("what {name} starts, on NPUs; the file belongs to the project from now on")
+_RAISED = marked("{twin} asks for newer ones: test the project with them")
 _OF_CANN = "# What CANN's own Python packages import"
 _BEGINS = re.compile(r"[ \t]*")
+_NAME = re.compile(r"^name:[ \t]*[\"']?[\w.-]+", re.M)
 _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
 #: Why there is no twin of a script.
 _JOB = marked("no {twin} is written: the script asks a cluster for cards, which it may call by names of its own")
@@ -156,33 +159,64 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     releases = Releases.of_part(document, listed) or Releases.of(document)
     if releases is None:
         return None
-    text = _packages(name, result, listed, releases)
+    text, raised = _packages(name, result, releases)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
-    left = tuple(each for each in result.findings if not each.applied and each.code not in done)
+    of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
+    left = tuple(
+        replace(each, level=Level.INFO, help=of_raised) if each.code == PYTHON and each.api in raised else each
+        for each in result.findings if not each.applied and each.code not in done
+    )  # fmt: skip
     original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
 
 
-def _packages(name: str, result: FileResult, listed: Sequence[Requirement], releases: Releases) -> str:
-    """The text of a twin: on top of the list itself where nothing has to go from it, else the list as the style npu has
-    it, in which what pip cannot install without CUDA becomes a comment.
+def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
+    """The text of a twin, and what has another release in it: on top of the list itself where nothing has to go from
+    it, else the list as the style npu has it, in which what pip cannot install without CUDA becomes a comment.
     """
     text, plain = result.data.decode(), name.endswith(".txt")
     newline = newline_of(text)
-    names = {normalised(each.name) for each in listed if not each.is_elsewhere}
     of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
     left_out = {normalised(each.api) for each in of_cuda}
-    on_top = _on_top(name, result, releases, names) if plain and not left_out & names else []
+    text, raised = _raised(text, name, releases)
+    listed = requirements_of(text, name, FileKind.REQUIREMENTS)
+    names = {normalised(each.name) for each in without_elsewhere(listed)}
+    on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
     text = newline.join((*on_top, "")) if on_top else _without(text, name, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
     if plain:
-        return text + newline.join((_OF_CANN, *needs, ""))
+        return text + newline.join((_OF_CANN, *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
     comment = last["dash"].partition("-")[0] + _OF_CANN
     rows = newline.join((text[: last.end()], comment, *(f"{last['dash']}{each}" for each in needs)))
-    return rows + text[last.end() :]
+    text = rows + text[last.end() :]
+    return _NAME.sub(r"\g<0>-npu", text, count=1), raised
+
+
+def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
+    """A list without the pins that are older than the Pythons of torch-npu, which pip could not install: each is a
+    floor, under a comment that says what it was. And the names of those packages.
+    """
+    listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
+    older = older_pins(listed, releases.pythons)
+    older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
+    new = {}
+    for each in (each for each in older if not each.address):
+        package = normalised(each.name)
+        floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
+        new[each.clauses] = (each.name, floor and f">={floor}")
+    for versions, start, end in pythons_asked_for(text, name.lower()):
+        if not fits(versions, releases.pythons):
+            new[start, end] = ("python", f"={releases.pythons[0]}")
+    newline = newline_of(text)
+    for (start, end), (package, versions) in sorted(new.items(), reverse=True):
+        at = _BEGINS.match(text, line_of(text, start)[0])
+        assert at is not None
+        why = f"# was {package}{text[start:end]}, too old for torch-npu and its Pythons"
+        text = f"{text[: at.end()]}{why}{newline}{at[0]}{text[at.end() : start]}{versions}{text[end:]}"
+    return text, {package for package, _ in new.values()}
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:
