@@ -214,6 +214,42 @@ def test_a_package_that_stays(source: str) -> None:
     assert said(result, "NPU510")
 
 
+_TRIED = """
+    import torch.nn.functional as F
+    def attend(q, k, v):
+        try:
+            from flash_attn import flash_attn_func
+            return flash_attn_func(q, k, v)
+        except (ImportError, RuntimeError):
+            pass
+        return F.scaled_dot_product_attention(q, k, v)
+    """
+_HANDLED = "return F.scaled_dot_product_attention(q, v, k)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stays"),
+    [
+        ("pass", "pass", True),
+        ("pass", _HANDLED, True),
+        # Nobody gets to torch's: the handler leaves; or something else stands there.
+        ("pass", "return None", False),
+        ("F.scaled_dot_product_attention(q, k, v)", "other(q, k, v)", False),
+        # What is called outside of it has to be there.
+        ("    return flash_attn_func(q, k, v)\n", "    pass\n", False),
+        ("return F", "return flash_attn_func(q, k, v) + F", False),
+        # It stops the program.
+        ("(ImportError, RuntimeError)", "RuntimeError", False),
+    ],
+)
+def test_where_torchs_attention_follows_nothing_is_written(old: str, new: str, stays: bool) -> None:
+    """On an NPU flash-attn is not there, and the program goes on with torch's own."""
+    source = clean(_TRIED).replace(old, new)
+    result = ported(source, **adapt("attention"))
+    assert ("from device import flash_attn_func" not in result.data.decode()) is stays
+    assert not stays or (result.data.decode() == source and not said(result, "NPU872"))
+
+
 @pytest.mark.parametrize(
     ("name", "source", "code"),
     [

@@ -210,6 +210,8 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not fits(versions, releases.pythons):
             new[start, end] = ("python", f"={releases.pythons[0]}")
+            # which conda's builds of an old pip are not for
+            new |= {each.clauses: (each.name, "") for each in listed if each.name == "pip" and each.versions}
     newline = newline_of(text)
     for (start, end), (package, versions) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])

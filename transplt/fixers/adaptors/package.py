@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
+from transplt.fixers.tunings.fusion_attention import SDPA
+from transplt.flow.gates.conditions import goes_on_without
 from transplt.flow.gates.optional_imports import can_fail
 from transplt.flow.replaced_packages import is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
 from transplt.rules.taken_over import Package, packages
+from transplt.syntax.conditions import leaves
 from transplt.syntax.modules import import_base
-from transplt.syntax.nodes import call_of
+from transplt.syntax.nodes import call_of, place_in_block
 from transplt.syntax.scan import chain, parent
 
 _Import = ast.Import | ast.ImportFrom
@@ -72,6 +75,23 @@ def _of_several(work: Work, node: _Import) -> bool:
     return sum(any(imports_in(work, each, node)) for each in packages().values()) > 1
 
 
+def _has_torch_behind(work: Work, node: _Import) -> bool:
+    """True for an import in one `try` with all that uses it, where torch's own attention follows if it fails: on an NPU
+    that serves, and nothing has to be written for it.
+    """
+    tried = parent(node)
+    if not isinstance(tried, ast.Try) or node not in tried.body or not goes_on_without(tried):
+        return False
+    uses = [use for alias in node.names for use in work.scan.names.get(alias.asname or alias.name, ())]
+    if not uses or any({*tried.body}.isdisjoint(chain(use)) for use in uses):
+        return False
+    block, index = place_in_block(tried)
+    torchs = {each for call in work.calls_by_name((SDPA,)) for each in chain(call)}
+    return all(
+        torchs & {*handler.body, *(() if leaves(handler.body) else block[index + 1 :])} for handler in tried.handlers
+    )
+
+
 @dataclass(slots=True)
 class _Reading:
     """How a file reads what it takes from a package: the dotted names of it, by the name with which each begins."""
@@ -95,7 +115,9 @@ class _Reading:
         its own: on CUDA it is the package's.
         """
         found: dict[str, str] = {}
-        if self.writer.portable and (in_file(self.work) or not self.writer.can_branch(node)):
+        if self.writer.portable and (
+            in_file(self.work) or not self.writer.can_branch(node) or _has_torch_behind(self.work, node)
+        ):
             return None
         base = import_base(self.work.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
         for alias in imports_in(self.work, self.package, node):
