@@ -85,6 +85,12 @@ INSTALLED = {
     "net/__init__.py": "from net.loss import f\n", "net/loss.py": "if __name__ == '__main__':\n    print(1)\n",
     "scripts/train.py": "import net\nx()\n", "scripts/plain.py": "import torch\nx()\n",
 }  # fmt: skip
+#: Scripts of one folder that find the program above it, and one that finds nothing but what is beside it.
+SAMPLES = {
+    "main.py": "import models\nx()\n", "models.py": "import os\nx()\n",
+    "scripts/one.py": "import torch\nfrom main import f\nx()\n",
+    "scripts/two.py": "from scripts.one import f\nx()\n", "scripts/depth.py": "import torch\nw = 'cuda'\nx()\n",
+}  # fmt: skip
 #: A script that adds the folder above its own to where it looks, as its modules do by `src.`
 LOGGED = {
     "src/train.py": "import os, sys\nsys.path.append(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))\n"
@@ -167,6 +173,13 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
         ({**INSTALLED, "setup.py": ""}, "scripts/train.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         ({**INSTALLED, "setup.py": ""}, "scripts/plain.py", "from device import DEVICE_TYPE", "scripts/device.py"),
         (INSTALLED, "scripts/train.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        # They have one module: what lies beside a script is found before all else.
+        (SAMPLES, "scripts/one.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        (SAMPLES, "scripts/depth.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        (SAMPLES, "models.py", "from device import DEVICE_TYPE", "device.py"),
+        ({**SAMPLES, "scripts/depth.py": ""}, "scripts/one.py", "from device import DEVICE_TYPE", "device.py"),
+        ({**SAMPLES, "run.py": "from scripts.one import f\nx()\n"}, "scripts/one.py",
+         "from device import DEVICE_TYPE", "device.py"),
         # A module that nobody imports yet is of its package, if that is installed.
         ({**ALONE, "setup.py": ""}, "net/tools/card.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
