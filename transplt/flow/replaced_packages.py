@@ -14,6 +14,9 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.names import Names
 from transplt.syntax.scan import parent
 
+#: torch's own attention.
+SDPA = "torch.nn.functional.scaled_dot_product_attention"
+
 
 def reads(package: Package, names: Names) -> dict[int, tuple[ast.expr, str]]:
     """The dotted names of a file that something takes the place of, with their full names, by the names (`id`) that

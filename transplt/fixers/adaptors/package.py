@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
-from transplt.fixers.tunings.fusion_attention import SDPA
 from transplt.flow.gates.conditions import goes_on_without
 from transplt.flow.gates.optional_imports import can_fail
-from transplt.flow.replaced_packages import is_question, is_taken_over, reads
+from transplt.flow.replaced_packages import SDPA, is_question, is_taken_over, reads
 from transplt.program.program import enclosing_function
 from transplt.rules.taken_over import Package, packages
 from transplt.syntax.conditions import leaves

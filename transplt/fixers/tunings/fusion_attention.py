@@ -16,13 +16,13 @@ from transplt.fixers.tunings import attention, flash_attention
 from transplt.fixers.tunings.attention import NATIVE, Masks
 from transplt.fixers.tunings.call_texts import Bound, bind, rewritten
 from transplt.fixers.tunings.values import attribute_values, describe, held
+from transplt.flow.replaced_packages import SDPA
 from transplt.syntax.nodes import by_place, keyword_of
 from transplt.syntax.scan import chain
 
 fixer = Fixer(__name__, code=attention.CODE, rank=410, theme="tune:fusion-attention",
               needs=(b"flash_attn", b"scaled_dot_product_attention"))  # fmt: skip
 
-SDPA = "torch.nn.functional.scaled_dot_product_attention"
 _TENSORS = ("query", "key", "value")
 _PARAMETERS = (*_TENSORS, "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
 _CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
