@@ -50,7 +50,7 @@ def module_place(
         return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:
         return None if own.there is None and path in own.paths else own  # the choice stands in it
-    return _found_first(project, path, settings, _written(project, path, settings, starts, tried))
+    return _first(project, path, settings, _written(project, path, settings, starts, tried))
 
 
 def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -> bool:
@@ -183,30 +183,26 @@ def _of_an_imported_package(
     return None
 
 
-def _found_first(project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None) -> HelperPlace | None:
+def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None) -> HelperPlace | None:
     """The place of a file, or that of a script with a module of its own beside it, which the file finds by every start
     before the one at its place: nobody would read that.
     """
-    folder = posixpath.dirname(path)
     if place is None or place.package or place.there is not None or not place.paths:
         return place
     starts = {posixpath.dirname(each) for each in starts_leading_to(project, project.once(layout_of), path)}
+    folder = posixpath.dirname(path)
     first = project.once(_with_their_own).get(folder, path) if starts == {folder} else path
     return place if first == path else _written(project, first, settings, True, False)
 
 
 def _with_their_own(project: ProjectFacts) -> dict[str, str]:
-    """The first script of a folder, outside of packages, that speaks of CUDA and has its module beside it."""
-    layout = project.once(layout_of)
-    found: dict[str, str] = {}
-    for path, facts in project.placing.items():
-        folder = posixpath.dirname(path)
-        if folder in found or not facts.speaks or outermost_package(path, project.placing):
-            continue
-        place = place_of(project, path, starts=True) if is_started(project, layout, path) else None
-        if place is not None and not place.package and [*map(posixpath.dirname, place.paths)] == [folder]:
-            found[folder] = path
-    return found
+    """A script, outside of packages, that speaks of CUDA and has its module beside it, by its folder."""
+    layout, placing = project.once(layout_of), project.placing
+    speaking = [path for path, facts in placing.items() if facts.speaks and not outermost_package(path, placing)]
+    started = [path for path in speaking if is_started(project, layout, path)]
+    places = [(posixpath.dirname(path), path, place_of(project, path, starts=True)) for path in started]
+    return {folder: path for folder, path, place in places if place is not None and not place.package
+            and [*map(posixpath.dirname, place.paths)] == [folder]}  # fmt: skip
 
 
 def _in_the_package(

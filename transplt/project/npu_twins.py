@@ -203,7 +203,7 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
     older = older_pins(listed, releases.pythons)
     older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
     new = {}
-    for each in (each for each in older if not each.address):
+    for each in older:
         package = normalised(each.name)
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
         new[each.clauses] = (each.name, floor and f">={floor}")

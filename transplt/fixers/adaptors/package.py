@@ -86,9 +86,8 @@ def _has_torch_behind(work: Work, node: _Import) -> bool:
         return False
     block, index = place_in_block(tried)
     torchs = {each for call in work.calls_by_name((SDPA,)) for each in chain(call)}
-    return all(
-        torchs & {*handler.body, *(() if leaves(handler.body) else block[index + 1 :])} for handler in tried.handlers
-    )
+    bodies = [handler.body for handler in tried.handlers]
+    return all(torchs & {*body, *(() if leaves(body) else block[index + 1 :])} for body in bodies)
 
 
 @dataclass(slots=True)
@@ -114,9 +113,8 @@ class _Reading:
         its own: on CUDA it is the package's.
         """
         found: dict[str, str] = {}
-        if self.writer.portable and (
-            in_file(self.work) or not self.writer.can_branch(node) or _has_torch_behind(self.work, node)
-        ):
+        if self.writer.portable and (in_file(self.work) or not self.writer.can_branch(node)
+                                     or _has_torch_behind(self.work, node)):  # fmt: skip
             return None
         base = import_base(self.work.scan.path, node) if isinstance(node, ast.ImportFrom) else ""
         for alias in imports_in(self.work, self.package, node):
