@@ -217,11 +217,12 @@ def test_a_package_that_stays(source: str) -> None:
 _TRIED = """
     import torch.nn.functional as F
     def attend(q, k, v):
-        try:
-            from flash_attn import flash_attn_func
-            return flash_attn_func(q, k, v)
-        except (ImportError, RuntimeError):
-            pass
+        if asked:
+            try:
+                from flash_attn import flash_attn_func
+                return flash_attn_func(q, k, v)
+            except (ImportError, RuntimeError):
+                pass
         return F.scaled_dot_product_attention(q, k, v)
     """
 _HANDLED = "return F.scaled_dot_product_attention(q, v, k)"

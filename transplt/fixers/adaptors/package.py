@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
@@ -21,7 +22,7 @@ from transplt.rules.taken_over import Package, packages
 from transplt.syntax.conditions import leaves
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import call_of, place_in_block
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _Import = ast.Import | ast.ImportFrom
 
@@ -84,10 +85,12 @@ def _has_torch_behind(work: Work, node: _Import) -> bool:
     uses = [use for alias in node.names for use in work.scan.names.get(alias.asname or alias.name, ())]
     if not uses or any({*tried.body}.isdisjoint(chain(use)) for use in uses):
         return False
-    block, index = place_in_block(tried)
+    inside = takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.Module)), (tried, *chain(tried)))
+    places = [place_in_block(each) for each in inside if isinstance(each, ast.stmt)]
+    behind = [each for block, index in places for each in block[index + 1 :]]
     torchs = {each for call in work.calls_by_name((SDPA,)) for each in chain(call)}
     bodies = [handler.body for handler in tried.handlers]
-    return all(torchs & {*body, *(() if leaves(body) else block[index + 1 :])} for body in bodies)
+    return all(torchs & {*body, *(() if leaves(body) else behind)} for body in bodies)
 
 
 @dataclass(slots=True)
