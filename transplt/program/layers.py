@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from transplt.program.gradients import without_gradients
+from transplt.program.loops import excludes
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Variable
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind, place_in_block, root_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.nodes import arguments_of, begins, by_place, ends, inner_nodes, last_name, of_kind, root_name
+from transplt.syntax.scan import chain, parent
 
 #: What holds several layers.
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
@@ -92,38 +93,40 @@ def _attributes(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast.expr]]]:
     """The layers of a model with parameters, and for each of their uses the conditions that it stands under."""
-    file, init = program.owner[cls], _constructor(cls)
-    found: dict[str, list[list[ast.expr]]] = {}
+    init = _constructor(cls)
     if init is None:
-        return found
-    chains: set[str] = set()  # nn.Sequential(nn.Linear(...), ...)
-    for name, value in _attributes(init):
-        if isinstance(value, ast.Call) and any(is_layer(file, call) for call in inner_nodes(value, ast.Call)):
-            found[name] = []
-            chains |= set() if is_layer(file, value) else {name}
+        return {}
     several = _lists(program, cls)
-    found |= {name: [] for name in several}
+    layers = dict(_layers(program.owner[cls], init)) | dict.fromkeys(several, True)
+    found: dict[str, list[list[ast.expr]]] = {name: [] for name in layers}
     for function in _other_methods(cls, init):
+        returns = _drawn_returns(function)
         for node in inner_nodes(function, ast.Attribute):
             if node.attr in found and last_name(root_name(node)) == "self":
                 above = [each.test for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
                 above += _left_out_of(node) if node.attr in several else []
-                above += _left_before(node)
+                above += [at.test for at in returns if _leaves_before(at, node)]
                 found[node.attr].append([test for test in above if not _is_same_in_each_step(test, init)])
-    return {name: used for name, used in found.items() if used or name not in chains - several}
+    return {name: used for name, used in found.items() if used or layers[name]}
 
 
-def _left_before(layer: ast.Attribute) -> list[ast.expr]:
-    """The drawn conditions under which a function has returned in front of a use of a layer, without that layer."""
-    tests: list[ast.expr] = []
-    at: ast.AST = statement(layer)
-    while isinstance(at, ast.stmt) and not isinstance(at, FUNCTIONS):
-        block, place = place_in_block(at)
-        for each in (inner for before in block[:place] for inner in inner_nodes(before, ast.If)):
-            used = any(node.attr == layer.attr for node in inner_nodes(each, ast.Attribute))
-            tests += [each.test] if isinstance(each.body[-1], ast.Return) and not used and _is_drawn(each.test) else []
-        at = parent(at)
-    return tests
+def _layers(file: File, init: ast.FunctionDef) -> Iterator[tuple[str, bool]]:
+    """The attributes that hold layers with parameters, True with those that are one: no `nn.Sequential`."""
+    for name, value in _attributes(init):
+        if isinstance(value, ast.Call) and any(is_layer(file, call) for call in inner_nodes(value, ast.Call)):
+            yield name, is_layer(file, value)
+
+
+def _drawn_returns(function: ast.FunctionDef) -> list[ast.If]:
+    """The conditions under which a function returns by what is drawn."""
+    every = (each for each in inner_nodes(function, ast.If) if isinstance(each.body[-1], ast.Return))
+    return [each for each in every if _is_drawn(each.test)]
+
+
+def _leaves_before(test: ast.If, layer: ast.Attribute) -> bool:
+    """True where a function may return in front of a use of a layer, and has not used it there."""
+    asked = {node.attr for node in inner_nodes(test, ast.Attribute)}
+    return ends(test) <= begins(layer) and layer.attr not in asked and not excludes(test, layer)
 
 
 def _left_out_of(layers: ast.Attribute) -> list[ast.expr]:

@@ -55,8 +55,10 @@ def write_rows(bench: Bench) -> None:
             bench.remark(table, *_TABLE)
 
 
-def _is_outside(bench: Bench, memory: ast.expr) -> bool:
-    """True for a buffer of an object that the program makes, and that is no part of a model in a wrapper."""
+def _is_apart(bench: Bench, memory: ast.expr) -> bool:
+    """True for a buffer that no wrapper sends: of an object that the program makes, and no part of what is wrapped."""
+    if bench.verdict.averaging or all(buffers_apart(bench.models, origin) for origin in bench.wraps):
+        return True
     cls = next((above for above in chain(memory) if isinstance(above, ast.ClassDef)), None)
     made = [(each.file, each.node) for origin in bench.wraps for each in bench.program.values.get(origin, ())]
     inside = functions_run_from(bench.program, made)
@@ -70,8 +72,7 @@ def remark_mathematics(bench: Bench) -> None:
     kept = bench.verdict.ways.kept
     queue = next(kept.queues(file), None) if kept is not None else None
     if (memory := next(memories(file), queue)) is not None:
-        apart = all(buffers_apart(bench.models, origin) for origin in bench.wraps) or _is_outside(bench, memory)
-        each = bool(bench.verdict.averaging) or memory is queue or apart
+        each = memory is queue or _is_apart(bench, memory)
         code, lost, own, help_ = _MEMORY
         bench.remark(memory, code, own if each else lost, help_)
     if (compared := next(over_the_batch(file), None)) is not None:

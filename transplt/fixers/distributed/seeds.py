@@ -21,7 +21,7 @@ _MAKE_NOTHING = ("torch.optim.", "time.", "tqdm.", "logging.", "os.", "npu_port.
 _AGAIN = "what is made next is drawn alike again"
 _SEEDED = (
     "this seeds all ranks alike while they train, and they draw the same dropout and augmentation from here on",
-    "add npu_port.rank() to the seed where the draws of a rank are meant to be its own",
+    "add torch.distributed.get_rank() to the seed where each rank is to draw its own",
 )
 
 
@@ -43,10 +43,7 @@ def write_own_draws(bench: Bench) -> None:
 
 
 def _write_own_again(bench: Bench, outer: list[tuple[File, Loop]]) -> None:
-    """Behind what seeds all ranks alike in a round of a training, each draws its own again.
-
-    Two seeds in one round may be there to draw the same twice.
-    """
+    """Behind the one seed of a round of a training each draws its own again; two may be there to draw alike twice."""
     reading = {loop for _, loop, loaders in bench.training.loops if loaders}
     blocks: dict[int, list[ast.stmt]] = {}
     for place in {place: None for file, place in seeded_again(bench.training, outer) if file is bench.file}:

@@ -99,9 +99,8 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
-        given, again = [each[key] for each in every], one is not None and _repeats(one, key[0])
-        whole = sum(map(len, batches(one).get(key, ()))) if one is not None and again else 0
-        first = _same(event, given, shares, whole)
+        again = _repeats(one, key[0]) if one is not None else 0
+        first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
         if first is not None:
@@ -116,15 +115,13 @@ def _divided(event: Event, before: Event | None) -> bool:
     return len(sizes) == 2 and None not in sizes and sizes[0] != sizes[1]
 
 
-def _repeats(one: Training, loader: int) -> bool:
-    """Whether a loader of the original gives a sample more than once in a pass."""
+def _repeats(one: Training, loader: int) -> int:
+    """How many samples a loader of the original gives in a pass, where it gives one more than once; else 0."""
     passes = (itertools.chain(*given) for (which, _), given in batches(one).items() if which == loader)
-    return any(len(indices) > len({*indices}) for indices in map(list, passes))
+    return max((len(indices) for indices in map(list, passes) if len(indices) > len({*indices})), default=0)
 
 
-def _same(
-    event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[int]], whole: int
-) -> Difference | None:
+def _same(event: Event, given: Sequence[list[list[int]]], shares: Sequence[set[int]], whole: int) -> Difference | None:
     """All of them on every rank: W cards do the work of one.
 
     Where the original draws `whole` samples with replacement, shares of that have samples in common.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from transplt.fixers.distributed.program.divergent_values import ASKS
 from transplt.fixers.distributed.program.outputs import opens_to_write, writes_file, written_place
@@ -49,7 +49,7 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
             continue
         if is_elif(node) or any(node is known for known, _ in loaded_or_made(program, file)):
             continue
-        asked = {_asked_for(call) for call in inner_nodes(node.test, ast.Call) if last_name(call.func) in ASKS}
+        asked = _paths_given([node.test], ASKS)
         block, index = place_in_block(node)
         read = any(
             path in ast.unparse(call)
@@ -59,10 +59,15 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
             for path in asked
         )
         read = read or not asked.isdisjoint(elsewhere)
-        made = (call for item in node.body for call in inner_nodes(item, ast.Call))
-        folders = {_asked_for(call) for call in made if last_name(call.func) in _FOLDERS}
-        if (read or folders & asked) and any(_writes(program, file, item, 0) for item in node.body):
+        about = read or _paths_given(node.body, _FOLDERS) & asked
+        if about and any(_writes(program, file, item, 0) for item in node.body):
             yield node, read
+
+
+def _paths_given(nodes: Sequence[ast.AST], names: Collection[str]) -> set[str]:
+    """The paths that calls of these names in some code are about."""
+    calls = (call for node in nodes for call in inner_nodes(node, ast.Call))
+    return {_asked_for(call) for call in calls if last_name(call.func) in names}
 
 
 def _paths_read(program: Program) -> set[str]:
