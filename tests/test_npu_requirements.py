@@ -105,7 +105,8 @@ _OLDER = ", too old for torch-npu and its Pythons\n"
             f"name: net-npu\ndependencies:\n  # was python=3.8.5{_OLDER}  - python=3.10\n"
             f"  # was pip=20.3{_OLDER}  - pip\n"
             f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
-            f"{_ITEMS}    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0\n",
+            f"    # What CANN's own Python packages import\n{_ITEMS}"
+            f"    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0\n",
         ),
     ],
 )

@@ -317,7 +317,7 @@ def test_an_import_goes_when_nothing_uses_it_any_more() -> None:
         (
             "import torch\nfrom torch.cuda.amp import autocast\n\nx = torch.device('cuda')\n"
             "with autocast():\n    pass\n",
-            "from device import DEVICE_TYPE, autocast",
+            "from pkg.device import DEVICE_TYPE, autocast",
         ),
     ],
 )
