@@ -16,6 +16,7 @@ from transplt.fixers.adaptors.package_probes import turn_probes
 from transplt.fixers.adaptors.writer import value_of, writer_for
 from transplt.rules.taken_over import Package, packages
 from transplt.syntax.modules import import_base
+from transplt.syntax.nodes import of_kind
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU872", rank=-90, theme="adapt:attention", needs=(b"flash_attn",), value="(?:package)?",
@@ -84,7 +85,7 @@ def _count(call: ast.Call) -> int | None:
         ):
             return 0 if len(targets) <= 5 else None
         case ast.Assign(targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)]):
-            starred = any(isinstance(each, ast.Starred) for each in targets)
+            starred = any(of_kind(ast.Starred, targets))
             return len(targets) if len(targets) in (4, 5) and not starred else None
         case ast.Subscript(value=value, slice=ast.Constant(value=0 | 1 | 2 | 3 | 4 as place)) if value is call:
             return 5 if place == 4 else 0

@@ -21,7 +21,7 @@ from transplt.program.program import enclosing_function
 from transplt.rules.taken_over import Package, packages
 from transplt.syntax.conditions import leaves
 from transplt.syntax.modules import import_base
-from transplt.syntax.nodes import call_of, place_in_block
+from transplt.syntax.nodes import call_of, of_kind, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _Import = ast.Import | ast.ImportFrom
@@ -86,7 +86,7 @@ def _has_torch_behind(work: Work, node: _Import) -> bool:
     if not uses or any({*tried.body}.isdisjoint(chain(use)) for use in uses):
         return False
     inside = takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.Module)), (tried, *chain(tried)))
-    places = [place_in_block(each) for each in inside if isinstance(each, ast.stmt)]
+    places = [place_in_block(each) for each in of_kind(ast.stmt, inside)]
     behind = [each for block, index in places for each in block[index + 1 :]]
     torchs = {each for call in work.calls_by_name((SDPA,)) for each in chain(call)}
     bodies = [handler.body for handler in tried.handlers]

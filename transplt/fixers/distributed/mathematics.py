@@ -9,7 +9,7 @@ from transplt.fixers.distributed.program.batches import carried, memories, over_
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.wrapper_places import buffers_apart
-from transplt.syntax.nodes import by_place, last_name
+from transplt.syntax.nodes import by_place, last_name, of_kind
 from transplt.syntax.scan import chain
 
 _LOSS = (
@@ -59,7 +59,7 @@ def _is_apart(bench: Bench, memory: ast.expr) -> bool:
     """True for a buffer that no wrapper sends: of an object that the program makes, and no part of what is wrapped."""
     if bench.verdict.averaging or all(buffers_apart(bench.models, origin) for origin in bench.wraps):
         return True
-    cls = next((above for above in chain(memory) if isinstance(above, ast.ClassDef)), None)
+    cls = next(of_kind(ast.ClassDef, chain(memory)), None)
     made = [(each.file, each.node) for origin in bench.wraps for each in bench.program.values.get(origin, ())]
     inside = functions_run_from(bench.program, made)
     sites = bench.program.call_sites.get(cls, []) if cls is not None else []

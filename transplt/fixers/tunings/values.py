@@ -13,7 +13,7 @@ from transplt.edits.work import Work
 from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.rules.torch_callables import TENSOR, names_of
-from transplt.syntax.nodes import begins, block_of, call_of, last_name
+from transplt.syntax.nodes import begins, block_of, call_of, last_name, of_kind
 from transplt.syntax.scan import chain, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -192,7 +192,7 @@ def attribute_values(work: Work, node: ast.expr) -> list[ast.expr]:
 
 def class_around(node: ast.AST) -> ast.ClassDef | None:
     """The class in whose body a node stands."""
-    return next((above for above in chain(node) if isinstance(above, ast.ClassDef)), None)
+    return next(of_kind(ast.ClassDef, chain(node)), None)
 
 
 def _count(args: list[ast.expr]) -> int | None:

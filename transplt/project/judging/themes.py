@@ -126,6 +126,10 @@ def _row(name: str) -> dict[str, Any] | None:
     return next((row for row in read_table(TABLE)["calls"] if re.fullmatch(row["names"], name)), None)
 
 
+#: The only keyword arguments that count, where a row asks for less than all.
+_ASKED = {"name": (), "dtype": ("dtype",)}
+
+
 def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
     name, row = last_name(call.func), _row(last_name(call.func))
     owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
@@ -134,12 +138,13 @@ def _of_call(call: ast.Call, at: Statement) -> Iterator[Fact]:
     elif row is not None and (owner or name not in _METHODS) and (_MODULES.search(owner) or name not in _MODES):
         if row["key"][:1].isupper():
             name = row["key"]  # whatever comes of it is one, too
-        words = [(each.arg or "", ast.unparse(each.value)) for each in call.keywords if each.arg not in _WHAT]
-        words = [] if row["of"] == "name" else [each for each in words if row["of"] != "dtype" or each[0] == "dtype"]
+        asked = _ASKED.get(row["of"])
+        named = (each for each in call.keywords if each.arg not in _WHAT and (asked is None or each.arg in asked))
+        words = [(each.arg or "", ast.unparse(each.value)) for each in named]
         given = [*map(ast.unparse, call.args)] if row["of"] == "all" else []
         shown = f"{name}({', '.join([*given, *(f'{key}={value}' for key, value in words)])})"
         parts = (*words, *((f"argument {place}", each) for place, each in enumerate(given)))
-        text = at.written(call) if row["of"] not in ("name", "dtype") else shown
+        text = at.written(call) if asked is None else shown
         yield Fact(row["theme"], row["key"] or name, shown, text, at, parts)
     else:
         yield from _of_others(call, name, owner, at)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from transplt.base.disk.manifest import LEFT_OUT
 from transplt.base.errors import shown
-from transplt.base.finding import Level
+from transplt.base.finding import Level, TokenCount
 from transplt.base.language import gettext, ngettext, plural, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.actions import actions_of
@@ -100,7 +100,7 @@ def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[s
 
 
 def _converted(result: RunResult) -> Iterator[str]:
-    """What was edited, by kinds, and what became of the tokens."""
+    """What was edited, by kinds, and what became of the CUDA words."""
     written = [record for record in result.helpers if record.path.endswith(".py")]
     modules = (*written, *(record for record in result.files if record.completed))
     module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
@@ -126,21 +126,23 @@ def _converted(result: RunResult) -> Iterator[str]:
         yield gettext("converted: {edits} in {files} ({kinds})", **words)
     else:
         yield gettext("can be converted: {edits} in {files} ({kinds})", **words)
-    tokens = result.tokens
-    if not tokens.found:
-        return
+    if result.tokens.found:
+        yield _accounted(result.tokens)
+
+
+def _accounted(tokens: TokenCount) -> str:
+    """What became of the CUDA words."""
     values = {"found": tokens.found, "converted": tokens.converted, "manual": tokens.manual,
               "unknown": tokens.unknown, "ignored": tokens.ignored}  # fmt: skip
     if tokens.unknown:
-        yield gettext(
+        return gettext(
             "CUDA words: {found} found; {converted} converted, {manual} left for you, {unknown} unknown, "
             "{ignored} ignored",
             **values,
         )
-    else:
-        yield gettext(
-            "CUDA words: {found} found; {converted} converted, {manual} left for you, {ignored} ignored", **values
-        )
+    return gettext(
+        "CUDA words: {found} found; {converted} converted, {manual} left for you, {ignored} ignored", **values
+    )
 
 
 def _kind(code: str) -> tuple[str, str]:
