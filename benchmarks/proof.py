@@ -140,9 +140,11 @@ def programs(script: Script, source: Path, folder: Path) -> tuple[Project, Proje
 
 
 def write_known(known: dict[str, Any], path: Path) -> None:
-    """Write what is known, a line for each name."""
+    """Write what is known, a line for each name, without the folders of this machine."""
     lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    text = re.sub(rf"{re.escape(tempfile.gettempdir())}/proof-\w+/", "", text.replace(sys.executable, "python"))
+    path.write_text(text, encoding="utf-8")
 
 
 def versions() -> dict[str, str]:
