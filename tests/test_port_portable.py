@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.base.finding import Finding, Level, Operation, Replacement
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.base.text.source import read_source
 from transplt.edits.helper_file import helper_text
+from transplt.engine.actions.action import Action, Place
 from transplt.faces.cli.main import main
 from transplt.project.port.body import MOST_LINES, body
 from transplt.project.port.decisions import decision_of, decisions
@@ -173,6 +174,13 @@ def test_the_npu_style_has_no_such_text(project: Path) -> None:
 def test_a_long_text_is_cut() -> None:
     lines = body(["device.py"], [f"commit {number}" for number in range(80)], "torch 2.6", None, None, [], [])
     assert "- and 68 commits more" in lines and len(lines.splitlines()) <= MOST_LINES
+
+
+def test_a_clause_in_parentheses_goes_with_what_it_speaks_of() -> None:
+    how = "use torch.optim.AdamW, as --similar does (slower; only with weight_decay); then train again"
+    left = [Action("Replace FusedAdam", "later", Effort.LOW, 1.0, how, (), (Place("a.py", (3,), 1),), ())]
+    text = body(["device.py"], [], "torch 2.6", None, None, [], left)
+    assert "**Replace FusedAdam** (stops later): then train again (`a.py:3`)" in text
 
 
 # --- going on --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from transplt.proof.launch.options import RunOptions
 MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES = 12, 6
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
-_CLAUSE = re.compile(r"(?<=[;:.]) +")
+_CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))")
 _OF_TRANSPLT = re.compile(r"transplt|(?<!\S)`?--?[a-z]|the findings|this migration")
 #: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
 _LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
