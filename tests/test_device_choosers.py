@@ -180,10 +180,10 @@ CHOSEN = '''
     _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
     #: "npu" where there is an NPU, else "cuda", also without any card.
     DEVICE_TYPE = "npu" if _has_npu else "cuda"
-    #: What torch.distributed uses between its cards.
-    DIST_BACKEND = "hccl" if _has_npu else "nccl"
     #: The namespace of the accelerator: torch.npu or torch.cuda.
     device_module = getattr(torch, DEVICE_TYPE)
+    #: What torch.distributed uses between its cards.
+    DIST_BACKEND = "hccl" if _has_npu else "nccl"
 
 
     def device(index=None):
@@ -250,7 +250,7 @@ def test_what_is_added_to_it_is_reported_as_in_every_file_that_chooses(project: 
     more = first["utils/device.py"] + "\n\ndef move(x):\n    return x.cuda()\n"
     (made / "utils" / "device.py").write_text(more)
     second, said = migrated(made, tmp_path / "again")
-    assert second["utils/device.py"] == more and "1 manual" in said
+    assert second["utils/device.py"] == more and "1 left for you" in said
 
 
 def test_a_function_in_which_a_name_means_something_else_keeps_its_call(project: Path, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_what_adaptors_write_is_a_commit(project: Path, tmp_path: Path) -> None:
 
 def test_messages_say_why(project: Path) -> None:
     port(project)
-    (message,) = git(project, "log", "--format=%B", "--grep=by hccl", "npu-port").split("\n\n\n")
+    (message,) = git(project, "log", "--format=%B", "--grep=^Use hccl", "npu-port").split("\n\n\n")
     assert "hccl takes the place of nccl" in message and "1 edit in 1 file: NPU301" in message
     assert max(map(len, message.splitlines())) <= 72
 
