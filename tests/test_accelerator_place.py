@@ -182,6 +182,10 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "from device import DEVICE_TYPE", "device.py"),
         # A module that nobody imports yet is of its package, if that is installed.
         ({**ALONE, "setup.py": ""}, "net/tools/card.py", "from net.device import DEVICE_TYPE", "net/device.py"),
+        # So is a module of it that can be started, too: whoever has installed the package imports it.
+        ({"pyproject.toml": "[project]\n", "net/__init__.py": "from net.size import n\n", "net/size.py": "n = 1\n",
+          "net/guided.py": "import torch\nif __name__ == '__main__':\n    f()\nx()\n"},
+         "net/guided.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # Configurations that a loader reads by their paths, as their neighbours say.
         ({**BESIDE, "train.py": "import models\nfrom flow import net\nx()\n", "pyproject.toml": "[project]\n"},
          "train.py", "from flow.device import DEVICE_TYPE", "flow/device.py"),

@@ -184,11 +184,15 @@ def _of_an_imported_package(
 
 
 def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None) -> HelperPlace | None:
-    """The place of a file, or that of a script with a module of its own beside it, which the file finds by every start
-    before the one at its place: nobody would read that.
+    """The place of a file, by the name of its package if that is installed; or that of a script with a module of its
+    own beside it, which the file finds by every start before the one at its place: nobody would read that.
     """
     if place is None or place.package or place.there is not None or not place.paths:
         return place
+    top = outermost_package(path, project.placing)
+    if top and is_below(place.paths[0], top) and is_installed(project, posixpath.dirname(top)):
+        inner = posixpath.dirname(place.paths[0])[len(posixpath.dirname(top)) :].strip("/")
+        return replace(place, package=inner.replace("/", "."))  # who installs it imports a script of it, too
     starts = {posixpath.dirname(each) for each in starts_leading_to(project, project.once(layout_of), path)}
     folder = posixpath.dirname(path)
     first = project.once(_with_their_own).get(folder, path) if starts == {folder} else path
