@@ -106,6 +106,18 @@ def test_functions_that_both_have(call: str, oldest: str) -> None:
     check(f"x = torch.cuda.{call}", f"x = device_module.{call}", oldest_torch=oldest)
 
 
+def test_what_is_asked_of_a_card_is_asked_of_one_card() -> None:
+    """The gate stays, since an NPU has no compute capability: behind it either all of a call is written or nothing."""
+    source = """
+        def configure(flash):
+            if not torch.cuda.is_available() or not flash:
+                return
+            card = {}.get_device_properties(torch.device({}))
+            configure_for(parse(f"{{card.major}}.{{card.minor}}"))
+        """
+    check(source.format("torch.cuda", "'cuda'"), source.format("device_module", "DEVICE_TYPE"))
+
+
 @pytest.mark.parametrize(
     ("source", "code"),
     [

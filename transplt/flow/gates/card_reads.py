@@ -22,7 +22,7 @@ _NO_PROPERTIES = frozenset(
     "shared_memory_per_multiprocessor".split()
 )
 #: What gives the properties of a card, in an output that is read again too.
-_PROPERTIES = ("torch.cuda.get_device_properties", "torch.npu.get_device_properties")
+_PROPERTIES = tuple(f"{of}.get_device_properties" for of in ("torch.cuda", "torch.npu", ".device_module"))
 #: Attributes whose read may need something of CUDA.
 READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda", "hip"}
 #: Versions that are None on an NPU (torch/version.py of a build for the CPU).
@@ -50,7 +50,7 @@ def _are_properties(slots: Slots, node: ast.expr) -> bool:
         if value is None:
             return False
         node = value
-    return isinstance(node, ast.Call) and slots.names.qualified(node.func) in _PROPERTIES
+    return isinstance(node, ast.Call) and (slots.names.qualified(node.func) or "").endswith(_PROPERTIES)
 
 
 def _is_taken_apart(node: ast.Attribute) -> bool:
