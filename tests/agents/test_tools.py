@@ -344,7 +344,7 @@ def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: 
     reports = {
         "run": {"verdict": "stops", "sentence": "train.py:3 " + "x" * 1000, "reasons": [], "findings": [{"a": 1}] * 30},
         "prove": {"verdict": "equal", "sentence": "3 steps agree", "comparisons": [
-            {"steps": 3, "differences": [], "not_compared": ["buffers"]}]},
+            {"steps": 3, "differences": [], "remarks": [], "not_compared": ["buffers"]}]},
     }  # fmt: skip
 
     async def written(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:

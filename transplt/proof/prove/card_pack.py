@@ -31,8 +31,8 @@ _PACKAGE = Path(__file__).parents[2]
 _ON_CARD = _PACKAGE / "emulator" / "on_card"
 #: Modules of this package that a pack brings along as text, each with what it imports of the others; and their tables.
 HOST_MODULES = (
-    "base/settings", "base/plan_decisions", "base/text/regular_file", "rules/tables", "rules/versions",
-    "rules/environment",
+    "base/settings", "base/npus_alone", "base/plan_decisions", "base/text/regular_file", "rules/tables",
+    "rules/versions", "rules/environment",
     "precision/diagnose/host", "precision/diagnose/triton", "precision/diagnose/advice", "precision/diagnose/npu_smi",
     "base/finding",
 )  # fmt: skip
