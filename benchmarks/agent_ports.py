@@ -2,11 +2,11 @@
 
     python -m benchmarks.agent_ports FOLDER [--project NAME ...] [--http PORT] [--transcript FILE]
 
-FOLDER holds checkouts of yunjey/pytorch-tutorial, karpathy/minGPT and locuslab/TCN, which are not changed; --project
-takes others of the list. The client is the official SDK's, the server a process of its own. It edits what blocks: the
-file that a work order names, with the text that the order quotes. Everything that an answer holds counts as read,
-progress and the list of the tools with it. Exits with 1 if a project was not proved equal and accepted, if a work order
-still blocks, if one took more than ten calls, or if more than 60 KB were read in all.
+FOLDER holds checkouts of yunjey/pytorch-tutorial, karpathy/minGPT and locuslab/TCN; copies of them are ported.
+--project takes others of the list. The client is the official SDK's, the server a process of its own. It edits what
+blocks: the file that a work order names, with the text that the order quotes. Everything that an answer holds counts
+as read, progress and the list of the tools with it. Exits with 1 if a project was not proved equal and accepted, if a
+work order still blocks, if one took more than ten calls, or if more than 60 KB were read in all.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import json
 import os
 import re
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -174,7 +176,11 @@ def main() -> int:
     parser.add_argument("--http", type=int, default=0, metavar="PORT")
     parser.add_argument("--transcript", type=Path)
     given = parser.parse_args()
-    return asyncio.run(ported(given.folder.resolve(), given.project, given.http, given.transcript))
+    with tempfile.TemporaryDirectory(prefix="agent-ports-") as place:
+        for name in {each.name.partition("/")[0] for each in PROJECTS}:
+            if (given.folder / name).is_dir():
+                shutil.copytree(given.folder / name, Path(place) / name, symlinks=True)
+        return asyncio.run(ported(Path(place).resolve(), given.project, given.http, given.transcript))
 
 
 if __name__ == "__main__":
