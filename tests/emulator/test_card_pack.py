@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,13 @@ def card_read(pack: Path) -> tuple[int, str]:
     done = CliRunner(env=settings).invoke(transplt, words, standalone_mode=False)
     assert done.exception is None
     return int(done.return_value), done.output
+
+
+def test_what_a_module_of_the_pack_imports_of_ours_is_in_the_pack() -> None:
+    ours = {f"transplt.{name}".replace("/", ".") for name in HOST_MODULES}
+    texts = {name: (ON_CARD.parents[1] / f"{name}.py").read_text() for name in HOST_MODULES}
+    heads = {name: re.findall(r"^(?:from|import) (transplt[\w.]*)", text, re.MULTILINE) for name, text in texts.items()}
+    assert {name: found for name, heads_of in heads.items() if (found := {*heads_of} - ours)} == {}
 
 
 @pytest.mark.torch
