@@ -19,7 +19,7 @@ from transplt.flow.asked_names import GIVEN
 from transplt.flow.definition_uses import is_listed
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
-from transplt.flow.option_defaults import Constant, Option, constant, options_in
+from transplt.flow.option_defaults import HOLDERS, Constant, Option, constant, options_in
 from transplt.flow.torch_branches import TorchTests
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import fails_to_load, is_bound
@@ -48,8 +48,7 @@ from transplt.syntax.scopes import Binding, Scope
 
 #: How many cards a program is told to use: one, where it is not told so.
 _CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
-#: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
-_HOLDER = re.compile(r"(?:^|_)(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings)$", re.I)
+_HOLDER = re.compile(rf"(?:^|_)(?:{HOLDERS})$", re.I)
 #: Decorators that leave a function to those who call it by its name.
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: Functions that run whenever a program trains, by their names.

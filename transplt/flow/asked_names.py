@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
 from transplt.base.text.text_search import on_lines_with
-from transplt.flow.option_defaults import Option
+from transplt.flow.option_defaults import HOLDERS, Option
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs.
 GIVEN = re.compile(r"(?:^|_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
 #: A branch that an entry of settings opens, alone or beside something else.
 _OPENS = re.compile(
     rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"
-    rb"(?:args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|hps|settings|FLAGS)(?:\.\w+)*\.(?P<name>\w+)"
+    rb"(?:" + HOLDERS.encode() + rb"|hps|FLAGS)(?:\.\w+)*\.(?P<name>\w+)"
     rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t]*(?:#[^\n]*)?$",
     re.M,
 )

@@ -1,8 +1,6 @@
-"""What options of a program are when nobody gives them: those of its command line, fields of its dataclasses, and
-entries of its yacs settings.
+"""What options are when nobody gives them: those of a command line, fields of dataclasses, entries of yacs settings.
 
-Read from bytes, for files that nobody parses as well. Only constants count; what is worked out, or has to be given, is
-unknown.
+Read from bytes, for files that nobody parses as well. Only constants count; what is worked out, or given, is unknown.
 """
 
 from __future__ import annotations
@@ -19,6 +17,8 @@ from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 #: The kinds of constants that are compared with.
 Constant = str | int | float | bool | None
+#: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
+HOLDERS = "args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings"
 _CALL = re.compile(rb"\badd_(?:argument|option)\(")
 _PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
 _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
