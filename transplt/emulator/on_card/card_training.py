@@ -177,7 +177,7 @@ def _stand_ins(settings: dict[str, Any]) -> None:
         module.__file__ = path
         sys.modules[module.__name__] = module
         with open(path, encoding="utf-8") as file:
-            exec(compile(file.read(), path, "exec"), module.__dict__)
+            exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
 
 
 def _run(main: str, arguments: list[str]) -> str:
@@ -189,7 +189,7 @@ def _run(main: str, arguments: list[str]) -> str:
     sys.argv, sys.path[0] = [main, *arguments], os.path.dirname(path)
     try:
         with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec")
+            code = compile(file.read(), path, "exec", dont_inherit=True)
         exec(code, module.__dict__)
     except SystemExit as error:
         return "" if error.code in (None, 0) else f"it ended with {error.code!r}"
