@@ -129,10 +129,10 @@ def test_what_a_module_of_the_pack_imports_of_ours_is_in_the_pack() -> None:
 
 def test_programs_are_compiled_without_our_future_import() -> None:
     """Its annotations would be texts: argparse would get "int" from the fields of a dataclass, and stop."""
-    texts = {path.name: path.read_text() for path in ON_CARD.parent.rglob("*.py")}
-    calls = [(name, ast.unparse(node)) for name, text in texts.items() for node in ast.walk(ast.parse(text))
+    texts = {path: path.read_text() for path in ON_CARD.parent.rglob("*.py")}
+    calls = [(path, ast.unparse(node)) for path, text in texts.items() for node in ast.walk(ast.parse(text))
              if isinstance(node, ast.Call) and ast.unparse(node.func) == "compile"]  # fmt: skip
-    of_programs = [(name, call) for name, call in calls if "'exec'" in call]
+    of_programs = [(path, call) for path, call in calls if "'exec'" in call]
     assert len(of_programs) >= 6 and [each for each in of_programs if "dont_inherit=True" not in each[1]] == []
 
 
