@@ -73,35 +73,15 @@ def fusible(program: Program, settings: Settings) -> Optimizers:
     """Look at every optimizer of the program; those that comments or settings switch off stay."""
     found = Optimizers()
     for one in sorted(program.once(find_optimizers), key=lambda each: each.file.path):
-        full = one.file.names.qualified(one.call.func) or ""
-        unsure = "" if full else _of_a_star(one.file, one.call)
-        name = class_of(full) or unsure
-        fused = full.startswith("torch_npu.optim.NpuFused")
-        if not name and not fused:
+        if (made := _looked_at(one)) is None:
             continue
-        made = Made(one, name or full.rpartition(".")[2], fused=fused)
-        if unsure:
-            made.refuse("which of the star imports gives it cannot be seen", f"import {name} by its name")
-        if not fused:
-            _arguments(made)
-        for use in one.uses:
-            _used(made, use)
         found.made.append(made)
         found.by_call[one.call] = made
         for slot in one.holders:
             found.by_slot.setdefault(slot, []).append(made)
     if not found.made:
         return found
-    every = hazards(program, {*found.by_slot})
-    alongside = imports_of(program.project).alongside({file.path for file in program.files}) if every else {}
-    for made in found.made:
-        if made.fused:
-            made.why = ""
-            continue
-        if _switched_off(made, settings) or _is_test(made.of.file.path) or not on_card(program):
-            made.silent, made.why = True, "it is not asked for"
-        if (hazard := next((what for path, what in every if path in alongside[made.of.file.path]), None)) is not None:
-            made.why, made.help = hazard
+    _unasked_or_read(found, program, settings)
     _twice(found)
     fusing = [made.of for made in found.made if not made.why and not made.fused]
     scaled = (settings.amp, settings.amp_dtype, settings.loss_scale) == ("native", "float16", "dynamic")
@@ -116,6 +96,38 @@ def fusible(program: Program, settings: Settings) -> Optimizers:
     if any(not made.why for made in found.made):
         found.modules = {call for _, call in modules_zeroed(program, {*found.by_slot})}
     return found
+
+
+def _unasked_or_read(found: Optimizers, program: Program, settings: Settings) -> None:
+    """Leave those that nobody asks for, and those whose gradients something beside them reads or changes."""
+    every = hazards(program, {*found.by_slot})
+    alongside = imports_of(program.project).alongside({file.path for file in program.files}) if every else {}
+    for made in found.made:
+        if made.fused:
+            made.why = ""
+            continue
+        if _switched_off(made, settings) or _is_test(made.of.file.path) or not on_card(program):
+            made.silent, made.why = True, "it is not asked for"
+        if (hazard := next((what for path, what in every if path in alongside[made.of.file.path]), None)) is not None:
+            made.why, made.help = hazard
+
+
+def _looked_at(one: Optimizer) -> Made | None:
+    """An optimizer with a fused form, judged by its call and by its uses alone."""
+    full = one.file.names.qualified(one.call.func) or ""
+    unsure = "" if full else _of_a_star(one.file, one.call)
+    name = class_of(full) or unsure
+    fused = full.startswith("torch_npu.optim.NpuFused")
+    if not name and not fused:
+        return None
+    made = Made(one, name or full.rpartition(".")[2], fused=fused)
+    if unsure:
+        made.refuse("which of the star imports gives it cannot be seen", f"import {name} by its name")
+    if not fused:
+        _arguments(made)
+    for use in one.uses:
+        _used(made, use)
+    return made
 
 
 def optimizers_around(work: Work) -> Optimizers | None:
