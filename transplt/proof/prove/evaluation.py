@@ -26,10 +26,6 @@ class _Pass:
     window: tuple[int, int]
 
     @property
-    def key(self) -> tuple[int, int]:
-        return self.event.fields["loader"], self.event.fields["epoch"]
-
-    @property
     def samples(self) -> list[int]:
         return [index for batch in self.batches for index in batch]
 
@@ -44,8 +40,8 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
     remarks."""
     remarks: list[str] = []
     joined = everything = 0
-    every = [{each.key: each for each in _passes(rank)} for rank in ranks]
-    sizes = {event.fields["loader"]: event.fields.get("size") for event in one.of("loader")} if one else {}
+    every = [{loaders.key_of(each.event): each for each in _passes(rank)} for rank in ranks]
+    sizes = {event.fields["loader"]: loaders.whole(event) for event in one.of("loader")} if one else {}
     for key, first in every[0].items():
         passes = [each[key] for each in every if key in each]
         if len(passes) < len(ranks):
@@ -73,7 +69,7 @@ def _shared_out(passes: Sequence[_Pass], size: int | None) -> bool:
     """Whether the ranks have shares of the samples: by the sampler, or each of a data set that it has a part of."""
     shares = [{*each.samples} for each in passes]
     if all(share == shares[0] for share in shares):
-        return size is not None and all((each.event.fields.get("size") or size) < size for each in passes)
+        return size is not None and all((loaders.whole(each.event) or size) < size for each in passes)
     return passes[0].event.fields["sampler"] == "DistributedSampler" or all(each.whole for each in passes)
 
 
@@ -91,17 +87,13 @@ def _passes(training: Training) -> Iterator[_Pass]:
     trained, known = loaders.trained_passes(training), loaders.batches(training)
     given = training.of("batch")
     backward = [event.index for event in training.of("backward")]
-    ends = [*(event.index for event in given if _key(event) in trained), len(training.events)]
+    ends = [*(event.index for event in given if loaders.key_of(event) in trained), len(training.events)]
     for event in training.of("loader"):
-        own = [each.index for each in given if _key(each) == _key(event)]
-        if not own or _key(event) in trained or any(own[0] < each < own[-1] for each in backward):
+        own = [each.index for each in given if loaders.key_of(each) == loaders.key_of(event)]
+        if not own or loaders.key_of(event) in trained or any(own[0] < each < own[-1] for each in backward):
             continue
         if _evaluates(training, own[0], own[-1], backward):
-            yield _Pass(event, known[_key(event)], (event.index, next(end for end in ends if end > own[-1])))
-
-
-def _key(event: Event) -> tuple[int, int]:
-    return event.fields["loader"], event.fields["epoch"]
+            yield _Pass(event, known[loaders.key_of(event)], (event.index, next(end for end in ends if end > own[-1])))
 
 
 def _evaluates(training: Training, first: int, last: int, backward: Sequence[int]) -> bool:

@@ -14,17 +14,22 @@ from transplt.proof.prove.training import Event, Place, Training
 _TELLS = 6
 
 
+def key_of(event: Event) -> tuple[int, int]:
+    """Of a pass, or of a batch of it: the loader, and which of its passes it is."""
+    return event.fields["loader"], event.fields["epoch"]
+
+
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
     """(loader, epoch) -> the indices of its batches."""
     found: dict[tuple[int, int], list[list[int]]] = {}
     for event in training.of("batch"):
-        found.setdefault((event.fields["loader"], event.fields["epoch"]), []).append(event.fields["indices"])
+        found.setdefault(key_of(event), []).append(event.fields["indices"])
     return found
 
 
 def _made(training: Training, key: tuple[int, int]) -> Event:
     """The loader that begins an epoch."""
-    return next(each for each in training.of("loader") if (each.fields["loader"], each.fields["epoch"]) == key)
+    return next(each for each in training.of("loader") if key_of(each) == key)
 
 
 def where(loader: Event) -> Place | None:
@@ -91,11 +96,13 @@ def uneven_from(ranks: Sequence[Training]) -> int | None:
 def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | str:
     """Whether the samples of each pass of training are divided among the ranks: how they are not, how they are, or ""
     where no pass tells. `one` is the original in one process, which may draw again or leave out itself."""
-    passes = 0
+    passes, apart = 0, _chosen_apart(ranks)
+    if apart is not None:
+        return apart
     every = [batches(rank) for rank in ranks]
     before = {event.fields["loader"]: event for event in one.of("loader")} if one is not None else {}
     for event, _ in _epochs(ranks[0]):
-        key = (event.fields["loader"], event.fields["epoch"])
+        key = key_of(event)
         if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
@@ -111,8 +118,32 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
 
 def _divided(event: Event, before: Event | None) -> bool:
     """Whether each rank has a data set of its own, whose indices say nothing of those of others."""
-    sizes = [each.fields.get("size") for each in (event, before) if each is not None]
+    sizes = [whole(each) for each in (event, before) if each is not None]
     return len(sizes) == 2 and None not in sizes and sizes[0] != sizes[1]
+
+
+def whole(loader: Event) -> int | None:
+    """How many samples the data set has that the indices of a loader count in: it may give a subset of them."""
+    size: int | None = loader.fields.get("whole", loader.fields.get("size"))
+    return size
+
+
+def _chosen_apart(ranks: Sequence[Training]) -> Difference | None:
+    """A data set that each rank chooses from another by itself, and that is not a share of its own: some samples are in
+    both choices, and in no order that all ranks have. Those of training may be in the evaluation of another rank."""
+    every = [batches(rank) for rank in ranks]
+    first = {key_of(event): event for event in ranks[0].of("loader")}
+    for rank, given in zip(ranks[1:], every[1:], strict=True):
+        for event in rank.of("loader"):
+            key, one = key_of(event), first.get(key_of(event), event)
+            alike = event.fields.get("chosen") in (None, one.fields.get("chosen")) or whole(one) != whole(event)
+            mine, theirs = ({*itertools.chain(*each.get(key, ()))} for each in (every[0], given))
+            if alike or (event.fields["sampler"] != "DistributedSampler" and not mine & theirs):
+                continue
+            what = f"rank {rank.rank} chooses other samples than rank {ranks[0].rank} for its data set"
+            cause = "each rank draws by itself what it trains on, and what it evaluates"
+            return Difference(what, event.fields.get("subset") or where(event), cause=cause)
+    return None
 
 
 def _repeats(one: Training, loader: int) -> int:
@@ -189,7 +220,7 @@ def other_batches(one: Training, other: Training) -> Difference | None:
     mine, theirs = batches(one), batches(other)
     last = max((key for key in mine if key[0] in wanted), default=None)
     for event in other.of("loader"):
-        key = (event.fields["loader"], event.fields["epoch"])
+        key = key_of(event)
         if key[0] not in wanted or key not in mine or key not in theirs:
             continue
         before, after = [len(batch) for batch in mine[key]], [len(batch) for batch in theirs[key]]
@@ -243,7 +274,7 @@ def _epochs(training: Training) -> Iterator[tuple[Event, list[list[int]]]]:
     """The passes of training, each with its batches."""
     known, trains = batches(training), trained_passes(training)
     for event in training.of("loader"):
-        key = (event.fields["loader"], event.fields["epoch"])
+        key = key_of(event)
         if key in trains:
             yield event, known[key]
 
@@ -285,8 +316,8 @@ def _side_by_side(training: Training, *keys: tuple[int, int]) -> bool:
     """Whether each of two passes begins before the other ends."""
     given: list[list[int]] = [[], []]
     for event in training.of("batch"):
-        if (event.fields["loader"], event.fields["epoch"]) in keys:
-            given[keys.index((event.fields["loader"], event.fields["epoch"]))].append(event.index)
+        if key_of(event) in keys:
+            given[keys.index(key_of(event))].append(event.index)
     return given[0][0] < given[1][-1] and given[1][0] < given[0][-1]
 
 
@@ -298,7 +329,7 @@ def trained_passes(training: Training) -> set[tuple[int, int]]:
     backward, evaluates = 0, False
     for event in training.events:
         if event.kind == "batch":
-            last = (event.fields["loader"], event.fields["epoch"])
+            last = key_of(event)
             if backward > begun.setdefault(last, backward) and not evaluates:
                 passes.add(last)
         elif event.kind == "mode":

@@ -148,8 +148,9 @@ def _read(trace: list[dict[str, Any]], root: Path) -> Training:
 def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     at = entry.get("at")
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
-    if fields.get("made"):
-        fields["made"] = Place(below(fields["made"][0], root), fields["made"][1])
+    for name in ("made", "subset"):
+        if fields.get(name):
+            fields[name] = Place(below(fields[name][0], root), fields[name][1])
     if entry["e"] == "op":
         fields["by"] = tuple(Place(below(path, root), line) for path, line in entry.get("by", ()))
     return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)

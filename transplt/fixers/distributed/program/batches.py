@@ -20,7 +20,7 @@ _APART = frozenset({"eye", "arange", "fill_diagonal_", "diag", "diagonal", "eq"}
 _BANKS = ("queue", "bank", "memory")
 
 
-def memories(file: File) -> Iterator[ast.expr]:
+def memories(file: File) -> Iterator[ast.Call]:
     """Buffers that keep what earlier batches gave."""
     for call in by_place(file.scan.calls):
         first = call.args[0] if call.args else None

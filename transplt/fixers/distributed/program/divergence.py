@@ -382,8 +382,8 @@ def _settled(
     they decide and write makes others run alike, so that each is tried first. `anew`: `first` knew less."""
     training, kept = first.training, KeptTensors(first.varying)
     rows = list(kept.rows())
-    # An assignment, at numbers that can be read again behind it.
-    assigned = [each for each in rows if type(each.stmt) in (ast.Assign, ast.AugAssign)]
+    # What assigns, at numbers that can be read again behind it.
+    assigned = [each for each in rows if isinstance(each.stmt, ast.Assign | ast.AugAssign) or _copies_rows(each.stmt)]
     shared = [each for each in assigned if is_plain(each.table) and is_plain(each.numbers)]
     clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
@@ -396,6 +396,14 @@ def _settled(
             ways.kept, ways.rows = kept, [(each, each in written) for each in rows]
             return ways
         clocked, shared = ways.clocked, written
+
+
+def _copies_rows(stmt: ast.stmt) -> bool:
+    """True for `table.index_copy_(0, index, rows)`."""
+    match stmt:
+        case ast.Expr(ast.Call(func=ast.Attribute(attr="index_copy_"), args=[ast.Constant(0), _, _])):
+            return True
+    return False
 
 
 def _given_before(name: ast.Name, loop: Loop) -> bool:

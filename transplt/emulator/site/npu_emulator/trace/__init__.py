@@ -29,7 +29,8 @@ def install() -> None:
     if config.trace["seed"] is None:
         repeat.draw_anew()
     else:
-        repeat.install(int(config.trace["seed"]), config.trace["inserted"])
+        alone = not config.trace["replay_all"]
+        repeat.install(int(config.trace["seed"]), config.trace["inserted"], any_seed=alone)
     shaken.install()
     steps.install()
     calls.install()

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import pathlib
+import random
 import shutil
 import weakref
 from collections.abc import Callable
@@ -43,6 +44,8 @@ def install() -> None:
         _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
     _record_some(pathlib.Path, "unlink", "remove", _changed)
     _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
+    _record(random, "seed", "seed", lambda a, *rest: {"seed": int(a)})
+    when_imported("numpy", lambda numpy: _record(numpy.random, "seed", "seed", lambda seed: {"seed": int(seed)}))
     for name in ("half", "bfloat16", "float", "double", "to"):
         _record_some(module, name, "cast", _dtype)
     _record_some(module, "register_buffer", "unsaved", _unsaved)

@@ -19,10 +19,11 @@ from ..start import when_imported
 from ..user_code import nearest
 from . import loaders, repeat, steps
 from .figures import host_alias
-from .log import emit, is_quiet, quiet
+from .log import emit, is_quiet, place_of, quiet
 
 _DRAWS = "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()
 _DRAWS_INTO = "normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_".split()
+_ORDERS = ("randperm", "shuffle", "permutation", "sample", "choice")
 #: Functions of the global generators that draw nothing.
 _STATE = ("seed", "getstate", "setstate", "get_state", "set_state")
 #: So many draws of a line are recorded in one step and in all, and so many bytes of each are looked at.
@@ -58,6 +59,9 @@ def _watch(module: ModuleType, generator: object) -> None:
 def _drawing(original: Any) -> Any:
     @functools.wraps(original)
     def drawn(*args: Any, **kwargs: Any) -> Any:
+        if original.__name__ in _ORDERS and not is_quiet():
+            drawer = nearest(1)
+            loaders.ordered[:] = [place_of(drawer)] if drawer is not None else []
         if not _training() or _of_the_loader():
             return original(*args, **kwargs)
         frame = nearest(1)

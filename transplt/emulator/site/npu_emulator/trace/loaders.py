@@ -6,7 +6,9 @@ import contextlib
 import functools
 import itertools
 import json
+import operator
 import weakref
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +17,7 @@ import torch
 from ..config import config
 from ..user_code import nearest
 from . import repeat
-from .log import emit, place_of
+from .log import emit, place_of, quiet, write
 
 #: The loaders in the order of their first iteration, and how often each began.
 _numbers: dict[int, int] = {}
@@ -29,6 +31,11 @@ _made: Any = weakref.WeakKeyDictionary()
 _order: Any = weakref.WeakKeyDictionary()
 _makes = itertools.count()
 _replay: dict[str, list[list[int]]] = {}
+#: What samplers that give each rank a share of the samples count by.
+_OF_SHARES = ("num_replicas", "world_size", "world", "rank")
+#: The lines that made the subsets; the place of the last order that was drawn.
+_subsets: Any = weakref.WeakKeyDictionary()
+ordered: list[list[Any]] = []
 
 
 _NONE: Any = object()
@@ -57,14 +64,19 @@ class _Indices:
 
     def __init__(self, batches: Any, loader: Any) -> None:
         self.batches, self.loader, self.which = batches, loader, _numbers[id(loader)]
+        self.samples = _chosen(loader.dataset)[1]
 
     def _given(self) -> Any:
         """The batches of the pass that begins."""
         assert config.trace
-        distributed = isinstance(getattr(self.loader, "sampler", None), torch.utils.data.distributed.DistributedSampler)
         replayed = _replay.get(f"{self.which}.{_epochs[self.which]}")
-        replays = replayed is not None and (config.trace["replay_all"] or distributed)
-        return replayed if replays else self.batches
+        if replayed is None or not (config.trace["replay_all"] or _ordered_by_port(self.loader)):
+            return self.batches
+        places = {whole: place for place, whole in reversed([*enumerate(self.samples or ())])}
+        if self.samples is None:
+            return replayed
+        known = all(index in places for batch in replayed for index in batch)
+        return [[places[index] for index in batch] for batch in replayed] if known else self.batches
 
     def __len__(self) -> int:
         # Another order of the same samples ends where its run was stopped: as many batches are those of the loader.
@@ -81,10 +93,29 @@ class _Indices:
             batches = iter(given)
             first = next(batches, _NONE)
         for indices in () if first is _NONE else itertools.chain([first], batches):
-            batch: list[Any] = list(indices) if self.loader._auto_collation else [indices]
-            if all(isinstance(each, (int, bool)) for each in batch):
-                emit("batch", loader=self.which, epoch=epoch, indices=[int(each) for each in batch])
+            batch = list(indices) if self.loader._auto_collation else [indices]
+            with contextlib.suppress(TypeError), quiet():  # keys that are no numbers
+                places = [operator.index(each) for each in batch]
+                whole = places if self.samples is None else [self.samples[each] for each in places]
+                write("batch", nearest(1), loader=self.which, epoch=epoch, indices=whole)
             yield indices
+
+
+def _ordered_by_port(loader: Any) -> bool:
+    """Whether a loader gives its samples in another order than one process needs: that of a share, or as they lie."""
+    sampler, data = getattr(loader, "sampler", None), torch.utils.data
+    shares = isinstance(sampler, data.distributed.DistributedSampler) or any(
+        hasattr(each, name) for each in (sampler, getattr(loader, "batch_sampler", None)) for name in _OF_SHARES
+    )
+    return shares or isinstance(sampler, data.SequentialSampler)
+
+
+def _chosen(dataset: Any) -> tuple[Any, Any]:
+    """The data set that a Subset, maybe of a Subset, chooses from, and the indices there (None: it is no Subset)."""
+    if type(dataset) is not torch.utils.data.Subset:
+        return dataset, None
+    whole, indices = _chosen(dataset.dataset)
+    return whole, [int(each) if indices is None else indices[each] for each in dataset.indices]
 
 
 def _length(length: Any, loader: Any) -> int | None:
@@ -127,11 +158,14 @@ def install() -> None:
         which = _numbers[id(self)]
         _epochs[which] = _epochs.get(which, -1) + 1
         sampler = getattr(self, "sampler", None)
+        whole, samples = _chosen(self.dataset)
         emit(
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
             nth=_order.get(self), length=_length(length, self),
-            size=_length(len, self.dataset), drop_last=bool(self.drop_last or getattr(sampler, "drop_last", False)),
+            size=_length(len, self.dataset), whole=_length(len, whole), subset=_subsets.get(self.dataset),
+            chosen=zlib.crc32(repr(samples).encode()) if samples is not None else None,
+            drop_last=bool(self.drop_last or getattr(sampler, "drop_last", False)),
         )  # fmt: skip
         if config.trace and config.trace["seed"] is not None:
             _turns[which] = repeat.turn(("loader", which))
@@ -150,6 +184,16 @@ def install() -> None:
         make(self, *args, **kwargs)
 
     kind.__init__ = __init__
+    choose = data.Subset.__init__
+
+    @functools.wraps(choose)
+    def chosen(self: Any, *args: Any, **kwargs: Any) -> None:
+        if (frame := nearest(1)) is not None:
+            place = place_of(frame)
+            _subsets[self] = ordered[-1] if ordered and ordered[-1][0] == place[0] else place
+        choose(self, *args, **kwargs)
+
+    data.Subset.__init__ = chosen
     original = kind._index_sampler.fget
 
     def _index_sampler(self: Any) -> Any:

@@ -27,14 +27,15 @@ _SPAWNED = "TRANSPLT_SPAWNED"
 _watchers: list[Callable[[], None]] = []
 
 
-def install(seed: int, inserted: dict[str, list[int]] | None = None) -> None:
+def install(seed: int, inserted: dict[str, list[int]] | None = None, *, any_seed: bool = False) -> None:
     """Seed what draws, and let dropout keep everything. Seeds of the user's own come later, and win.
 
     Each process has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
-    program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one).
+    program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one);
+    with `any_seed` they set none: the program is held against one that lacks these lines.
     """
     seed_draws(seed)
-    _keep_the_stream(inserted)
+    _keep_the_stream(inserted, any_seed=any_seed)
     _draw_in_single_precision()
     _drop_nothing()
 
@@ -105,29 +106,39 @@ def _state() -> int:
     return zlib.crc32(torch.default_generator.get_state().numpy().tobytes())
 
 
-def _keep_the_stream(inserted: dict[str, list[int]] | None) -> None:
-    """At a line that a port added, a seed that the stream began with already does not begin it anew, the first time.
+def _keep_the_stream(inserted: dict[str, list[int]] | None, *, any_seed: bool) -> None:
+    """At a line that a port added, a seed that the stream began with already does not begin it anew, the first time;
+    with `any_seed` no seed does there.
 
     Ports for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do where
     nothing is set. A line that seeds more than once repeats its numbers in a user's run, and here too.
     """
-    original: Any = torch.manual_seed
-    seen: set[tuple[str, int]] = set()
+    seen: set[tuple[str, int, str]] = set()
 
-    @functools.wraps(original)
-    def manual_seed(seed: Any) -> Any:
-        frame = nearest(1)
-        place = (os.path.realpath(frame.f_code.co_filename), frame.f_lineno) if frame is not None else ("", 0)
-        first = place not in seen
-        seen.add(place)
-        added = inserted is None or place[1] in inserted.get(place[0], ())
-        if first and added and int(seed) == torch.initial_seed():
-            return torch.default_generator
-        result = original(seed)
-        _kept_from.pop(_state(), None)
-        return result
+    def kept(owner: Any, name: str, goes_on: Callable[[Any], bool]) -> None:
+        original = getattr(owner, name)
 
-    torch.manual_seed = torch.random.manual_seed = manual_seed
+        @functools.wraps(original)
+        def seeded(*args: Any, **kwargs: Any) -> Any:
+            frame = nearest(1)
+            place = (os.path.realpath(frame.f_code.co_filename), frame.f_lineno) if frame is not None else ("", 0)
+            first = (*place, name) not in seen
+            seen.add((*place, name))
+            added = inserted is None or place[1] in inserted.get(place[0], ())
+            if first and added and goes_on([*args, *kwargs.values(), None][0]):
+                return torch.default_generator if owner is torch else None
+            result = original(*args, **kwargs)
+            _kept_from.pop(_state(), None)
+            return result
+
+        setattr(owner, name, seeded)
+
+    known = any_seed and inserted is not None
+    kept(torch, "manual_seed", lambda seed: known or int(seed) == torch.initial_seed())
+    torch.random.manual_seed = torch.manual_seed
+    if known:
+        kept(random, "seed", lambda seed: True)
+        when_imported("numpy", lambda numpy: kept(numpy.random, "seed", lambda seed: True))
 
 
 def _draw_in_single_precision() -> None:
