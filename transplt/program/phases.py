@@ -8,7 +8,7 @@ from typing import TypeGuard
 from transplt.program.call_conditions import value_of
 from transplt.program.loops import Loop, loop_head, loops_around
 from transplt.program.program import File, Program, enclosing_function, key_of
-from transplt.program.training import Key, Loader, loaders_of
+from transplt.program.training import Key, Loader, entry_of_items, loaders_of
 from transplt.program.variable_values import assigned
 from transplt.syntax.nodes import inner_nodes, is_dotted, plain_name
 from transplt.syntax.scan import parent
@@ -47,6 +47,8 @@ def chosen_by_key(program: Program, file: File, loop: Loop) -> tuple[ast.Name | 
     """The variable that chooses the loader of a loop, and what it chooses from: `loaders[phase]`, or
     `train if phase == "train" else val`, in its head or stored before it; None where there is none."""
     for node in ast.walk(loop_head(loop)):
+        if isinstance(node, ast.Name) and (entry := entry_of_items(node)) is not None:
+            node = entry
         held = assigned(program, file, node) if isinstance(node, ast.Name) else []
         for chosen in (node, *(value for at, value in held if len(held) == 1 and at is file)):
             match chosen:
@@ -75,10 +77,14 @@ def _meaning(program: Program, file: File, test: ast.expr) -> ast.expr:
 def _values_of_key(program: Program, file: File, loop: Loop, by: ast.Name) -> list[Key]:
     """The values of the variable that chooses, where all are written out: what a loop goes over, or is given."""
     around = (each for each in loops_around(loop) if not isinstance(each, ast.While))
-    over = next((each.iter for each in around if plain_name(each.target) == by.id), None)
+    over = next((each.iter for each in around if by.id in map(plain_name, (each.target, *_parts(each.target)))), None)
     held = [(file, over)] if over is not None else assigned(program, file, by)
     found = [literals(program, at, each) for at, each in held]
     return [key for keys in found for key in keys] if all(found) else []
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple) else []
 
 
 def literals(program: Program, file: File, node: ast.expr) -> list[Key]:

@@ -10,8 +10,8 @@ from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, Variable, enclosing_function, key_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.rules.torch_callables import names_of
-from transplt.syntax.nodes import by_place, inner_nodes
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.nodes import by_place, inner_nodes, plain_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: Methods that models have too: a call of one says nothing about a function of the same name.
 _MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
@@ -189,6 +189,8 @@ def loaders_of(
                 slot = program.slot(file, node)
                 if slot in without:
                     return
+                if (entry := entry_of_items(node)) is not None:
+                    visit(file, entry.value, (None, *path), by_key)
                 for value in program.values.get(slot, ()) if slot else ():
                     visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
                 for key, entry in program.entries.get(slot, ()) if slot and path else ():
@@ -229,6 +231,18 @@ def loaders_of(
 
     visit(file, node, ())
     return list(found.values())
+
+
+def entry_of_items(node: ast.expr) -> ast.Subscript | None:
+    """`loaders[phase]` of `loader` below `for phase, loader in loaders.items()`."""
+    for above in chain(node) if isinstance(node, ast.Name) else ():
+        match above:
+            case ast.For(
+                target=ast.Tuple(elts=[key, ast.Name(id=name)]),
+                iter=ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]),
+            ) if name == plain_name(node):
+                return ast.Subscript(value=whole, slice=key, ctx=ast.Load())
+    return None
 
 
 def _yielded_from(function: ast.AST) -> list[ast.expr]:
