@@ -11,7 +11,7 @@ from transplt.proof.prove.found import Difference
 from transplt.proof.prove.races import unordered
 from transplt.proof.prove.training import Training
 
-WORDS = {"save": "save", "load": "load", "remove": "remove", "rename": "rename"}
+WORDS = ("save", "write", "load", "read", "ask", "remove", "rename")
 
 
 def rank(number: int, *events: str, group: Sequence[int] = (0, 1)) -> Training:
@@ -37,6 +37,9 @@ def rank(number: int, *events: str, group: Sequence[int] = (0, 1)) -> Training:
         (["save", "remove"], []),
         (["load"], ["load"]),
         (["save", "load", "remove"], []),
+        (["ask", "write", "barrier"], ["barrier", "read"]),
+        (["barrier", "write"], ["ask", "barrier"]),
+        (["ask"], ["ask", "read"]),
     ],
 )
 def test_what_is_kept_in_order(first: list[str], second: list[str]) -> None:
@@ -52,6 +55,8 @@ def test_what_is_kept_in_order(first: list[str], second: list[str]) -> None:
         (["broadcast", "remove"], ["load", "broadcast"], "rank 0 removes"),  # rank 0 waits for nobody
         (["save", "reduce"], ["reduce", "load"], "rank 0 writes"),  # rank 1 waits for nobody
         (["save", "send"], ["send", "load"], "rank 0 writes"),
+        (["ask", "write"], ["read"], "train.py:21: rank 0 writes x.pt, and rank 1 reads it in train.py:20, with no"),
+        (["ask", "save"], ["ask"], "train.py:20: rank 0 writes x.pt, and rank 1 asks whether it is there, with no"),
     ],
 )
 def test_what_is_not(first: list[str], second: list[str], sentence: str) -> None:

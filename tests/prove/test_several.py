@@ -55,8 +55,8 @@ def run(*trainings: Training, stop: Stop | None = None) -> Run:
 def against_one(one: Training, ranks: Sequence[Training], shaken: Training | None = None) -> Part:
     """The comparison of W processes with one, which is `shaken` when it is run again."""
     runs = itertools.chain([run(one)], itertools.repeat(run(shaken or one)))
-    original = SimpleNamespace(project=ALONE, run=lambda world=1, **how: next(runs))
-    migrated = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
+    original = SimpleNamespace(inserted={}, project=ALONE, run=lambda world=1, **how: next(runs))
+    migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
     parts = Several(original, migrated, lambda text: None).parts(len(ranks), run(one))  # type: ignore[arg-type]
     return parts[-1]
 
@@ -116,7 +116,7 @@ def against_ranks(
         return run(*(shaken if shake else without if left_out else originals)) if world > 1 else run(originals[0])
 
     sides = (
-        SimpleNamespace(project=BY_ITSELF, run=starts)
+        SimpleNamespace(inserted={}, project=BY_ITSELF, run=starts)
         for starts in (original, lambda world=1, **how: run(*ranks))
     )
     return Several(*sides, lambda text: None).parts(len(ranks), run(originals[0]))  # type: ignore[arg-type]
@@ -144,8 +144,8 @@ def test_a_port_that_divides_the_batch_of_one_process(theirs: int, loss: float, 
     twin = [told([{"loss": 0.8}] * 2, rank=rank, width=theirs) for rank in range(2)]
     port = [told([{"loss": loss}] * 2, rank=rank) for rank in range(2)]
     one = told([{}] * 2)
-    original = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*(twin if world > 1 else [one])))
-    migrated = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*port))
+    original = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*(twin if world > 1 else [one])))
+    migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*port))
     part = Several(original, migrated, lambda text: None).parts(2, run(one))[-1]  # type: ignore[arg-type]
     assert str(part.verdict.word) == word
     said = "2 ranks of the original take batches of 4 in all, those of the migrated program of 2, as one process does"
@@ -203,7 +203,7 @@ def test_ranks_that_stop_late(
     twin = run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=original)
     single = run(told([{}] * 3), stop=original)
     sides = (
-        SimpleNamespace(project=project, run=lambda world=1, ranks=ranks, **how: ranks if world > 1 else single)
+        SimpleNamespace(inserted={}, project=project, run=lambda world=1, ranks=ranks, **how: ranks if world > 1 else single)
         for project, ranks in ((BY_ITSELF if distributed else ALONE, twin), (BY_ITSELF, several))
     )
     parts = Several(*sides, lambda text: None).parts(2, single)  # type: ignore[arg-type]
@@ -224,7 +224,7 @@ def test_what_a_card_refuses_is_no_late_stop(stop: Stop | None) -> None:
     error = {"level": "error", "path": "train.py", "line": 8, "code": "NPU501", "message": "no such operator"}
     several = replace(run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=stop), findings=[error])
     one = run(told([{}] * 3), stop=stop)
-    sides = (SimpleNamespace(project=BY_ITSELF, run=lambda world=1, of=of, **how: of) for of in (one, several))
+    sides = (SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, of=of, **how: of) for of in (one, several))
     parts = Several(*sides, lambda text: None).parts(2, one)  # type: ignore[arg-type]
     assert parts[0].verdict.word is (Word.STOPS if stop is None else Word.EQUAL)
     assert ("NPU501" in parts[0].verdict.sentence) == (stop is None)
@@ -245,7 +245,7 @@ def test_originals_that_are_distributed_themselves(
 ) -> None:
     ranks, one = [told([{}], rank=rank) for rank in range(2)], told([{}], rank=0 if groups else None)
     sides = (
-        SimpleNamespace(project=project, run=lambda world=1, **how: run(*ranks) if world > 1 else run(one))
+        SimpleNamespace(inserted={}, project=project, run=lambda world=1, **how: run(*ranks) if world > 1 else run(one))
         for project in (original, migrated)
     )
     parts = Several(*sides, lambda text: None).parts(2, run(one))  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ ONE = ((1.0, 0.5), (0.9, 0.4), (0.8, 0.4))
         ONE,
         ((1.05, 0.52), (0.9, 0.6), (1.2, 0.3)),  # what batch norms and draws make of it
         ((2.0, 0.5), (0.9, 0.4), (0.8, 0.4)),  # once
-        ((0.5, 0.25), (0.45, 0.2), (0.4, 0.2)),  # a loss that is a sum over the share of each rank
+        ((0.5, 0.5), (0.45, 0.4), (0.4, 0.4)),  # a loss that is a sum over the share of each rank, as its gradients are
         ((1.0, 0.5), (5.0, 9.0), (7.0, 9.0)),  # behind the first step all may be others
     ],
 )
@@ -52,11 +52,26 @@ def test_what_the_batches_of_ranks_make_of_it(steps: tuple[tuple[float, float], 
         ((2.1, 1.9), "the loss of step 1 is 2.1, that of one process 1; multiplied by the 2 ranks"),
         ((1.0, 2.0), "; 2 times as large: summed over the ranks and not divided"),
         ((1.1, 0.5), "; 0.5 times as large: divided by the ranks twice"),
+        ((0.5, 0.5), "; 0.5 times as large: the mean over the ranks of a loss that each sums up over its share"),
     ],
 )
 def test_losses_and_gradients_times_the_ranks(factors: tuple[float, float], sentence: str) -> None:
     steps = [(loss * factors[0], gradient * factors[1]) for loss, gradient in ONE]
     assert sentence in said(told(*ONE), told(*steps), told(*steps))
+
+
+def clipped(*norms: tuple[float, float]) -> Training:
+    """A training whose gradients are clipped to 0.1, with (loss, norm before) of each step."""
+    training = Told().made()
+    for loss, norm in norms:
+        training.tell("clip", 11, bound=0.1, norm=norm).step(loss=loss, grad=0.1)
+    return training.training()
+
+
+def test_gradients_that_are_clipped_are_compared_as_they_were_before() -> None:
+    one, twice = clipped(*ONE), clipped(*((loss, 2 * norm) for loss, norm in ONE))
+    assert "norm 1, in one process 0.5" in said(one, twice, twice)
+    assert said(one, one, one) == ""
 
 
 @pytest.mark.parametrize(("same_data", "metric"), [(True, False), (False, False), (True, True)])

@@ -14,6 +14,8 @@ from transplt.proof.prove.ranks import asked_collectives
 from transplt.proof.prove.training import Place, Training
 
 _SUMS = ("all_reduce", "reduce")
+#: How far figures of other batches may be from a factor.
+_ABOUT = 0.15
 
 
 def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path) -> Difference | None:
@@ -35,6 +37,31 @@ def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int
                 suspects.setdefault(factor, {}).setdefault(value, found)
     sure = (alike for alike in suspects.values() if len(alike) > 1 or not all(map(_counted, alike)))
     return next((next(iter(alike.values())) for alike in sure), None)
+
+
+def about_other_averages(
+    one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path
+) -> Difference | None:
+    """The same where batches cannot be the same: all figures of a line, which is printed more than once, are about W
+    times as large, or about a W-th. The loss of a step as it is, which may be a sum over a share, is left out."""
+    losses = [loss.value for step in rank.steps for loss in step.losses if isinstance(loss.value, float)]
+    figures: dict[str, list[tuple[float, float]]] = {}
+    for (words, value), (others, theirs) in zip(
+        printed_results(one.output), printed_results(several.output), strict=False
+    ):
+        if words != others:
+            break
+        if value and theirs and not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
+            figures.setdefault(words, []).append((value, theirs))
+    for words, both in figures.items():
+        ratios = [theirs / value for value, theirs in both]
+        for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
+            near = all(math.isclose(each, factor, rel_tol=_ABOUT) for each in ratios)
+            if near and len({*both}) > 1 and not all(_counted(theirs) for _, theirs in both):
+                value, theirs = both[0]
+                what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}: {cause}"
+                return Difference(what, _line(rank, root, divided=factor < 1))
+    return None
 
 
 def _counted(value: float) -> bool:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import lines_of
+from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.training import Place
+
+#: The helper of a port to many cards: none of its own lines makes the program train otherwise.
+HELPER = "npu_port.py"
+#: What gives a function that draws numbers another stream of them.
+_GIVES = "generator="
 
 
 @dataclass(frozen=True)
@@ -55,13 +62,25 @@ def ways(original: Path, migrated: Path) -> list[Way]:
 
 
 def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
-    """The lines of the migrated program that no line of the original stands for, by path."""
+    """The lines of the migrated program that no line of the original stands for, by path; those too that give a
+    generator of their own where the original gives none."""
     found: dict[str, list[int]] = {}
     for name, before, after in files_of_both(original, migrated):
-        kept = {*_matched(before, after).values()}
+        texts = [lines_of(text) for text in (before, after)]
+        gives = [[_GIVES in line for line in lines] for lines in texts]
+        kept = {new for old, new in _matched(before, after).items() if gives[0][old - 1] or not gives[1][new - 1]}
         lines = [number for number in range(1, len(lines_of(after)) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found
+
+
+def draws_by_itself(migrated: Path, lines: Mapping[str, Sequence[int]]) -> bool:
+    """Whether one of these lines of a program seeds what draws, or gives it a generator; not those of the helper."""
+    for path, own in lines.items():
+        texts = lines_of(read_source(str(migrated / path)) or "") if not path.endswith(HELPER) else []
+        if any(re.search(rf"seed|{_GIVES}", texts[line - 1]) for line in own if line <= len(texts)):
+            return True
+    return False
 
 
 def matched(original: Path, migrated: Path) -> dict[Place, Place]:

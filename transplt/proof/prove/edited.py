@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transplt.base.text.source import lines_of
-from transplt.proof.prove.branches import files_of_both
+from transplt.proof.prove.branches import HELPER, files_of_both
 from transplt.proof.prove.found import Difference, Lines
 from transplt.proof.prove.training import Place
 
@@ -26,8 +26,6 @@ _OF_RANKS = re.compile(
     r"\b(?:dist|distributed|rank|world|world_size|LOCAL_RANK|WORLD_SIZE|DistributedSampler|DistributedDataParallel|"
     r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun|npu_port)\b"
 )
-#: The helper of a port to many cards: none of its own lines makes the program train otherwise.
-_HELPER = "npu_port.py"
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
@@ -59,7 +57,7 @@ def edits(original: Path, migrated: Path) -> list[Edit]:
     return [
         edit
         for name, before, after in files_of_both(original, migrated)
-        if name.rpartition("/")[2] != _HELPER
+        if name.rpartition("/")[2] != HELPER
         for edit in _edits(name, before, after)
     ]
 

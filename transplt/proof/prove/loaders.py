@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from transplt.base.render.cell import many
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Event, Place, Training
+from transplt.proof.prove.ranks import asked_collectives
+from transplt.proof.prove.training import Event, Place, Training, TrainingStep
 
 #: So many samples hardly ever come in the same order twice by chance.
 _TELLS = 6
+#: In so many steps ranks with other samples do not come to the same losses.
+_ALIKE = 3
 
 
 def key_of(event: Event) -> tuple[int, int]:
@@ -113,7 +116,43 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         if first is not None:
             return first
         passes += 1
-    return f"each rank has its own samples in {many(passes, 'epoch')}" if passes else ""
+    if not passes:
+        return _same_losses(ranks) or ""
+    return f"each rank has its own samples in {many(passes, 'epoch')}{_seen(every, one)}"
+
+
+def _seen(every: Sequence[dict[tuple[int, int], list[list[int]]]], one: Training | None) -> str:
+    """How many samples the ranks, and one process, saw in the first pass of training that all came to the end of."""
+    sides = [*every, batches(one)] if one is not None else []
+    passes = sorted(trained_passes(one)) if one is not None else []
+    ended = (key for key in passes if all(key in each and (key[0], key[1] + 1) in each for each in sides))
+    if (key := next(ended, None)) is None:
+        return ""
+    seen = [{*itertools.chain(*each[key])} for each in sides]
+    return f"; {len(set.union(*seen[:-1]))} different samples in a pass, {len(seen[-1])} in one process"
+
+
+def _same_losses(ranks: Sequence[Training]) -> Difference | None:
+    """Ranks whose losses are the same to the bit, step by step, where no loader tells what they train on and no
+    collective has made the losses alike: they train on the same."""
+    first = ranks[0]
+    together = [*itertools.islice(zip(*(rank.steps for rank in ranks), strict=False), _ALIKE)]
+    losses = [[[loss.value for loss in step.losses] for step in steps] for steps in together]
+    alike = all(each[0] and each.count(each[0]) == len(each) for each in losses)
+    moves = len(losses) == _ALIKE and all(each[0] != losses[0][0] for each in losses[1:])
+    if not (alike and moves) or any(_exchanged_before(first, steps[0]) for steps in together[1:]):
+        return None
+    made = next((where(event) for event in first.of("loader")), None)
+    what = f"the losses of all ranks are the same in the first {_ALIKE} steps: every rank trains on the same samples"
+    return Difference(f"{what}, so W cards do the work of one", made or first.steps[0].losses[0].place)
+
+
+def _exchanged_before(rank: Training, step: TrainingStep) -> bool:
+    """Whether a program asks for a collective between the step before and the last backward pass of this one."""
+    begun = max((each.index for each in rank.steps if each.index < step.index), default=-1)
+    ended = max((each.index for each in rank.of("backward") if each.index < step.index), default=-1)
+    asked = (each for each in asked_collectives(rank) if each.fields["kind"] != "barrier")
+    return any(begun < event.index < ended for event in asked)
 
 
 def _divided(event: Event, before: Event | None) -> bool:

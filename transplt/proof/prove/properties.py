@@ -165,7 +165,7 @@ def _files(trainings: Sequence[Training]) -> Difference | str:
     """Whether each file that is saved is saved by one rank."""
     writers: dict[str, int] = {}
     for training in trainings:
-        for event in training.of("save"):
+        for event in training.of("save", "write"):
             path = event.fields.get("path")
             if path and writers.setdefault(path, training.rank) != training.rank:
                 what = f"ranks {writers[path]} and {training.rank} both write {event.fields['file'] or path}"

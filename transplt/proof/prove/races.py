@@ -13,7 +13,9 @@ from itertools import product
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Training
 
-_EFFECTS = {"save": "writes", "remove": "removes", "rename": "renames"}
+_EFFECTS = {"save": "writes", "write": "writes", "remove": "removes", "rename": "renames"}
+#: What another rank does with it, with the word for that.
+_USES = {"load": "loads it", "read": "reads it", "ask": "asks whether it is there"}
 #: Collectives behind which only the others know where one rank is, or only that one where the others are.
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "scatter", "scatter_object_list"})
 _TAKES = frozenset({"reduce", "gather", "gather_object"})
@@ -25,15 +27,18 @@ def unordered(ranks: Sequence[Training]) -> Difference | str:
     of them are kept in order, "" without any."""
     effects, seen = 0, [(_before(rank, _TAKES), _before(rank, _SENDS)) for rank in ranks]
     for (here, one), (there, other) in product(enumerate(ranks), enumerate(ranks)):
-        reads = [event for event in other.of("load") if event.fields.get("path")] if here != there else []
+        reads = [event for event in other.of(*_USES) if event.fields.get("path")] if here != there else []
         for effect in one.of(*_EFFECTS) if reads else ():
             for read in (each for each in reads if each.fields["path"] == effect.fields.get("path")):
                 effects += 1
                 told, known = ((_at(seen[here][way], effect), _at(seen[there][way], read)) for way in (0, 1))
                 if not told[0] < told[1] and not known[1] < known[0]:
-                    what = f"rank {one.rank} {_EFFECTS[effect.kind]} {read.fields['file']}, and rank {other.rank} loads"
-                    where = f" it in {read.place}" if read.place != effect.place else " it"
-                    return Difference(f"{what}{where}, with no collective between them", effect.place)
+                    what = f"rank {one.rank} {_EFFECTS[effect.kind]} {read.fields['file']}, and rank {other.rank} "
+                    what += _USES[read.kind]
+                    # One that asks too early takes another way: the question is what has to wait.
+                    place, beside = (effect, read) if read.kind != "ask" else (read, effect)
+                    where = f" in {beside.place}" if read.place != effect.place and beside is read else ""
+                    return Difference(f"{what}{where}, with no collective between them", place.place)
     return f"{effects} of one rank on what another one loads" if effects else ""
 
 

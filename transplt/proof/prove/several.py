@@ -9,7 +9,7 @@ from functools import partial
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
-from transplt.proof.prove.branches import matched
+from transplt.proof.prove.branches import draws_by_itself, matched
 from transplt.proof.prove.found import Difference, Findings, Lines, Part
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
@@ -131,9 +131,7 @@ class Several:
         found.curves = steps.curves(originals[0], rank)
         shaken = Shaken(self.original, same, found.rounding, self.announce, whose, world=world)
         compare = precision.comparison(mixed)
-        held = ranks.other_than_the_original(
-            originals, several.trainings, found.rounding, compare, shaken.trainings
-        )
+        held = ranks.other_than_the_original(originals, several.trainings, found.rounding, compare, shaken.trainings)
         found.widths = [*held.widths]
         if held.first is not None:
             found.differences.append(self._set(held.first, originals[0], rank))
@@ -146,7 +144,7 @@ class Several:
         found = Findings(sides=("one process", f"rank 0 of {world}"), lines=Lines.OF_RANKS_FIRST)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
-        starter = self.migrated if reference.stop is not None or has_groups(reference) else self.original
+        starter = self._starter(reference)
         alone = reference.first if starter is self.original else None
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
         same = Replay(loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=lengths)
@@ -173,16 +171,18 @@ class Several:
         shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
-        if first is None and not mixed and not why and not lacks:
-            root = self.migrated.project.root
-            first = averages.other_average(single.outcome, several.outcome, rank, world, root)
+        printed = single.outcome, several.outcome, rank, world, self.migrated.project.root
+        if first is None and not (mixed or why or lacks):
+            first = averages.other_average(*printed)
         if first is None:
             return _agreeing(title, found, held, "one process's")
-        sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
-        if (why or lacks) and sized is not None:
-            found.differences.append(self._set(sized, one, rank))
-            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
         if why or lacks:
+            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
+            if sized is None and why and not mixed:
+                sized = averages.about_other_averages(*printed)
+            if sized is not None:
+                found.differences.append(self._set(sized, one, rank))
+                return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
             found.reasons.append(why or lacks)
             found.rounding, found.widths, found.steps = None, [], 0
             if not why:
@@ -193,6 +193,12 @@ class Several:
         first = ranks.with_cause(first, one, several.trainings, world)
         found.differences.append(self._set(first, one, rank))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+
+    def _starter(self, reference: Run) -> Runner:
+        """Whose one process it is: the original's, but where it stops, or begins a group, or draws other numbers."""
+        root, lines = self.migrated.project.root, self.migrated.inserted
+        other = reference.stop is not None or has_groups(reference) or draws_by_itself(root, lines)
+        return self.migrated if other else self.original
 
     def _set(self, first: Difference, one: Training, rank: Training) -> Difference:
         """With the line that set a number of the optimizer, where that is what differs."""

@@ -54,17 +54,20 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
     """Losses or gradients of the first steps that are W times those of one process, or a W-th of them."""
     first = [*islice(pairs(one, mean), len(_NEAR))]
     losses = [_ratio(_loss(left), _loss(right)) for left, right in first]
-    gradients = [_ratio(_norm(left), _norm(right)) for left, right in first]
-    if not first or _are(losses, 1 / world):  # a loss that is a sum over the share
+    gradients = [_ratio(_norm(one, left), _norm(mean, right)) for left, right in first]
+    if not first:
         return None
     left, right = first[0]
     if _are(losses, world):
         what = f"the loss of step 1 is {figure(_loss(right))}, that of one process {figure(_loss(left))}"
         place = right.losses[0].place
         return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks", event=True)
-    for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
+    summed = "the mean over the ranks of a loss that each sums up over its share"
+    small = summed if _are(losses, 1 / world) else "divided by the ranks twice"
+    for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, small)):
         if _are(gradients, factor):
-            what = f"the gradients of step 1 have the norm {figure(_norm(right))}, in one process {figure(_norm(left))}"
+            what = f"the gradients of step 1 have the norm {figure(_norm(mean, right))}, "
+            what += f"in one process {figure(_norm(one, left))}"
             place = exchanged(rank, right) or right.place
             return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
     return None
@@ -85,5 +88,10 @@ def _loss(step: TrainingStep) -> float:
     return math.fsum(values) if values and all(isinstance(each, (int, float)) for each in values) else math.nan
 
 
-def _norm(step: TrainingStep) -> float:
+def _norm(training: Training, step: TrainingStep) -> float:
+    """That of all gradients of a step, before they are clipped: behind it they have the norm that is allowed."""
+    before = max((each.index for each in training.steps if each.index < step.index), default=-1)
+    clips = [each.fields.get("norm") for each in training.of("clip") if before < each.index < step.index]
+    if clips and clips[0] is not None:
+        return float(clips[0])
     return math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))

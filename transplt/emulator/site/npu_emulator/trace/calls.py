@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
+import io
 import itertools
 import os
 import pathlib
@@ -16,8 +18,9 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
+from ..user_code import nearest
 from .figures import figures, number
-from .log import called_by_user, emit, is_quiet, quiet
+from .log import called_by_user, emit, is_quiet, quiet, write
 
 
 def install() -> None:
@@ -32,7 +35,7 @@ def install() -> None:
     _record(optimizer, "zero_grad", "zero_grad")
     _record(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
-        clip = _recording(getattr(torch.nn.utils, name), "clip", _bound)
+        clip = _clipping(getattr(torch.nn.utils, name))
         setattr(torch.nn.utils, name, clip)
         setattr(torch.nn.utils.clip_grad, name, clip)
     for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
@@ -43,6 +46,11 @@ def install() -> None:
     for owner, name in ((os, "remove"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "move")):
         _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
     _record_some(pathlib.Path, "unlink", "remove", _changed)
+    io.open = builtins.open = _opening(io.open)  # type: ignore[assignment]
+    for name in ("exists", "isfile"):
+        setattr(os.path, name, _asking(getattr(os.path, name)))
+    for name in ("exists", "is_file"):
+        setattr(pathlib.Path, name, _asking(getattr(pathlib.Path, name)))
     _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     _record(random, "seed", "seed", lambda a, *rest: {"seed": int(a)})
     when_imported("numpy", lambda numpy: _record(numpy.random, "seed", "seed", lambda seed: {"seed": int(seed)}))
@@ -159,6 +167,58 @@ def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) 
 def _changed(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
     """The file that is removed or renamed."""
     return {"path": _path(args[0])} if args else None
+
+
+def _clipping(original: Any) -> Any:
+    """Record what is clipped, and by which norm: behind the clipping it shows no more."""
+
+    @functools.wraps(original)
+    def clipped(*args: Any, **kwargs: Any) -> Any:
+        with quiet():
+            norm = original(*args, **kwargs)
+        if not is_quiet():
+            emit("clip", **_safely(_bound, args, kwargs), norm=number(norm) if norm is not None else None)
+        return norm
+
+    return clipped
+
+
+#: Files of a program: how often each was opened to be read, or asked for, as far as that is recorded.
+_HERE = os.getcwd() + os.sep
+_OFTEN, _MANY = 3, 500
+_touched: dict[tuple[str, str], int] = {}
+
+
+def _touch(event: str, path: str) -> None:
+    """Record that a file below the folder of the program is written, read or asked for; not each time that it is
+    read, since data sets do that for every sample."""
+    if is_quiet() or not path.startswith(_HERE) or path.endswith((".py", ".pyc")):
+        return
+    count = _touched[event, path] = _touched.get((event, path), 0) + 1
+    if event == "write" or (count <= _OFTEN and len(_touched) <= _MANY):
+        with quiet():
+            write(event, nearest(2), file=os.path.basename(path), path=path)
+
+
+def _opening(original: Any) -> Any:
+    @functools.wraps(original)
+    def opened(file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
+        logs = "a" in str(mode) and not called_by_user()  # each rank adds its lines to a log
+        if isinstance(file, (str, os.PathLike)) and not logs:
+            _touch("write" if {*str(mode)} & {*"wax+"} else "read", _path(file))
+        return original(file, mode, *args, **kwargs)
+
+    return opened
+
+
+def _asking(original: Any) -> Any:
+    @functools.wraps(original)
+    def asked(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if called_by_user():
+            _touch("ask", _path(path))
+        return original(path, *args, **kwargs)
+
+    return asked
 
 
 def _file(path: Any) -> str:

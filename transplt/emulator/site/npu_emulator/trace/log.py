@@ -27,7 +27,7 @@ _owner = 0
 _lock = threading.RLock()
 _quiet = threading.local()
 #: What others may see of this process, or it of them; the longest wait before it, and before all of them, in seconds.
-_SEEN = frozenset({"coll", "load", "remove", "rename", "save"})
+_SEEN = frozenset({"ask", "coll", "load", "read", "remove", "rename", "save", "write"})
 _LONGEST, _IN_ALL = 0.3, 20.0
 _waits: list[random.Random] = []
 _waited = 0.0

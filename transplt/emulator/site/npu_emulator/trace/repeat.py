@@ -32,10 +32,12 @@ def install(seed: int, inserted: dict[str, list[int]] | None = None, *, any_seed
 
     Each process has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
     program, or is not. `inserted` are the lines, by real path, that a port added (None: nobody knows, any may be one);
-    with `any_seed` they set none: the program is held against one that lacks these lines.
+    with `any_seed` they set none, and give no generators: the program is held against one that lacks these lines.
     """
     seed_draws(seed)
     _keep_the_stream(inserted, any_seed=any_seed)
+    if any_seed and inserted is not None:
+        _give_no_generator(inserted)
     _draw_in_single_precision()
     _drop_nothing()
 
@@ -139,6 +141,26 @@ def _keep_the_stream(inserted: dict[str, list[int]] | None, *, any_seed: bool) -
     if known:
         kept(random, "seed", lambda seed: True)
         when_imported("numpy", lambda numpy: kept(numpy.random, "seed", lambda seed: True))
+
+
+def _give_no_generator(inserted: dict[str, list[int]]) -> None:
+    """A generator that only the port gives, such as to split data alike on all ranks, is not given."""
+
+    def ungiven(original: Any) -> Any:
+        @functools.wraps(original)
+        def drawn(*args: Any, **kwargs: Any) -> Any:
+            frame = nearest(1)
+            path = os.path.realpath(frame.f_code.co_filename) if frame is not None else ""
+            if frame is not None and frame.f_lineno in inserted.get(path, ()):
+                kwargs.pop("generator", None)
+            return original(*args, **kwargs)
+
+        return drawn
+
+    for name in ("randperm", "rand", "randn", "randint", "multinomial", "bernoulli", "normal"):
+        setattr(torch, name, ungiven(getattr(torch, name)))
+    data: Any = torch.utils.data
+    data.random_split = data.dataset.random_split = ungiven(data.random_split)
 
 
 def _draw_in_single_precision() -> None:
