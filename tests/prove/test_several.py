@@ -144,7 +144,7 @@ def test_a_port_that_divides_the_batch_of_one_process(theirs: int, loss: float, 
     twin = [told([{"loss": 0.8}] * 2, rank=rank, width=theirs) for rank in range(2)]
     port = [told([{"loss": loss}] * 2, rank=rank) for rank in range(2)]
     one = told([{}] * 2)
-    original = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*(twin if world > 1 else [one])))
+    original = SimpleNamespace(project=BY_ITSELF, run=lambda world=1, **how: run(*(twin if world > 1 else [one])))
     migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*port))
     part = Several(original, migrated, lambda text: None).parts(2, run(one))[-1]  # type: ignore[arg-type]
     assert str(part.verdict.word) == word
@@ -203,7 +203,9 @@ def test_ranks_that_stop_late(
     twin = run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=original)
     single = run(told([{}] * 3), stop=original)
     sides = (
-        SimpleNamespace(inserted={}, project=project, run=lambda world=1, ranks=ranks, **how: ranks if world > 1 else single)
+        SimpleNamespace(
+            inserted={}, project=project, run=lambda world=1, ranks=ranks, **how: ranks if world > 1 else single
+        )
         for project, ranks in ((BY_ITSELF if distributed else ALONE, twin), (BY_ITSELF, several))
     )
     parts = Several(*sides, lambda text: None).parts(2, single)  # type: ignore[arg-type]
@@ -224,7 +226,8 @@ def test_what_a_card_refuses_is_no_late_stop(stop: Stop | None) -> None:
     error = {"level": "error", "path": "train.py", "line": 8, "code": "NPU501", "message": "no such operator"}
     several = replace(run(*(told([{}] * 3, rank=rank) for rank in range(2)), stop=stop), findings=[error])
     one = run(told([{}] * 3), stop=stop)
-    sides = (SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, of=of, **how: of) for of in (one, several))
+    fakes = {"inserted": {}, "project": BY_ITSELF}
+    sides = (SimpleNamespace(run=lambda world=1, of=of, **how: of, **fakes) for of in (one, several))
     parts = Several(*sides, lambda text: None).parts(2, one)  # type: ignore[arg-type]
     assert parts[0].verdict.word is (Word.STOPS if stop is None else Word.EQUAL)
     assert ("NPU501" in parts[0].verdict.sentence) == (stop is None)

@@ -189,8 +189,8 @@ def loaders_of(
                 slot = program.slot(file, node)
                 if slot in without:
                     return
-                if (item := entry_of_items(node)) is not None:
-                    visit(file, item.value, (None, *path), by_key)
+                if (dealt := entry_of_items(node)) is not None:
+                    visit(file, dealt.value, (None, *path), by_key)
                 for value in program.values.get(slot, ()) if slot else ():
                     visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
                 for key, entry in program.entries.get(slot, ()) if slot and path else ():

@@ -72,15 +72,15 @@ class Proving:
         result = migrate(plan)
         proof = self._of(plan)
         themes = _themes(self.options)
-        if proof.verdict.word not in _FAILED or not themes:
+        if proof.verdict.word not in _FAILED:
             return result, proof, plan
-        bad = self._to_blame(themes)
-        if not bad:
-            return result, proof, plan
+        bad = self._to_blame(themes) if themes else {}
         wanted = _without(self.options, set(bad))
-        taken = tuple((theme, self.run.script, str(verdict)) for theme, verdict in bad.items())
+        failed = bad or {"": proof.verdict}  # nothing to take back: it is the first thing to do
+        taken = tuple((theme, self.run.script, str(verdict)) for theme, verdict in failed.items())
         plan = make_plan(replace(wanted, taken_back=taken, force=True, discard_edits=False))
-        return migrate(plan), self._of(plan), plan
+        result = migrate(plan)
+        return result, self._of(plan) if bad else proof, plan
 
     def _to_blame(self, themes: dict[str, tuple[str, ...]]) -> dict[str, Verdict]:
         """The themes that fail by themselves where the migration alone does not, and how; all where only together."""

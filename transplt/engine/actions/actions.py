@@ -82,10 +82,13 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]:
-    """What stops the scripts themselves comes before what only stops them in a container or a job: code that is not
-    there at all, then what they load as they start, what they load later, and what nothing starts by its name or is
-    the code of somebody else.
+_Rank = tuple[bool, bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]
+
+
+def _rank(action: Action) -> _Rank:
+    """What a proof saw comes before what was only read. What stops the scripts themselves comes before what only stops
+    them in a container or a job: code that is not there at all, then what they load as they start, what they load
+    later, and what nothing starts by its name or is the code of somebody else.
     """
     blocks = BLOCKS.index("later" if action.contained else action.blocks)
     efforts = tuple(Effort)
@@ -95,7 +98,8 @@ def _rank(action: Action) -> tuple[bool, int, bool, bool, bool, bool, bool, bool
     outside = not inside and {_SUBMODULE, *_INSTALLS}.isdisjoint(action.codes)
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
-        action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes), rest, outside,
+        _PROOF not in action.codes, action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes),
+        rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late for finding in action.findings),
@@ -139,6 +143,8 @@ def _kind(draft: _Draft) -> str | None:
 _SEVERAL = "several"
 #: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
 _INSTALLS = frozenset({"NPU844", "NPU845"})
+#: What a proof of the written program says.
+_PROOF = "NPU793"
 #: What stops a program of several ranks alone.
 _OF_RANKS = frozenset({"NPU314"})
 #: What only containers, jobs and services ask for.

@@ -1,4 +1,4 @@
-"""What was asked for and left out, because a proof showed that it does not hold: noted in the script that was run."""
+"""What a proof showed not to hold, of what was asked for or of the migration: noted in the script that was run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ fixer = Fixer(__name__, code="NPU793", rank=600)
 
 @fixer.on(ast.Module)
 def proof_of_the_script(work: Work, tree: ast.Module) -> Finds:
-    """One finding for each theme, at the first statement."""
+    """One finding for each theme that was left out, else (theme "") for all of it, at the first statement."""
     for theme, path, proof in work.settings.taken_back:
         if path == work.scan.path and tree.body:
-            message = f"{theme} was taken back: {proof}"
-            yield work.note(tree.body[0], fixer.code, message, help="look at what the proof names, then ask again")
+            message = f"{theme} was taken back: {proof}" if theme else f"the proof failed: {proof}"
+            help_ = "look at what the proof names, then ask again"
+            yield work.note(tree.body[0], fixer.code, message, help=help_)

@@ -167,10 +167,13 @@ def _card(file: File, node: ast.expr, number: object) -> Refusal:
 
 def _parts(ways: Divergence) -> Iterator[Refusal]:
     for file, node in ways.divergences():
+        told = ways.varying.begun(file, node)
+        by = ", ".join(f"{name} from line {line} on" for name, line in [*told[:1], *told[1:][-1:]])
+        why = f" ({by})" if by else ""
         yield Refusal(
             file,
             node,
-            "this differs between ranks and controls steps or backward passes: ranks would wait forever",
+            f"this differs between ranks{why} and controls steps or backward passes: ranks would wait forever",
             "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
         )
     for step in ways.chosen():

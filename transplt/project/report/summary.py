@@ -224,7 +224,8 @@ def _few(names: Sequence[str]) -> str:
 def _launch(result: RunResult) -> str:
     name = result.reports.get("run_distributed_npu.sh")
     if name is None:
-        return gettext("no launch script: the program was not made distributed (NPU332 says why)")
+        why = next((each.message.partition(": ")[2] for each in result.findings if each.code == "NPU332"), "")
+        return gettext("no launch script: the program was not made distributed (NPU332): {why}", why=why)
     if any(finding.code == "NPU340" for finding in result.findings):
         return gettext(
             "to start it: bash {script}; every rank trains on all of the data, so more cards are no faster (NPU340)",

@@ -89,13 +89,13 @@ def _line(rank: Training, root: Path, *, divided: bool) -> Place | None:
     behind = [
         node.lineno
         for node in ast.walk(tree)
-        if isinstance(node, ast.AugAssign | ast.Assign) and 0 <= node.lineno - place.line <= 8 and _divides(node, names)
+        if isinstance(node, ast.AugAssign | ast.BinOp) and 0 <= node.lineno - place.line <= 8 and _divides(node, names)
     ]
     return Place(place.path, max(behind)) if behind else place
 
 
-def _divides(node: ast.AugAssign | ast.Assign, names: set[str]) -> bool:
-    if isinstance(node, ast.AugAssign):
-        return isinstance(node.op, ast.Div) and ast.unparse(node.target) in names
-    value = node.value
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and ast.unparse(value.left) in names
+def _divides(node: ast.AugAssign | ast.BinOp, names: set[str]) -> bool:
+    if not isinstance(node.op, ast.Div):
+        return False
+    divided = node.target if isinstance(node, ast.AugAssign) else node.left
+    return any(ast.unparse(each) in names for each in ast.walk(divided) if isinstance(each, ast.expr))

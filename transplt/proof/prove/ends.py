@@ -8,7 +8,9 @@ from transplt.base.errors import shown
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.host import too_small
+from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Run
+from transplt.proof.prove.training import Event, Training
 
 _MIGRATED = "the migrated program"
 #: The last line of a traceback.
@@ -69,3 +71,10 @@ def stopped(reference: Run, run: Run, steps: int = 0, agree: str = "") -> Verdic
         ran = "" if steps else f"{_MIGRATED} ran to the end; nothing to compare: "
         return Verdict(Word.RUNS, f"{ran}{itself} stops{agreed}: {theirs}")
     return None
+
+
+def reached(project: Project, training: Training) -> list[tuple[str, Event | None]]:
+    """The first evaluation and the first checkpoint of a program that has them; None for what it did not come to."""
+    evaluated = [event for event in training.of("mode") if not event.fields["train"]]
+    parts = [("evaluation", project.evaluates, evaluated), ("checkpoint", project.saves, training.of("save"))]
+    return [(name, next(iter(events), None)) for name, has, events in parts if has]

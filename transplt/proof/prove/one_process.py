@@ -172,22 +172,14 @@ class OneProcess:
             if noise:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
                 found.reasons.append(what)
-        unseen = self._not_reached(told.one)
+        reached = ends.reached(self.original.project, told.one)
+        missing = " and ".join(f"no {name}" for name, first in reached if first is None)
+        unseen = f"{missing} was reached in these steps (--steps)" if missing and told.one.cut else ""
         left = "; ".join(filter(None, (left, unseen)))
         found.reasons += [left] if left else []
         found.reasons += _beyond(told.one)
         caught = ends.caught(alone)
         return Part(title, _equal(found, reference.witness.whose, caught, mixed=told.mixed), found, left)
-
-    def _not_reached(self, original: Training) -> str:
-        """What the program has, and the steps that were compared did not come to; "" where they did."""
-        project = self.original.project
-        parts = [
-            ("evaluation", project.evaluates and all(event.fields["train"] for event in original.of("mode"))),
-            ("checkpoint", project.saves and not original.of("save")),
-        ]
-        missing = [f"no {name}" for name, lacks in parts if lacks and original.cut]
-        return f"{' and '.join(missing)} was reached in these steps (--steps)" if missing else ""
 
     def _caused(self, told: _Compared) -> list[Difference]:
         """The first figure or result that differs, with its cause; else the events that do."""

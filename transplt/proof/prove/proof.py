@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -13,12 +14,11 @@ from transplt.proof.compiler.compiling import Compiler
 from transplt.proof.compiler.launches import Compiled, compile_launches
 from transplt.proof.launch.advice import Asked, advice, foretold
 from transplt.proof.launch.memory import in_words, uses
-from transplt.proof.launch.options import RunOptions
+from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.warm import Warm
-from transplt.proof.prove import loaders, portable
+from transplt.proof.prove import ends, loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
-from transplt.proof.prove.ends import caught
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
@@ -31,6 +31,8 @@ from transplt.rules.silent_errors import CODE as SILENT
 
 #: Operators of an NPU that are a layer each.
 _LAYER = re.compile("lstm|gru|rnn", re.IGNORECASE)
+#: A run of so many seconds may go on for so many times as many steps, to come to what stands behind them.
+_SOON, _FARTHER = 10.0, 10
 
 
 @dataclass
@@ -75,13 +77,13 @@ class Prover:
         `own` are the options of the command."""
         proof = Proof()
         self.announce(self.original.witness.title)
-        reference = self.original.run()
+        reference = self._reference()
         self.announce("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone, compiled = self._judged_by_compiler(self.migrated.run(replay=order))
         proof.memory = in_words(uses(alone.outcome.processes))
         whole = any(_LAYER.search(name) for process in alone.outcome.processes for name in process["operators"])
-        proof.operators, proof.caught = (0 if whole else reference.operators, alone.operators), caught(alone)
+        proof.operators, proof.caught = (0 if whole else reference.operators, alone.operators), ends.caught(alone)
         if 1 in worlds or not has_groups(alone):
             one = OneProcess(self.original, self.migrated, self.ways, self.inserted, self.announce)
             proof.parts.append(one.part(reference, alone, order))
@@ -113,6 +115,26 @@ class Prover:
             what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"
             proof.parts[0].findings.remarks.append(what)
         return proof
+
+    def _reference(self) -> Run:
+        """The original, for so many steps as are asked for; where nobody asks and it takes no time, on to its first
+        evaluation and its first checkpoint."""
+        run, project = self.original.run(), self.original.project
+        if (one := run.first) is None or not one.cut or all(first for _, first in ends.reached(project, one)):
+            return run
+        trace = self.original.options.trace
+        if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON:
+            return run
+        self.announce("the original again, to see where it first evaluates and saves")
+        farther = self.original.run(steps=_FARTHER * trace.steps).first or one
+        last = max((first.index for _, first in ends.reached(project, farther) if first is not None), default=0)
+        steps = max(Counter(step.optimizer for step in farther.steps if step.index < last).values(), default=0)
+        if steps <= trace.steps:
+            return run
+        for runner in (self.original, self.migrated, self.on_cuda):
+            if runner is not None:
+                runner.options = replace(runner.options, trace=replace(trace, steps=steps))
+        return self.original.run()
 
     def _judged_by_compiler(self, run: Run) -> tuple[Run, list[Part]]:
         """A run without the estimates that the compiler for Ascend cards has replaced, and the part that it says."""

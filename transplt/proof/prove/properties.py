@@ -124,6 +124,13 @@ def same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Dif
                 shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
                 what = f"{who[0]} steps {mine.fields['kind']} with {shown[0]}, {who[1]} with {shown[1]}"
                 return Difference(what, theirs.place, step=1 + sum(step.index < theirs.index for step in other.steps))
+        for mine, theirs in zip(first.of("clip"), other.of("clip"), strict=False):
+            norms = mine.fields.get("norm"), theirs.fields.get("norm")
+            if None not in norms and not math.isclose(*norms, rel_tol=1e-3):
+                shown = [figure(each) for each in norms]
+                what = f"{who[0]} clips gradients of the norm {shown[0]}, {who[1]} of the norm {shown[1]}"
+                step = 1 + sum(step.index < theirs.index for step in other.steps)
+                return Difference(what, theirs.place, step=step, cause="they are clipped before they are exchanged")
         for left, right in pairs(first, other):
             for before, after in zip(left.hyper, right.hyper, strict=False):
                 key = next((key for key in before if not _alike(before[key], after.get(key))), None)

@@ -96,6 +96,23 @@ class Varying:
         inner += [each for part in getattr(node, "generators", ()) for each in (part.iter, *part.ifs)]
         return any(self.varies(file, each) for each in inner)
 
+    def begun(self, file: File, node: ast.AST | None) -> list[tuple[str, int]]:
+        """The variables by which a value differs, each with the line from which on it does, the nearest first, as far
+        as one file tells."""
+        found: list[tuple[str, int]] = []
+        while isinstance(node, ast.expr):
+            names = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+            slots = ((name, self.program.slot(file, name)) for name in names if self.varies(file, name))
+            known = ((name, self.slots[slot]) for name, slot in slots if slot in self.slots and slot[0] == file.path)
+            if (told := next(known, None)) is None:
+                break
+            source = min(map(statement, told[1]), key=lambda each: each.lineno)
+            if (last_name(told[0]), source.lineno) in found:
+                break
+            found.append((last_name(told[0]), source.lineno))
+            node = getattr(source, "value", None)
+        return found
+
     def _call(self, file: File, call: ast.Call) -> bool:
         if (begins := self._begins(file, call)) is not None:
             return begins
