@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
@@ -18,50 +19,41 @@ _SUMS = ("all_reduce", "reduce")
 _ABOUT = 0.15
 
 
-def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path) -> Difference | None:
+def other_average(
+    one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path, *, about: bool = False
+) -> Difference | None:
     """A figure that one process prints, and W with the same batches W times as large, or a W-th of it.
 
     Any other distance is none: a rank may print the figure of its own share. So may a share of few samples (`_counted`)
     be half that of all by chance: that is one only where another figure is so, too.
+
+    With `about` the batches are others: all figures of a line that is printed more than once are about so much larger.
+    The loss of a step as it is, which may be a sum over a share, is left out.
     """
-    theirs = printed_results(several.output)
-    suspects: dict[float, dict[float, Difference]] = {}
-    for place, (words, value) in enumerate(printed_results(one.output)):
-        if place >= len(theirs) or theirs[place][0] != words or not value:
+    losses = [loss.value for step in rank.steps for loss in step.losses if about and isinstance(loss.value, float)]
+    figures: dict[str, list[tuple[str, float, float]]] = {}
+    for (words, value), (others, theirs) in zip(*map(printed_results, (one.output, several.output)), strict=False):
+        if words != others or not value:
             break
-        ratio = theirs[place][1] / value
-        for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
-            if math.isclose(ratio, factor, rel_tol=1e-3):
-                what = f"one process prints {value:g} in {words!r}, {world} print {theirs[place][1]:g}: {cause}"
-                found = Difference(what, _line(rank, root, divided=ratio < 1))
-                suspects.setdefault(factor, {}).setdefault(value, found)
-    sure = (alike for alike in suspects.values() if len(alike) > 1 or not all(map(_counted, alike)))
-    return next((next(iter(alike.values())) for alike in sure), None)
-
-
-def about_other_averages(
-    one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path
-) -> Difference | None:
-    """The same where batches cannot be the same: all figures of a line, which is printed more than once, are about W
-    times as large, or about a W-th. The loss of a step as it is, which may be a sum over a share, is left out."""
-    losses = [loss.value for step in rank.steps for loss in step.losses if isinstance(loss.value, float)]
-    figures: dict[str, list[tuple[float, float]]] = {}
-    for (words, value), (others, theirs) in zip(
-        printed_results(one.output), printed_results(several.output), strict=False
-    ):
-        if words != others:
-            break
-        if value and theirs and not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
-            figures.setdefault(words, []).append((value, theirs))
-    for words, both in figures.items():
-        ratios = [theirs / value for value, theirs in both]
-        for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
-            near = all(math.isclose(each, factor, rel_tol=_ABOUT) for each in ratios)
-            if near and len({*both}) > 1 and not all(_counted(theirs) for _, theirs in both):
-                value, theirs = both[0]
-                what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}: {cause}"
-                return Difference(what, _line(rank, root, divided=factor < 1))
+        if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
+            figures.setdefault(words if about else "", []).append((words, value, theirs))
+    for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
+        for words, value, theirs in _times(figures.values(), factor, about=about):
+            what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}: {cause}"
+            return Difference(what, _line(rank, root, divided=factor < 1))
     return None
+
+
+def _times(
+    figures: Iterable[list[tuple[str, float, float]]], factor: float, *, about: bool
+) -> Iterator[tuple[str, float, float]]:
+    """The first of each list of figures that are so many times as large, and not by chance."""
+    for every in figures:
+        alike = [each for each in every if math.isclose(each[2] / each[1], factor, rel_tol=_ABOUT if about else 1e-3)]
+        values = {value for _, value, _ in alike}
+        sure = not all(map(_counted, values))
+        if (sure and len(values) > 1 and len(alike) == len(every)) if about else (sure or len(values) > 1):
+            yield alike[0]
 
 
 def _counted(value: float) -> bool:

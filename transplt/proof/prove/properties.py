@@ -19,6 +19,11 @@ from transplt.proof.prove.training import Place, Training, TrainingStep
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
 NOISE, FILES = "noise", "files"
+#: Events with a number that has to be the same on all ranks, what they do with it, and why it is not.
+_DECIDE = (
+    ("scheduler", "metric", "steps {kind} with", ""),
+    ("clip", "norm", "clips gradients with the norm", "they are clipped before they are exchanged"),
+)
 
 
 @dataclass(frozen=True)
@@ -118,19 +123,14 @@ def same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Dif
     first = trainings[0]
     for other in trainings[1:]:
         who = f"rank {first.rank}", f"rank {other.rank}"
-        metrics = [[event for event in each.of("scheduler") if "metric" in event.fields] for each in (first, other)]
-        for mine, theirs in zip(*metrics, strict=False):
-            if not _alike(mine.fields["metric"], theirs.fields["metric"]):
-                shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
-                what = f"{who[0]} steps {mine.fields['kind']} with {shown[0]}, {who[1]} with {shown[1]}"
-                return Difference(what, theirs.place, step=1 + sum(step.index < theirs.index for step in other.steps))
-        for mine, theirs in zip(first.of("clip"), other.of("clip"), strict=False):
-            norms = mine.fields.get("norm"), theirs.fields.get("norm")
-            if None not in norms and not math.isclose(*norms, rel_tol=1e-3):
-                shown = [figure(each) for each in norms]
-                what = f"{who[0]} clips gradients of the norm {shown[0]}, {who[1]} of the norm {shown[1]}"
-                step = 1 + sum(step.index < theirs.index for step in other.steps)
-                return Difference(what, theirs.place, step=step, cause="they are clipped before they are exchanged")
+        for kind, field, does, cause in _DECIDE:
+            told = ([e for e in each.of(kind) if e.fields.get(field) is not None] for each in (first, other))
+            for mine, theirs in zip(*told, strict=False):
+                if not _alike(mine.fields[field], theirs.fields[field]):
+                    shown = [_shown(event.fields[field]) for event in (mine, theirs)]
+                    what = f"{who[0]} {does.format(**mine.fields)} {shown[0]}, {who[1]} with {shown[1]}"
+                    step = 1 + sum(step.index < theirs.index for step in other.steps)
+                    return Difference(what, theirs.place, step=step, cause=cause)
         for left, right in pairs(first, other):
             for before, after in zip(left.hyper, right.hyper, strict=False):
                 key = next((key for key in before if not _alike(before[key], after.get(key))), None)

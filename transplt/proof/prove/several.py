@@ -179,7 +179,7 @@ class Several:
         if why or lacks:
             sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
             if sized is None and why and not mixed:
-                sized = averages.about_other_averages(*printed)
+                sized = averages.other_average(*printed, about=True)
             if sized is not None:
                 found.differences.append(self._set(sized, one, rank))
                 return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)

@@ -11,6 +11,7 @@ import pathlib
 import random
 import shutil
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +19,8 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
-from ..user_code import nearest
 from .figures import figures, number
-from .log import called_by_user, emit, is_quiet, quiet, write
+from .log import called_by_user, emit, is_quiet, quiet
 
 
 def install() -> None:
@@ -47,10 +47,8 @@ def install() -> None:
         _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
     _record_some(pathlib.Path, "unlink", "remove", _changed)
     io.open = builtins.open = _opening(io.open)  # type: ignore[assignment]
-    for name in ("exists", "isfile"):
-        setattr(os.path, name, _asking(getattr(os.path, name)))
-    for name in ("exists", "is_file"):
-        setattr(pathlib.Path, name, _asking(getattr(pathlib.Path, name)))
+    for asks, name in ((os.path, "exists"), (os.path, "isfile"), (pathlib.Path, "exists"), (pathlib.Path, "is_file")):
+        _record_some(asks, name, "ask", _changed)
     _record(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     _record(random, "seed", "seed", lambda a, *rest: {"seed": int(a)})
     when_imported("numpy", lambda numpy: _record(numpy.random, "seed", "seed", lambda seed: {"seed": int(seed)}))
@@ -165,8 +163,8 @@ def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) 
 
 
 def _changed(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
-    """The file that is removed or renamed."""
-    return {"path": _path(args[0])} if args else None
+    """The file that is removed, renamed, or asked for."""
+    return {"file": _file(args[0]), "path": _path(args[0])} if args else None
 
 
 def _clipping(original: Any) -> Any:
@@ -183,42 +181,25 @@ def _clipping(original: Any) -> Any:
     return clipped
 
 
-#: Files of a program: how often each was opened to be read, or asked for, as far as that is recorded.
-_HERE = os.getcwd() + os.sep
-_OFTEN, _MANY = 3, 500
-_touched: dict[tuple[str, str], int] = {}
-
-
-def _touch(event: str, path: str) -> None:
-    """Record that a file below the folder of the program is written, read or asked for; not each time that it is
-    read, since data sets do that for every sample."""
-    if is_quiet() or not path.startswith(_HERE) or path.endswith((".py", ".pyc")):
-        return
-    count = _touched[event, path] = _touched.get((event, path), 0) + 1
-    if event == "write" or (count <= _OFTEN and len(_touched) <= _MANY):
-        with quiet():
-            write(event, nearest(2), file=os.path.basename(path), path=path)
+#: What is read below the folder of the program: a data set does that for every sample, so a file counts a few times.
+_HERE, _OFTEN = os.getcwd() + os.sep, 3
+_reads: Counter[str] = Counter()
 
 
 def _opening(original: Any) -> Any:
+    """Record which files of the program are written, and which are read; not logs that each rank adds its lines to."""
+
     @functools.wraps(original)
     def opened(file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
-        logs = "a" in str(mode) and not called_by_user()  # each rank adds its lines to a log
-        if isinstance(file, (str, os.PathLike)) and not logs:
-            _touch("write" if {*str(mode)} & {*"wax+"} else "read", _path(file))
+        path, writes = _path(file), not {*"wax+"}.isdisjoint(str(mode))
+        logs = "a" in str(mode) and not called_by_user()
+        if path.startswith(_HERE) and not (logs or path.endswith((".py", ".pyc"))) and not is_quiet():
+            _reads[path] += not writes
+            if writes or _reads[path] <= _OFTEN:
+                emit("write" if writes else "read", file=_file(path), path=path)
         return original(file, mode, *args, **kwargs)
 
     return opened
-
-
-def _asking(original: Any) -> Any:
-    @functools.wraps(original)
-    def asked(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if called_by_user():
-            _touch("ask", _path(path))
-        return original(path, *args, **kwargs)
-
-    return asked
 
 
 def _file(path: Any) -> str:
