@@ -61,6 +61,8 @@ def shared(source: str) -> tuple[str, bool]:
         ("table[y] = 0.9 * table[y] + 0.1 * loss.detach()", "table = torch.zeros(9)", "(table, y)"),
         ("table.data[index] = loss.detach()", "table = torch.zeros(99)", "(table.data, index)"),
         ("table[index] += 1", "table = torch.zeros(99)", "(table, index)"),
+        ("table.index_copy_(0, index, loss.detach())", "table = torch.zeros(99)", "(table, index)"),
+        ("table.index_copy_(0, index.view(-1), loss.detach())", "table = torch.zeros(99)", "(table, index)"),
     ],
 )
 def test_rows_by_the_number_of_a_sample(write: str, table: str, call: str) -> None:
@@ -76,6 +78,11 @@ def test_rows_that_a_loss_keeps() -> None:
     )
 
 
+def test_a_memory_whose_rows_are_shared_is_no_remark() -> None:
+    made, write = 'self.register_buffer("memory", torch.zeros(n))', "self.memory.index_copy_(0, index, p.detach())"
+    assert shared(in_a_loss(write, made=made)) == ("(self.memory, index)", False)
+
+
 def test_a_table_of_one_epoch_is_kept_over_its_batches() -> None:
     found = looped("table[index] = loss.detach()", "").replace(
         "    for x, y", "    table = torch.zeros(99)\n    for x, y"
@@ -88,6 +95,7 @@ def test_a_table_of_one_epoch_is_kept_over_its_batches() -> None:
     [
         "if loss.max() > 3:\n    table[index] = loss.detach()",  # not on all ranks
         "table.index_add_(0, index, loss.detach())",
+        "table.index_copy_(1, index, loss.detach())",
         "table.scatter_(0, index, loss.detach())",
     ],
 )

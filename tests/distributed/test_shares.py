@@ -367,6 +367,18 @@ def test_phases_over_a_dict() -> None:
     assert not left(result)
 
 
+@pytest.mark.parametrize("over", ["enumerate(loader)", "loader"])
+def test_phases_over_the_items_of_a_dict(over: str) -> None:
+    made = 'loaders = {"train": DataLoader(dataset, 8, True), "val": DataLoader(net.val, 8)}'
+    items = PHASES.replace('phase in ["train", "val"]', "phase, loader in loaders.items()")
+    target = "_, x" if over != "loader" else "x"
+    result = ported(made, MODEL, items.replace("x in loaders[phase]", f"{target} in {over}"))
+    assert shares(result) == [
+        made.replace("DataLoader(dataset, 8, True)", "npu_port.shard(DataLoader(dataset, 8, True))")
+    ]
+    assert not left(result)
+
+
 def test_phases_over_loaders_that_have_names() -> None:
     result = ported(LOADERS, 'loaders = {"train": train_loader, "val": val_loader}', MODEL, PHASES)
     assert shares(result) == ["train_loader = npu_port.shard(train_loader)"] and not left(result)
@@ -635,7 +647,7 @@ def test_training_over_what_is_no_loader(rows: str) -> None:
         ("sets = dict(train=DataLoader(dataset))", EPOCH.format('sets["train"]')),
         (
             'sets = {"train": DataLoader(dataset), "val": DataLoader(net.val)}',
-            "for phase, loader in sets.items():\n    for x in loader:\n        if phase == 'train':\n"
+            "for loader in sets.values():\n    for x in loader:\n        if net.phase == 'train':\n"
             "            model(x).backward()\n            optimizer.step()",
         ),
     ],

@@ -11,9 +11,9 @@ from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.averages import other_average
 
 
-def _told(one: list[float], several: list[float]) -> str:
+def _told(one: list[float], several: list[float], *, about: bool = False) -> str:
     runs = [ScriptRun(0, (), 0.0, "".join(f"acc {each} %\n" for each in values)) for values in (one, several)]
-    found = other_average(*runs, Told().made().step().training(), 2, Path("/project"))
+    found = other_average(*runs, Told().made().step().training(), 2, Path("/project"), about=about)
     return found.what if found is not None else ""
 
 
@@ -43,3 +43,18 @@ def test_no_fault(one: list[float], several: list[float]) -> None:
 )
 def test_a_fault(one: list[float], several: list[float], said: str) -> None:
     assert said in _told(one, several)
+
+
+@pytest.mark.parametrize(
+    ("one", "several", "said"),
+    [
+        ([47.131, 33.79], [22.1, 17.3], "divided twice"),
+        ([0.47131, 0.33791], [0.9, 0.71], "summed over the ranks and not divided"),
+        ([47.131, 33.79], [22.1, 31.3], ""),  # not all
+        ([47.131], [23.5655], ""),  # once
+        ([47.131, 33.79], [0.5, 1.0005], ""),
+        ([2.0, 4.0], [1.0, 1.0004], ""),  # the loss of a step
+    ],
+)
+def test_about_so_much_where_batches_are_others(one: list[float], several: list[float], said: str) -> None:
+    assert (said in _told(one, several, about=True)) and bool(said) == bool(_told(one, several, about=True))

@@ -393,3 +393,63 @@ def test_what_was_not_seen_is_not_listed() -> None:
         Judged("same schedules", "the same numbers of the optimizers at each of 1 step"),
     ]
     assert remarks == []
+
+
+def chosen(sampler: str, *indices: int, chosen: int = 0, whole: int = 99) -> Events:
+    """A pass of training over a subset of a data set, with a checksum of what was chosen."""
+    loader = {"sampler": sampler, "chosen": chosen, "whole": whole, "size": len(indices), "subset": ["train.py", 7]}
+    return [("loader", loader), *(each for index in indices for each in (batch(index), ("step", {"loss": index})))]
+
+
+@pytest.mark.parametrize(
+    ("zero", "one"),
+    [
+        (chosen("DistributedSampler", 1, 2), chosen("DistributedSampler", 3, 4)),
+        (chosen("RandomSampler", 1, 2), chosen("RandomSampler", 3, 4, chosen=1)),  # a share of its own
+        (chosen("RandomSampler", 1, 2, whole=5), chosen("RandomSampler", 1, 2, chosen=1, whole=6)),
+    ],
+)
+def test_subsets_that_ranks_share(zero: Events, one: Events) -> None:
+    assert "chooses" not in str(broken([], zero, one))
+
+
+@pytest.mark.parametrize("sampler", ["DistributedSampler", "RandomSampler"])
+def test_subsets_that_each_rank_draws_by_itself(sampler: str) -> None:
+    found = broken([], chosen(sampler, 1, 2), chosen(sampler, 2, 3, chosen=1))
+    assert "rank 1 chooses other samples than rank 0 for its data set" in found[0]
+
+
+LOSSES = [("step", {"loss": loss}) for loss in (3.0, 2.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("zero", "one"),
+    [
+        (LOSSES, [("step", {"loss": loss}) for loss in (3.0, 2.1, 1.0)]),
+        ([("step", {"loss": 3.0})] * 3, [("step", {"loss": 3.0})] * 3),
+        (LOSSES[:2], LOSSES[:2]),
+        ([each for step in LOSSES for each in (("coll", {}), step)],) * 2,  # which may have made them alike
+    ],
+)
+def test_losses_that_tell_nothing_of_the_samples(zero: Events, one: Events) -> None:
+    assert "every rank trains on the same" not in str(broken([], zero, one))
+
+
+def test_losses_that_are_the_same_on_all_ranks() -> None:
+    assert "every rank trains on the same samples, so W cards do the work of one" in broken([], LOSSES, LOSSES)[0]
+
+
+def test_gradients_that_are_clipped_before_they_are_exchanged() -> None:
+    ranks = [[("clip", {"bound": 1.0, "norm": norm}), STEP] for norm in (2.0, 2.5)]
+    assert "clips gradients with the norm 2, rank 1 with 2.5; they are clipped before" in broken([], *ranks)[0]
+    assert broken([], ranks[0], ranks[0]) == []
+
+
+def test_how_many_samples_a_pass_has() -> None:
+    one = [("loader", {}), batch(0, 1, 2, 3), STEP, ("loader", {"epoch": 1}), batch(0, 1, epoch=1), STEP]
+    ranks = [
+        [("loader", {}), batch(*own), STEP, ("loader", {"epoch": 1}), batch(own[1], epoch=1), STEP]
+        for own in ([0, 1], [2, 3])
+    ]
+    judged, _ = judge([told(events, rank) for rank, events in enumerate(ranks)], told(one), ROOT)
+    assert "; 4 different samples in a pass, 4 in one process" in str([each.found for each in judged])

@@ -11,7 +11,7 @@ from tests import forked
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.prove.loaders import batches
 from transplt.proof.prove.projects import Project
-from transplt.proof.prove.runs import Runner, at_once
+from transplt.proof.prove.runs import Replay, Runner, at_once
 from transplt.proof.prove.training import Place
 
 _PROGRAM = """
@@ -190,3 +190,60 @@ def test_each_pass_has_its_own_batches(how: str, tmp_path: Path) -> None:
     training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
     assert training is not None
     assert batches(training) == {(0, 0): [[0, 1], [2, 3]], (0, 1): [[0, 1], [2, 3]]}
+
+
+_CHOSEN = """
+import random
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+
+data = TensorDataset(torch.arange(6.0).reshape(6, 1))
+order = [5, 3, 1, 0]
+random.shuffle([0, 1])
+chosen = Subset(data, order)
+sampler = DistributedSampler(chosen, 1, 0, shuffle=False)
+loader = DataLoader(chosen, batch_size=2, sampler=sampler)
+torch.manual_seed(7)
+drawn = torch.rand(1, generator=torch.Generator().manual_seed(5))
+model = torch.nn.Linear(1, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=float(drawn))
+for (x,) in loader:
+    model(x.cuda()).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_a_subset_counts_in_the_data_set_that_it_is_of(tmp_path: Path) -> None:
+    """What is replayed is given by the same numbers; another data set keeps its own order."""
+    (tmp_path / "main.py").write_text(_CHOSEN, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    runner = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm())
+    given = [{}, {"0.0": [[0, 1], [3, 5]]}, {"0.0": [[0, 1], [3, 4]]}]
+    runs = [runner.run(replay=Replay(order, every=False)).first for order in given]
+    assert [batches(run)[0, 0] for run in runs if run is not None] == [
+        [[5, 3], [1, 0]],
+        [[0, 1], [3, 5]],
+        [[5, 3], [1, 0]],
+    ]
+    assert runs[0] is not None
+    loader = runs[0].of("loader")[0].fields
+    assert (loader["size"], loader["whole"], loader["subset"]) == (4, 6, Place("main.py", 8))
+
+
+@pytest.mark.torch
+def test_seeds_and_generators_that_only_a_port_has(tmp_path: Path) -> None:
+    """Against its original they begin nothing anew; among ranks they do."""
+    (tmp_path / "main.py").write_text(_CHOSEN, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+
+    def rate(*lines: int, every: bool = False) -> float:
+        runner = Runner(
+            Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm(), inserted={"main.py": [*lines]}
+        )
+        run = runner.run(replay=Replay({}, every=every)).first
+        assert run is not None
+        return float(run.of("optimizer")[0].fields["hyper"][0]["lr"])
+
+    assert rate() == rate(12) != rate(13) != rate(12, 13)
+    assert rate(12, 13, every=True) == rate()
