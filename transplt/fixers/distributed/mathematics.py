@@ -9,7 +9,7 @@ from transplt.fixers.distributed.program.batches import carried, memories, over_
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.wrapper_places import buffers_apart
-from transplt.syntax.nodes import by_place, last_name, of_kind, string_of
+from transplt.syntax.nodes import by_place, last_name, of_kind
 from transplt.syntax.scan import chain
 
 _LOSS = (
@@ -72,7 +72,7 @@ def remark_mathematics(bench: Bench) -> None:
     kept = bench.verdict.ways.kept
     queue = next(kept.queues(file), None) if kept is not None else None
     tables = {last_name(rows.table) for rows, _ in bench.verdict.ways.rows}
-    if (memory := next((each for each in memories(file) if string_of(each.args[0]) not in tables), queue)) is not None:
+    if (memory := next(memories(file, tables), queue)) is not None:
         each = memory is queue or _is_apart(bench, memory)
         code, lost, own, help_ = _MEMORY
         bench.remark(memory, code, own if each else lost, help_)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from transplt.program.loops import Loop
 from transplt.program.models import Models
 from transplt.syntax.files import File
-from transplt.syntax.nodes import begins, by_place, callee_of, inner_nodes, is_none, last_name, own_nodes
+from transplt.syntax.nodes import begins, by_place, callee_of, inner_nodes, is_none, last_name, own_nodes, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 #: Methods that give a matrix of two axes the other way round; attention turns its last two.
@@ -20,11 +20,11 @@ _APART = frozenset({"eye", "arange", "fill_diagonal_", "diag", "diagonal", "eq"}
 _BANKS = ("queue", "bank", "memory")
 
 
-def memories(file: File) -> Iterator[ast.Call]:
-    """Buffers that keep what earlier batches gave."""
+def memories(file: File, tables: Collection[str]) -> Iterator[ast.expr]:
+    """Buffers that keep what earlier batches gave, but for the `tables` whose rows are spoken of by themselves."""
     for call in by_place(file.scan.calls):
-        first = call.args[0] if call.args else None
-        named = str(first.value).lower() if isinstance(first, ast.Constant) else ""
+        name = string_of(call.args[0]) if call.args else None
+        named = (name or "").lower() if name not in tables else ""
         if last_name(call.func) == "register_buffer" and any(word in named for word in _BANKS):
             yield call
 

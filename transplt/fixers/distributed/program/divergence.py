@@ -383,8 +383,7 @@ def _settled(
     training, kept = first.training, KeptTensors(first.varying)
     rows = list(kept.rows())
     # What assigns, at numbers that can be read again behind it.
-    assigned = [each for each in rows if isinstance(each.stmt, ast.Assign | ast.AugAssign) or _copies_rows(each.stmt)]
-    shared = [each for each in assigned if is_plain(each.table) and is_plain(each.numbers)]
+    shared = [each for each in rows if _assigns(each.stmt) and is_plain(each.table) and is_plain(each.numbers)]
     clocked = first.diverging_by_clock(ByOneClock(training, same, evaluating, models)) if first.has_clocks else []
     while True:
         alike = same | {id(test) for _, test in clocked} | {id(getattr(each.stmt, "value", None)) for each in shared}
@@ -398,9 +397,11 @@ def _settled(
         clocked, shared = ways.clocked, written
 
 
-def _copies_rows(stmt: ast.stmt) -> bool:
-    """True for `table.index_copy_(0, index, rows)`."""
+def _assigns(stmt: ast.stmt) -> bool:
+    """True for `table[index] = rows` and `table.index_copy_(0, index, rows)`."""
     match stmt:
+        case ast.Assign() | ast.AugAssign():
+            return True
         case ast.Expr(ast.Call(func=ast.Attribute(attr="index_copy_"), args=[ast.Constant(0), _, _])):
             return True
     return False
