@@ -70,11 +70,12 @@ class _Indices:
         """The batches of the pass that begins."""
         assert config.trace
         replayed = _replay.get(f"{self.which}.{_epochs[self.which]}")
-        if replayed is None or not (config.trace["replay_all"] or _ordered_by_port(self.loader)):
+        every = config.trace["replay_all"]
+        if replayed is None or not (every or _ordered_by_port(self.loader, self.samples, replayed)):
             return self.batches
-        places = {whole: place for place, whole in reversed([*enumerate(self.samples or ())])}
         if self.samples is None:
             return replayed
+        places = {whole: place for place, whole in reversed([*enumerate(self.samples)])}
         known = all(index in places for batch in replayed for index in batch)
         return [[places[index] for index in batch] for batch in replayed] if known else self.batches
 
@@ -101,13 +102,17 @@ class _Indices:
             yield indices
 
 
-def _ordered_by_port(loader: Any) -> bool:
-    """Whether a loader gives its samples in another order than one process needs: that of a share, or as they lie."""
+def _ordered_by_port(loader: Any, samples: Any, replayed: list[list[int]]) -> bool:
+    """Whether a loader gives its samples in another order than one process needs: that of a share, or as they lie,
+    where just these are replayed."""
     sampler, data = getattr(loader, "sampler", None), torch.utils.data
     shares = isinstance(sampler, data.distributed.DistributedSampler) or any(
         hasattr(each, name) for each in (sampler, getattr(loader, "batch_sampler", None)) for name in _OF_SHARES
     )
-    return shares or isinstance(sampler, data.SequentialSampler)
+    if shares or not isinstance(sampler, data.SequentialSampler):
+        return shares
+    whole = samples if samples is not None else range(_length(len, loader.dataset) or 0)
+    return sorted(itertools.chain(*replayed)) == sorted(whole)
 
 
 def _chosen(dataset: Any) -> tuple[Any, Any]:
