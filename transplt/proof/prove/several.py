@@ -145,7 +145,7 @@ class Several:
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
         starter = self._starter(reference)
-        alone = reference.first if starter is self.original else None
+        alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
         same = Replay(loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=lengths)
         single = starter.run(replay=same)
