@@ -54,7 +54,8 @@ def _companions() -> Entry:
             if row[name]:
                 packages[name][version] = [f"{fact_store.minor(row[name])}.*"]
     sources = {**facts["sources"], "from 2.1 on": fact_store.read("versions")["source"]}
-    kept = ("older", "same", "weak", "asked_by_torch", "asked_by_cann", "newer_protobuf", "newer_numpy", "wheels")
+    newer = (f"newer_{each}" for each in ("protobuf", "numpy", "setuptools"))
+    kept = ("older", "same", "weak", "asked_by_torch", "asked_by_cann", *newer, "wheels")
     same = {key: facts[key] for key in kept}
     return {"sources": sources, **same, "packages": packages}
 

@@ -88,3 +88,21 @@ def test_a_project_that_asks_for_no_card(tmp_path: Path, files: dict[str, str], 
     files = {**files, "setup.py": SETUP.replace("torch'", "torch==1.3.1'")}
     of_torch = [each for each in findings(tmp_path, files, analysis=True) if each.code in ("NPU844", "NPU291")]
     assert {each.level.value for each in of_torch} == levels
+
+
+INSTALLS = "```\nconda install pytorch torchvision cudatoolkit=9.0 -c pytorch\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "blocks"),
+    [
+        ({"requirements.txt": "numpy\n", "Dockerfile": "RUN pip install torch\n"}, "import"),
+        ({}, "import"),
+        ({"requirements.txt": "torch\n"}, "tidy"),
+        ({"requirements.txt": "numpy\n"}, "import"),
+        ({"setup.py": SETUP}, "tidy"),
+    ],
+)
+def test_a_readme_that_alone_installs_torch(tmp_path: Path, files: dict[str, str], blocks: str) -> None:
+    actions = actions_of(findings(tmp_path, {"README.md": INSTALLS, **files}))
+    assert [each.blocks for each in actions if each.codes == ("NPU865",)] == [blocks]

@@ -1156,6 +1156,35 @@ def test_what_moves_on_the_side_of_the_cpu_does_so_for_an_npu(then: str) -> None
     assert b"if y.is_npu:" in migrate(source, files={"kernels.py": KERNELS}).data
 
 
+POINTER = """
+    import torch
+    import cupy
+
+    def wrap(x):
+        address = {address}
+        if x.device.type == "cpu":
+            place = -1
+        elif x.device.type == "cuda":
+            place = 0
+        else:
+            raise NotImplementedError
+        return {call}
+"""
+
+
+@pytest.mark.parametrize("call", ["cupy.wrap(address, place)", "cupy.wrap(x.data_ptr(), place)"])
+def test_a_device_that_goes_with_an_address_to_a_library_of_cuda(call: str) -> None:
+    check_noop(POINTER.format(address="x.data_ptr()", call=call), open_codes=["NPU279", "NPU510"])
+
+
+@pytest.mark.parametrize(
+    ("address", "call"),
+    [("x.data_ptr()", "address, place"), ("x.data_ptr()", "print(address, cupy.ones(place))"), ("x", "cupy.f(address)")],
+)
+def test_an_address_that_only_this_code_sees(address: str, call: str) -> None:
+    assert b'x.device.type == "npu"' in migrate(POINTER.format(address=address, call=call)).data
+
+
 VERIFIED = """
     import torch
     from kernels import median_filter_cuda

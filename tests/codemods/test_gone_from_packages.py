@@ -13,6 +13,8 @@ from transplt.engine import engine
 @pytest.mark.parametrize(
     "source",
     [
+        "import pkg_resources",
+        "from pkg_resources import resource_filename",
         "from scipy.misc import imread, imresize",
         "import scipy.misc\nx = scipy.misc.imsave(p, y)",
         "from scipy import misc\nx = misc.imresize(y, 2)",
@@ -48,6 +50,8 @@ def test_reported(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        "try:\n    import pkg_resources\nexcept ImportError:\n    pkg_resources = None",
+        "import setuptools",
         "from scipy.misc import face, derivative",
         "import motmetrics as mm\nh = mm.metrics.create()",
         "from torchvision.utils import make_grid\ng = make_grid(x, 3, normalize=True, value_range=(0, 255))",
@@ -89,6 +93,17 @@ def test_an_import_stops_the_start_and_a_call_the_first_step() -> None:
     source = "from sklearn.externals import joblib\nimport yaml\nc = yaml.load(f)\n"
     found = migrate_source(source, path="a.py").findings
     assert [each.blocks for each in found if each.code == "NPU293"] == ["import", ""]
+
+
+def test_an_import_in_a_function_stops_no_start() -> None:
+    found = migrate_source("def f():\n    import pkg_resources\n    return pkg_resources\n", path="a.py").findings
+    assert [each.blocks for each in found] == [""]
+
+
+@pytest.mark.parametrize(("torch", "asked", "open_"), [("2.12", "", 0), ("2.14", "<82", 0), ("2.14", ">=70", 1)])
+def test_a_torch_or_a_project_that_keeps_setuptools_back(torch: str, asked: str, open_: int) -> None:
+    settings = Settings(torch_version=torch, pins=(("setuptools", asked),))
+    assert len(engine.migrate_source(b"import pkg_resources\n", "a.py", settings).findings) == open_
 
 
 def test_an_older_python_has_older_packages() -> None:

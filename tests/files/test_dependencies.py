@@ -422,6 +422,22 @@ def test_a_python_without_wheels() -> None:
     assert open_codes(migrate('[project]\nrequires-python = "<3.9"\nname = "torchx"\n', "pyproject.toml")) == ["NPU845"]
 
 
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("clip-anytorch\ntorchx\n", ["NPU845"]),
+        ("webrtcvad==2.0.10\npyworld\ntorchx\n", ["NPU845"]),
+        ("clip-anytorch\nsetuptools<82\ntorchx\n", []),
+        ("clip\ntorchx\n", []),
+    ],
+)
+def test_packages_that_import_what_setuptools_gave_up(text: str, codes: list[str]) -> None:
+    new = TorchTarget("2.14", "", "2.14.0", "9.1.0", "2.14.0")
+    found = migrate(f"torch\n{text}", target=new)
+    assert open_codes(found) == codes
+    assert open_codes(migrate(f"torch\n{text}")) == []  # torch 2.12 keeps it back itself
+
+
 EXTRAS = [
     # A table of extras is written where there is none; what follows the last row stays behind its row.
     (

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.files.recipes import migrated, said
-from transplt.base.settings import TorchTarget
+from tests.files.recipes import TARGET, migrated, said
+from transplt.base.settings import Settings, TorchTarget
 from transplt.engine.files.dockerfile import instructions, without_flags, words
+from transplt.engine.files.kind import FileKind
+from transplt.engine.files.other_file import migrate_other
+from transplt.flow.facts import ProjectFacts
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
@@ -220,6 +223,19 @@ def test_what_is_said(text: str, code: str, help_: str) -> None:
     (finding,) = [each for each in result.findings if each.open]
     assert not result.changed and finding.code == code and help_ in finding.help
     assert result.tokens.manual == result.tokens.found
+
+
+@pytest.mark.parametrize(
+    ("image", "beside"),
+    [("nvcr.io/nvidia/pytorch:24.01-py3", True), ("pytorch/pytorch:2.1.0", True), ("nvidia/cuda:12.2.0", False)],
+)
+def test_what_an_image_of_pytorch_had_and_the_program_imports(image: str, beside: bool) -> None:
+    project = ProjectFacts(known=True, imported=frozenset({"torchvision.transforms", "numpy"}))
+    data = f"FROM {image}\n".encode()
+    result, _ = migrate_other(data, "Dockerfile", FileKind.DOCKER, Settings(torch_version="2.8"), TARGET, project)
+    (finding,) = result.findings
+    assert ("torch-npu==2.8.0.post4 torchvision==0.23.0;" in finding.help) is beside
+    assert "torchaudio" not in finding.help
 
 
 @pytest.mark.parametrize(

@@ -157,3 +157,5 @@ def test_sources_in_c() -> None:
         (2, "blur_kernel", "1 CUDA kernel: blur_kernel"),
     ]
     assert list(findings_of(b"int main() { return 0; }", "a.cpp")) == []
+    (program,) = findings_of(b"#include <a.h>\nint main() { return 0; }", "a.cu")
+    assert program.detail("program") and not program.detail("kernels")

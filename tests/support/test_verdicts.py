@@ -55,6 +55,7 @@ def test_unsupported(source: str, api: str, line: int) -> None:
         "import torch\nx = x.something()\nx.mode()\n",
         "import torch\ndef f(x: 'torch.nn.MultiLabelMarginLoss') -> torch.nn.MultiLabelMarginLoss: ...\n",
         "from torch.nn import MultiLabelMarginLoss as L\ndef f(x: L):\n    return isinstance(x, (L, int))\n",
+        "from torch.nn import MultiLabelMarginLoss as L\ndef f(x, t):\n    return type(x) == L or t[L] or {L: 1}[x]\n",
         "import torch\nclass poisson: ...\ntorch_poisson = poisson()\n",
         "import torch\nclass M(torch.nn.Module):\n    def ipu(self): ...\n"
         "    def go(self):\n        self.ipu()\n",

@@ -15,6 +15,7 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 _NOT_ADDED = "NPU844"
 _TOO_OLD = "NPU291"
 _OF_REQUIREMENTS = "NPU84"
+_COMMAND = "NPU865"
 #: What is said wherever a program runs: of files without map_location, limits and advice, and of torch as required.
 _OF_ANY_DEVICE = re.compile(r"NPU(?:152|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
@@ -51,9 +52,11 @@ def of_the_whole(
 
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
-    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing; where nothing asks for a card, as
-    those of an analysis tell, both may stay as they are.
+    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing; where none does, or will, the
+    README's command that installs torch is the only one; where nothing asks for a card, as those of an analysis tell,
+    all may stay as they are.
     """
+    listed = added or any(each.code == _NOT_ADDED for findings in files for each in findings)
     without_card = analysed and all(
         _OF_ANY_DEVICE.fullmatch(each.code) and not (each.applied and not each.code.startswith(_OF_REQUIREMENTS))
         for findings in files
@@ -65,6 +68,8 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
         if without_card and finding.open and (asks or (finding.code == _TOO_OLD and finding.api == "torch")):
             message = f"{finding.message}; nothing of the project asks for a card"
             return replace(finding, level=Level.INFO, effort=None, message=message)
+        if finding.code == _COMMAND and finding.api == "torch" and not (listed or without_card or "/" in finding.path):
+            return replace(finding, blocks="import")
         return replace(finding, blocks="tidy") if added and asks and finding.path.endswith("setup.py") else finding
 
     return [tuple(map(settled, findings)) for findings in files]

@@ -82,6 +82,14 @@ def beside_newer(package: str, other: str) -> str:
     return str(_table()[f"newer_{other}"].get(package, ""))
 
 
+def without_pkg_resources(torch: str) -> frozenset[str]:
+    """The packages whose last release imports pkg_resources, where pip installs a setuptools that has it no more beside
+    a torch (`2.14.0`).
+    """
+    is_met = version_key(torch.rpartition(".")[0]) >= version_key("2.13")
+    return frozenset(_table()["newer_setuptools"] if is_met else ())
+
+
 @cache
 def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(

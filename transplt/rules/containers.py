@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import partial
 
 from transplt.base.settings import Settings, TorchTarget
+from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
 
 _table = partial(read_table, "support/containers.json")
@@ -33,11 +35,18 @@ def cann_image(settings: Settings, target: TorchTarget) -> str:
     return f"{images['repository']}:{target.cann.lower()}-{chip}-{images['os']}-py{python}"
 
 
-def image_text(settings: Settings, target: TorchTarget, key: str = "text") -> str:
-    """What to write for the name of an image: `text` for a Dockerfile, `image` for a key of YAML."""
+def image_text(
+    settings: Settings, target: TorchTarget, key: str = "text", name: str = "", imported: Iterable[str] = ()
+) -> str:
+    """What to write for the `name` of an image: `text` for a Dockerfile, `image` for a key of YAML. An image of PyTorch
+    has torchvision and torchaudio in it: what of them is among the `imported` names is installed with torch.
+    """
     text = str(_table()["images"][key]).replace("{image}", cann_image(settings, target))
     text = text.replace("{torch}", target.pin)
-    return text.replace("=={torch_npu}", f"=={target.torch_npu}" if target.torch_npu else "")
+    row, roots = release_of(target.version), {each.partition(".")[0] for each in imported if "pytorch" in name.lower()}
+    family = (("torchvision", row.torchvision), ("torchaudio", row.torchaudio))
+    beside = "".join(f" {each}=={version}" for each, version in family if each in roots and version)
+    return text.replace("=={torch_npu}", f"{f'=={target.torch_npu}' if target.torch_npu else ''}{beside}")
 
 
 def package_text(name: str, target: TorchTarget) -> str:

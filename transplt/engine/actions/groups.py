@@ -45,6 +45,8 @@ _IMPORTED = "NPU553"
 _STOPPING = (_IMPORTED, "NPU554")
 #: Folders in which a project has its own package.
 _LAYOUTS = ("src", "python", "lib", "packages")
+_COMMAND = "NPU865"
+_BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
 _UNASKED = marked("nothing of the project asks for it: take the line out")
 _KERNEL_HOW = marked(
     "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
@@ -199,6 +201,8 @@ class Groups:
         if finding.code == _REQUIRED:  # what else such an extra holds goes with it
             finding = self._named_extras.get((finding.path, finding.option), finding)
         page = _page(_under(finding))
+        if finding.code == _COMMAND and finding.blocks:
+            return Group(Sentence(_BY_DOCUMENT), finding.code, "torch", finding.blocks)
         if finding.detail("python"):
             title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)
             how = NEWER_PYTHON.format(self._python)
@@ -256,11 +260,11 @@ class Groups:
 
     def _kernel(self, unit: Unit, finding: Finding, stops: bool = False) -> Group:
         """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
-        if not unit.kernel:
+        if not unit.kernel or self._kernels.is_program(unit):
             how = marked(
                 "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
             )
-            title = Sentence("Port the C++ code in {name}", name=str(unit))
+            title = Sentence("Port the C++ code in {name}", name=unit.folder or "the top folder")
             blocks = "slow" if finding.path in self._asking else "later"
             return Group(title, "sources", str(unit), blocks, how, Effort.MEDIUM)
         if self._kernels.idle(unit):

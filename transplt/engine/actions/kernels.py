@@ -271,6 +271,11 @@ class Kernels:
         """True for a file that builds extensions."""
         return _is_setup(path) and posixpath.dirname(path) in self._builds
 
+    def is_program(self, unit: Unit) -> bool:
+        """True for a program in C++ that has no kernel of its own, and that nothing imports."""
+        ours = [each for each in self._held if self._by_path.get(each.path) == unit]
+        return bool(ours) and unit not in self._asked and all(each.detail("program") for each in ours)
+
     def binds(self, unit: Unit) -> str:
         """The names that the sources of a unit bind to Python, and what takes their place; empty for none."""
         bound: list[str] = []

@@ -16,12 +16,13 @@ _MODULE = re.compile(rb"\bPYBIND11_MODULE\s*\(\s*(\w+)")
 _LIBRARY = re.compile(rb"\bTORCH_LIBRARY(?:_FRAGMENT)?\s*\(\s*(\w+)")
 _DEFINED = re.compile(rb"\bm\s*\.\s*def\s*\(\s*(?:TORCH_SELECTIVE_SCHEMA\s*\(\s*)?\"([\w:]+)")
 _KERNEL = re.compile(rb"\b__global__\b[^;{(]*?\b(\w+)\s*\(")
+_MAIN = re.compile(rb"^(?:int|auto|void)\s+main\s*\(", re.M)
 _MOST = 12
 _HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
 
 
 def findings_of(data: bytes, path: str) -> Iterator[Finding]:
-    """One finding for each binding of a source file, and one for its kernels."""
+    """One finding for each binding of a source file, and one for its kernels, or for the program that it is."""
     operators = sorted({match[1].decode("ascii") for match in _DEFINED.finditer(data)})
     for pattern, what in ((_MODULE, "the module"), (_LIBRARY, "operators of torch.ops.")):
         for match in pattern.finditer(data):
@@ -37,6 +38,9 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
         folder, _, name = path.rpartition("/")  # that of the folder may be the name of an operator too
         called = [*names, name.partition(".")[0], folder.rpartition("/")[2]]
         yield _finding(data, path, kernels[0].start(), message, names[0], called, (("kernels", message),))
+    elif path.endswith(".cu") and (main := _MAIN.search(data)) is not None:
+        message = "this source is a program of its own, without kernels"
+        yield _finding(data, path, main.start(), message, path, [], (("program", path),))
 
 
 def _listed(names: list[str]) -> str:

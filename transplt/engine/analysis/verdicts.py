@@ -75,7 +75,7 @@ def judged(api: str, rules: RuleSet) -> bool:
 
 
 def runs(use: Use) -> bool:
-    """False where an API is only named: in an annotation, a test of types or an except clause."""
+    """False where an API is only named: in an annotation, a test of types, a key of a table or an except clause."""
     node: ast.AST = use.node
     if use.call is not None:
         return True
@@ -93,6 +93,10 @@ def runs(use: Use) -> bool:
             return False
         if isinstance(above, ast.ExceptHandler):
             return above.type is not node
+        if isinstance(above, ast.Compare) or (isinstance(above, ast.Dict) and node in above.keys):
+            return False
+        if isinstance(above, ast.Subscript) and above.slice is node:
+            return False
         if isinstance(above, (ast.stmt, ast.Call, ast.Module)):
             return True
         node = above

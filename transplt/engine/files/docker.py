@@ -105,7 +105,7 @@ def _base(document: Document, instruction: Instruction, stages: set[bytes]) -> F
 
 
 def _image_note(document: Document, extent: Extent, message: str, name: str) -> Note:
-    help_ = image_text(document.settings, document.target)
+    help_ = image_text(document.settings, document.target, name=name, imported=document.project.imported)
     return Note(extent, IMAGE, Level.MANUAL, message, name, help_, Effort.MEDIUM)
 
 

@@ -54,9 +54,10 @@ class Recipe:
     def image(self, node: Node) -> Finds:
         """What is found of the name of an image."""
         if isinstance(node, ScalarNode) and is_cuda_image(str(node.value)):
-            message = f"the image {node.value} is built on CUDA"
-            help_ = image_text(self.document.settings, self.document.target, "image")
-            yield Note(self.extent(node), IMAGE, Level.MANUAL, message, str(node.value), help_, Effort.MEDIUM)
+            name, told = str(node.value), self.document
+            help_ = image_text(told.settings, told.target, "image", name, told.project.imported)
+            message = f"the image {name} is built on CUDA"
+            yield Note(self.extent(node), IMAGE, Level.MANUAL, message, name, help_, Effort.MEDIUM)
 
     def environment(self, node: Node) -> Finds:
         """Variables of a mapping, of a list of `NAME=value`, and of a list of `name:` and `value:`."""

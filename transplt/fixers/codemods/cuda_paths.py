@@ -41,7 +41,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             assert isinstance(edit.node, ast.expr)
             yield work.keep(edit.node, reason)
             continue
-        answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE)
+        answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE) or side.handed_pointer(question)
         if answer is None:
             continue
         if not answer.everywhere:

@@ -27,7 +27,7 @@ fixer = Fixer(
            "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
            "transformers.deepspeed", "transformers import", "transformers.AdamW", "evaluation_strategy",
            "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
-           "make_grid", "save_image", "motmetrics"),
+           "make_grid", "save_image", "motmetrics", "pkg_resources"),
 )  # fmt: skip
 
 
@@ -78,13 +78,14 @@ def _about(row: dict[str, Any], name: str) -> str:
 @fixer.on(ast.Import)
 def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
-    if isinstance(node, ast.Import) or node.level:
-        return
-    for name in (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)):
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
+    for name in names:
         row = _row(work, name)
         if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
-            api, help_ = _about(row, name), row["help"]
-            yield work.note(node, fixer.code, row["message"], api=api, help=help_, blocks="import")
+            blocks = "import" if work.scan.scope_of(node).kind == "module" else ""
+            yield work.note(node, fixer.code, row["message"], api=_about(row, name), help=row["help"], blocks=blocks)
 
 
 @fixer.on(ast.Call)

@@ -20,7 +20,7 @@ from transplt.flow.gates.cuda_reach import MISSING, Reach
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.conditions import Run, Sides, sides_of
-from transplt.syntax.nodes import arguments_of, inner_nodes
+from transplt.syntax.nodes import arguments_of, call_of, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
@@ -60,6 +60,7 @@ class CudaSide:
         self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
         self.reach = project.reach if project.known else Reach.alone(self.file.facts())
         self._read: dict[int, ast.AST | None] = {}
+        self._pointers: dict[ast.AST, str] | None = None
         self._of_node: dict[tuple[int, WalkState], _Found] = {}
         self._next: dict[tuple[int, int, WalkState], tuple[int, _Found]] = {}
 
@@ -137,6 +138,24 @@ class CudaSide:
         slots = self.file.code.slots
         why = self.reach.why(CodeStep(Definition(slots.own.full_name(slots.scan.scopes[checked]))))
         return Answer(why, followed=MISSING not in why) if why else None
+
+    def handed_pointer(self, question: ast.expr) -> Answer | None:
+        """What needs CUDA, and is handed the address of a tensor's memory in the function around a test for CUDA."""
+        if self._pointers is None:
+            self._pointers = {}
+            slots = self.file.code.slots
+            for node in slots.scan.attributes.get("data_ptr", ()):
+                uses: list[ast.expr] = [found] if (found := call_of(node)) is not None else []
+                match parent(uses[0]) if uses else None:
+                    case ast.Assign(targets=[ast.Name() as name]):
+                        uses = slots.names.uses(name)
+                function = function_around(node)
+                calls = [above for use in uses if isinstance(above := parent(use), ast.Call) and use in above.args]
+                steps = (CodeStep(ref) for call in calls for ref in self.file.code.called(call))
+                if function is not None and (why := next(filter(None, map(self.reach.why, steps)), "")):
+                    self._pointers.setdefault(function, why)
+        around = function_around(question)
+        return Answer(self._pointers[around]) if around in self._pointers else None
 
     def _beside(self, value: ast.expr) -> Answer | None:
         """What a call or a table is given beside a function whose answer a gate is: `register(op, checker=f, fn=g)`."""

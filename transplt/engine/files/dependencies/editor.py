@@ -68,7 +68,7 @@ from transplt.engine.files.kind import COG
 from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.replaced_packages import is_taken_over
-from transplt.rules.companions import asked_by_torch, beside_newer
+from transplt.rules.companions import asked_by_torch, beside_newer, without_pkg_resources
 from transplt.rules.releases import CPU_INDEX, fits, wheels_for
 from transplt.rules.taken_over import Package, packages
 
@@ -185,6 +185,13 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             (each.start, each.end), PYTHON, Level.MANUAL,
             f"torch {releases.torch} asks for {wanted}, which {each.name}{each.specifier} rules out",
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
+        )  # fmt: skip
+    named = {normalised(each.name): each for each in requirements}
+    if "setuptools" not in named and (found := sorted(named.keys() & without_pkg_resources(releases.torch))):
+        yield Note(
+            (named[found[0]].start, named[found[0]].end), PYTHON, Level.MANUAL,
+            f"{', '.join(found)}: imports pkg_resources, which setuptools has no more since 82, and pip chooses that",
+            api="setuptools", effort=Effort.LOW, help="add setuptools<82",
         )  # fmt: skip
     old = {normalised(each.name) for each in older}
     for kept, since, advice in _BESIDE_NEWER:
