@@ -754,6 +754,19 @@ def test_a_program_of_tensorrt_is_left() -> None:
     assert not any("Leave" in each for each in titles(actions_of([*engine, bound])))
 
 
+def test_a_program_among_sources_of_cuda_is_no_kernel() -> None:
+    main = at("example/main.cu", 2, "NPU557", level=Level.INFO, details=(("program", "example/main.cu"),))
+    (action,) = actions_of([main, line_of("example/main.cu", 9, "NPU806", "cudaStream_t")])
+    assert (action.title, action.blocks) == ("Port the C++ code in example", "later")
+
+
+@pytest.mark.parametrize(("path", "count"), [("ops.py", 1), ("net.py", 2)])
+def test_a_test_that_leads_to_what_is_replaced_in_its_file_goes_with_it(path: str, count: int) -> None:
+    package = at("ops.py", 1, "NPU510", "cumm", blocks="first step")
+    gate = at(path, 9, "NPU279", details=(("needs", "cumm.tensorview.from_blob, by way of ops.wrap"),))
+    assert len(actions_of([package, gate])) == count
+
+
 @pytest.mark.parametrize(("late", "blocks"), [("other", "later"), ("", "first step"), ("branch", "first step")])
 def test_a_kernel_that_only_settings_ask_for(late: str, blocks: str) -> None:
     loader = at("net/cuda/load.py", 3, "NPU554", "torch.utils.cpp_extension.load", late=late)

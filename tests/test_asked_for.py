@@ -41,6 +41,10 @@ def findings(folder: Path, files: dict[str, str], *, analysis: bool = False) -> 
         ({"requirements.txt": "torch\n"}, []),
         ({"requirements.txt": "# here: torch-npu\n"}, [("train.py", "info")]),
         ({"setup.py": "", "pyproject.toml": "[tool.black]\n"}, [("train.py", "info")]),
+        (
+            {"setup.py": SETUP.replace("torch", "numpy"), "pyproject.toml": "[build-system]\nrequires = ['wheel']\n"},
+            [("setup.py", "manual")],
+        ),
         ({"requirements.txt": "torch_npu\n"}, []),
         ({"setup.py": "from setuptools import setup\nsetup(install_requires=['torch'])\n"}, [("setup.py", "manual")]),
         ({"setup.py": "from setuptools import setup\nsetup(install_requires=['torch-npu'])\n"}, []),

@@ -12,7 +12,7 @@ from transplt.base.settings import TorchTarget
 from transplt.base.text.regular_file import REQUIREMENTS, read_regular
 from transplt.base.text.requirement import normalised
 from transplt.engine.files.dependencies.codes import NOT_ADDED
-from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
+from transplt.engine.files.dependency_files import BUILD, INSTALLING, LOCK_FILES, requirements_of
 from transplt.engine.files.kind import FileKind
 from transplt.flow.entry_text import named_aside
 
@@ -82,4 +82,5 @@ def _packages_in(path: str, kind: str, root: Path) -> frozenset[str]:
     if _is_setup(path) and "install_requires" not in text:
         return frozenset()  # it builds, and installs nothing
     known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
-    return frozenset(normalised(each.name) for each in requirements_of(text, path, known) if not each.is_elsewhere)
+    every = [each for each in requirements_of(text, path, known) if not each.is_elsewhere]
+    return frozenset(normalised(each.name) for each in every if each.section != ".".join(BUILD))  # not what builds it

@@ -139,6 +139,9 @@ class Groups:
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
+        #: By file and name: packages that are replaced there before it runs, and the tests that lead to them with them.
+        self._going = {(each.path, canonical(each.api).partition(".")[0]): each for each in self._imports
+                       if each.code in _REPLACED and _blocks(each, _page(each.code)) in ("import", "first step")}  # fmt: skip
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
@@ -160,6 +163,9 @@ class Groups:
         if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
+        needed = _first_word(finding.detail("needs")) if finding.code in (*_GATES, _LEADS) else ""
+        if (going := self._going.get((finding.path, needed))) is not None:
+            return self._by_page(going)
         if lock_file(finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
