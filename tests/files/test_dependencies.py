@@ -428,7 +428,9 @@ def test_a_python_without_wheels() -> None:
         ("clip-anytorch\ntorchx\n", ["NPU845"]),
         ("webrtcvad==2.0.10\npyworld\ntorchx\n", ["NPU845"]),
         ("clip-anytorch\nsetuptools<82\ntorchx\n", []),
-        ("clip\ntorchx\n", []),
+        ("lightning==2.1.2\ntorchx\n", ["NPU845"]),
+        ("pytorch-lightning<=1.9\ntorchmetrics~=0.6\ntorchx\n", ["NPU845"]),
+        ("lightning\npytorch_lightning>=1.9\ntorchmetrics==1.0.0\nclip\ntorchx\n", []),
     ],
 )
 def test_packages_that_import_what_setuptools_gave_up(text: str, codes: list[str]) -> None:

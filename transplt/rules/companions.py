@@ -82,12 +82,12 @@ def beside_newer(package: str, other: str) -> str:
     return str(_table()[f"newer_{other}"].get(package, ""))
 
 
-def without_pkg_resources(torch: str) -> frozenset[str]:
-    """The packages whose last release imports pkg_resources, where pip installs a setuptools that has it no more beside
-    a torch (`2.14.0`).
+def without_pkg_resources(torch: str) -> dict[str, str]:
+    """By package: its first release that does not import pkg_resources, empty where each does; none for a torch
+    (`2.12.0`) beside which pip installs a setuptools that still has it.
     """
-    is_met = version_key(torch.rpartition(".")[0]) >= version_key("2.13")
-    return frozenset(_table()["newer_setuptools"] if is_met else ())
+    known: dict[str, str] = _table()["newer_setuptools"]
+    return known if version_key(torch.rpartition(".")[0]) >= version_key("2.13") else {}
 
 
 @cache

@@ -186,13 +186,16 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             f"torch {releases.torch} asks for {wanted}, which {each.name}{each.specifier} rules out",
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
         )  # fmt: skip
-    named = {normalised(each.name): each for each in requirements}
-    if "setuptools" not in named and (found := sorted(named.keys() & without_pkg_resources(releases.torch))):
-        yield Note(
-            (named[found[0]].start, named[found[0]].end), PYTHON, Level.MANUAL,
-            f"{', '.join(found)}: imports pkg_resources, which setuptools has no more since 82, and pip chooses that",
-            api="setuptools", effort=Effort.LOW, help="add setuptools<82",
-        )  # fmt: skip
+    if not any(normalised(each.name) == "setuptools" for each in requirements):
+        firsts = without_pkg_resources(releases.torch)
+        stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
+        if found := [*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))]:
+            names = ", ".join(f"{each.name}{each.specifier}" for each in found)
+            yield Note(
+                (found[0].start, found[0].end), PYTHON, Level.MANUAL,
+                f"{names}: its import needs pkg_resources, which setuptools 82 and newer, which pip chooses, have no more",
+                api="setuptools", effort=Effort.LOW, help="add setuptools<82",
+            )  # fmt: skip
     old = {normalised(each.name) for each in older}
     for kept, since, advice in _BESIDE_NEWER:
         bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
