@@ -13,6 +13,10 @@ from transplt.engine import engine
 @pytest.mark.parametrize(
     "source",
     [
+        "import pandas as pd\nx = pd.read_csv(p).drop(['date'], 1).values",
+        "import pandas as pd\nx = frame.append(row, ignore_index=True)",
+        "import pandas as pd\nx = pd.concat([a, b], 1)",
+        "import pandas as pd\nx = pd.read_csv(p, error_bad_lines=False)",
         "import pkg_resources",
         "from pkg_resources import resource_filename",
         "from scipy.misc import imread, imresize",
@@ -52,6 +56,9 @@ def test_reported(source: str) -> None:
     [
         "try:\n    import pkg_resources\nexcept ImportError:\n    pkg_resources = None",
         "import setuptools",
+        "import pandas as pd\nx = pd.read_csv(p).drop(['date'], axis=1)\ny.append(x)\nz = s.replace(x, 1)",
+        "import pandas as pd\nx = pd.concat([a, b], axis=1, ignore_index=True)\nd.drop(a, b)",
+        "x = frame.drop(['date'], 1)\ny = x.append(row, ignore_index=True)",
         "from scipy.misc import face, derivative",
         "import motmetrics as mm\nh = mm.metrics.create()",
         "from torchvision.utils import make_grid\ng = make_grid(x, 3, normalize=True, value_range=(0, 255))",

@@ -27,7 +27,7 @@ fixer = Fixer(
            "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
            "transformers.deepspeed", "transformers import", "transformers.AdamW", "evaluation_strategy",
            "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
-           "make_grid", "save_image", "motmetrics", "pkg_resources"),
+           "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas"),
 )  # fmt: skip
 
 
@@ -75,6 +75,16 @@ def _about(row: dict[str, Any], name: str) -> str:
     return name.rpartition(".")[0] if len(row["names"]) > 1 else name
 
 
+def _of_a_frame(work: Work, call: ast.Call) -> str:
+    """The name of a method that only objects of pandas are called with so: by an axis, or a keyword of its own."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr=method), args=[_, ast.Constant(value=int())]) | ast.Call(
+            func=ast.Attribute(attr=method), args=[_], keywords=[ast.keyword(arg="ignore_index"), *_]
+        ) if b"import pandas" in work.source.utf8:
+            return f"pandas.DataFrame.{method}"
+    return ""
+
+
 @fixer.on(ast.Import)
 def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
@@ -91,7 +101,7 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 @fixer.on(ast.Call)
 def called(work: Work, call: ast.Call) -> Finds:
     """Report `scipy.misc.imread(...)`, `yaml.load(f)`, and `mel(22050, 1024)` of librosa."""
-    name = work.names.qualified(call.func) or ""
+    name = work.names.qualified(call.func) or _of_a_frame(work, call)
     row = _row(work, name)
     if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
         api, blocks = _about(row, name), row.get("blocks", "")
