@@ -25,7 +25,7 @@ fixer = Fixer(
     words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
            "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
            "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
-           "transformers.deepspeed", "transformers import", "transformers.AdamW", "evaluation_strategy",
+           "transformers.deepspeed", "transformers.data", "transformers.optimization", "transformers.pytorch_utils", "transformers import", "transformers.AdamW", "evaluation_strategy",
            "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
            "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas"),
 )  # fmt: skip
@@ -78,8 +78,9 @@ def _about(row: dict[str, Any], name: str) -> str:
 def _of_a_frame(work: Work, call: ast.Call) -> str:
     """The name of a method that only objects of pandas are called with so: by an axis, or a keyword of its own."""
     match call:
-        case ast.Call(func=ast.Attribute(attr=method), args=[_, ast.Constant(value=int())]) | ast.Call(
-            func=ast.Attribute(attr=method), args=[_], keywords=[ast.keyword(arg="ignore_index"), *_]
+        case (
+            ast.Call(func=ast.Attribute(attr=method), args=[_, ast.Constant(value=int())])
+            | ast.Call(func=ast.Attribute(attr=method), args=[_], keywords=[ast.keyword(arg="ignore_index"), *_])
         ) if b"import pandas" in work.source.utf8:
             return f"pandas.DataFrame.{method}"
     return ""
