@@ -140,8 +140,9 @@ class Groups:
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
         #: By file and name: packages that are replaced there before it runs, and the tests that lead to them with them.
-        self._going = {(each.path, canonical(each.api).partition(".")[0]): each for each in self._imports
-                       if each.code in _REPLACED and _blocks(each, _page(each.code)) in ("import", "first step")}  # fmt: skip
+        replaced = [each for each in self._imports if each.code in _REPLACED]
+        early = [each for each in replaced if _blocks(each, _page(each.code)) in ("import", "first step")]
+        self._going = {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip

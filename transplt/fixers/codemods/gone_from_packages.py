@@ -25,7 +25,8 @@ fixer = Fixer(
     words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
            "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
            "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
-           "transformers.deepspeed", "transformers.data", "transformers.optimization", "transformers.pytorch_utils", "transformers import", "transformers.AdamW", "evaluation_strategy",
+           "transformers.deepspeed", "transformers.data", "transformers.optimization", "transformers.pytorch_utils",
+           "transformers import", "transformers.AdamW", "evaluation_strategy",
            "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
            "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas"),
 )  # fmt: skip

@@ -24,10 +24,10 @@ _MAKERS = tuple(
 @fixer.on(ast.Call, name=_MAKERS)
 def of_apex(work: Work, call: ast.Call) -> Finds:
     """Report such a name in the call, as the default of `--opt`, and where all commands of the project give it."""
-    named = string_of(argument_at(call, 1, "opt"))
-    if named is None:
-        options = (each for each in options_in(work.source.utf8) if each.name == "opt")
-        named = next((value for each in options for value in work.project.as_given(each, work.scan.path).default), None)
+    given = string_of(argument_at(call, 1, "opt"))
+    options = (each for each in options_in(work.source.utf8) if each.name == "opt" and given is None)
+    values = [value for each in options for value in work.project.as_given(each, work.scan.path).default]
+    named = next(iter(values), given)
     if isinstance(named, str) and named.startswith("fused"):
         message = f"the optimizer {named} of timm is one of apex, which timm makes only for CUDA"
         help_ = f"take {named.removeprefix('fused')}, in the commands and as the default"

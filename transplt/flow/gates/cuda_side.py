@@ -148,7 +148,7 @@ class CudaSide:
                 uses: list[ast.expr] = [found] if (found := call_of(node)) is not None else []
                 match parent(uses[0]) if uses else None:
                     case ast.Assign(targets=[ast.Name() as name]):
-                        uses = slots.names.uses(name)
+                        uses = [*slots.names.uses(name)]
                 function = function_around(node)
                 calls = [above for use in uses if isinstance(above := parent(use), ast.Call) and use in above.args]
                 steps = (CodeStep(ref) for call in calls for ref in self.file.code.called(call))

@@ -193,7 +193,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             names = ", ".join(f"{each.name}{each.specifier}" for each in found)
             yield Note(
                 (found[0].start, found[0].end), PYTHON, Level.MANUAL,
-                f"{names}: its import needs pkg_resources, which setuptools 82 and newer, which pip chooses, have no more",
+                f"{names}: its import needs pkg_resources, which the setuptools that pip chooses has no more (82)",
                 api="setuptools", effort=Effort.LOW, help="add setuptools<82",
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
