@@ -164,9 +164,6 @@ class Groups:
         if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
-        needed = _first_word(finding.detail("needs")) if finding.code in (*_GATES, _LEADS) else ""
-        if (going := self._going.get((finding.path, needed))) is not None:
-            return self._by_page(going)
         if lock_file(finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
@@ -207,6 +204,8 @@ class Groups:
     def _by_page(self, finding: Finding) -> Group:
         if finding.code == _REQUIRED:  # what else such an extra holds goes with it
             finding = self._named_extras.get((finding.path, finding.option), finding)
+        if finding.code in (*_GATES, _LEADS):
+            finding = self._going.get((finding.path, _first_word(finding.detail("needs"))), finding)
         page = _page(_under(finding))
         if finding.code == _COMMAND and finding.blocks:
             return Group(Sentence(_BY_DOCUMENT), finding.code, "torch", finding.blocks)
