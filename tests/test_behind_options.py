@@ -456,6 +456,22 @@ def test_a_second_file_that_calls_it(name: str, text: str, expected: str) -> Non
     assert _of_another_file(files) == expected
 
 
+@pytest.mark.parametrize(
+    ("net", "expected"),
+    [
+        ("class Sparse:\n    def run(self, m):\n        export(m)", "--use-adam8"),
+        ("def Sparse(m):\n    export(m)\nclass Net:\n    pass", "--use-adam8"),
+        ("class Sparse:\n    def run(self, m):\n        export(m)\nNETS = [Sparse]", ""),
+        ("@register\nclass Sparse:\n    def run(self, m):\n        export(m)", ""),
+        ("class Sparse:\n    def run(self, m):\n        export(m)\nclass Net:\n    f = export", ""),
+        ("class Net:\n    def run(self, m):\n        export(m)", ""),
+    ],
+)
+def test_what_a_class_uses_that_another_file_makes_behind_an_option(net: str, expected: str) -> None:
+    main = f"{HEAD}from net import Sparse\nif args.use_adam8:\n    net = Sparse()\n"
+    assert _of_another_file({"net.py": f"from tools import export\n{net}", "main.py": main}) == expected
+
+
 def test_a_function_that_a_package_hands_on() -> None:
     text = "__all__ = ['export']\ndef export(m):\n    import pycuda\n"
     main = _ASKS.replace("tools", "pkg.utils") + "if args.use_adam8:\n        export(model)\n"

@@ -6,7 +6,8 @@ Read from bytes, for files that nobody parses as well. A name that a file mentio
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from transplt.base.text.text_search import on_lines_with
@@ -22,6 +23,8 @@ _OPENS = re.compile(
     re.M,
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
+#: A class or a function of a module, and the line above it.
+_DEFINES = re.compile(rb"^(?:(?P<above>[^\n]+)\n)?(?:class|def)[ \t]+(?P<name>\w+)[^\n]*:[ \t]*(?:#[^\n]*)?$", re.M)
 #: So many branches in each other are looked at.
 _DEEP = 4
 #: By name: for each place that mentions it, the conditions of which one opens none of them by default.
@@ -65,17 +68,40 @@ def _blocks(data: bytes) -> list[tuple[int, int, str]]:
             end = end_of_block(data, match.end() + 1, len(match["indent"]))
             around.append(end)
             found.append((match.end(), end, (b"!" * bool(match["not"]) + match["name"] + value).decode()))
-    return found
+    return sorted([*found, *_definitions(data)]) if found or b"class " in data else found
+
+
+def _definitions(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """Where the classes and functions of a module are that nothing in it mentions: `@Name` opens each."""
+    mentions = Counter(_NAME.findall(data))
+    for match in _DEFINES.finditer(data):
+        decorated = (match["above"] or b"").lstrip().startswith((b"@", b")"))
+        end = end_of_block(data, match.end() + 1, 0)
+        inside = _NAME.findall(data, match.end(), end).count(match["name"])
+        if not decorated and mentions[match["name"]] == 1 + inside:
+            yield match.end(), end, f"@{match['name'].decode()}"
 
 
 def asked_for(files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[str, Option]) -> dict[str, str]:
     """By name: the option without which no file of a project uses what it imports under this name. Of each file what
-    it asks for, and the full names that it takes from others to use them.
+    it asks for, and the full names that it takes from others to use them. What only such a class uses is behind it.
     """
+    found: dict[str, str] = {}
+    for _ in range(_DEEP):
+        known, found = found, _asked_beside(files, options, found)
+        if found == known:
+            break
+    return found
+
+
+def _asked_beside(
+    files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[str, Option], known: Mapping[str, str]
+) -> dict[str, str]:
+    """`asked_for`, where some names are known to be."""
     found: dict[str, str] = {}
     for asked, _ in files:
         for name, places in asked:
-            ways = [next(filter(None, (_unmet(each, options) for each in place)), "") for place in places]
+            ways = [next(filter(None, (_unmet(each, options, known) for each in place)), "") for place in places]
             found[name] = ways[0] if all(ways) and found.get(name, ways[0]) else ""
     for asked, taken in files if found else ():
         for name in {full.rpartition(".")[2] for full in taken} - {name for name, _ in asked}:
@@ -83,8 +109,10 @@ def asked_for(files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[s
     return {name: words for name, words in found.items() if words}
 
 
-def _unmet(condition: str, options: Mapping[str, Option]) -> str:
+def _unmet(condition: str, options: Mapping[str, Option], known: Mapping[str, str]) -> str:
     """How an option is given that opens a branch; empty where it is open by default, or may be."""
+    if condition.startswith("@"):
+        return known.get(condition[1:], "")
     name, is_text, value = condition.lstrip("!").partition("=")
     option = options.get(name)
     if option is None or not option.default:
