@@ -428,6 +428,7 @@ def test_a_python_without_wheels() -> None:
         ("clip-anytorch\ntorchx\n", ["NPU845"]),
         ("webrtcvad==2.0.10\npyworld\ntorchx\n", ["NPU845"]),
         ("clip-anytorch\nsetuptools<82\ntorchx\n", []),
+        ("setuptools==69.1.0\ntorchx\n", ["NPU845"]),  # torch 2.13 and newer ask for 77.0.3
         ("lightning==2.1.2\ntorchx\n", ["NPU845"]),
         ("pytorch-lightning<=1.9\ntorchmetrics~=0.6\ntorchx\n", ["NPU845"]),
         ("lightning\npytorch_lightning>=1.9\ntorchmetrics==1.0.0\nclip\ntorchx\n", []),

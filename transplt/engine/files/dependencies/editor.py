@@ -179,14 +179,15 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
     older = older_pins(requirements, releases.pythons)
     if older:
         yield of_older_pins(older, releases)
-    for each in older_than(requirements, lambda name: asked_by_torch(name, releases.torch)):
+    raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
+    for each in raised:
         wanted = f"{each.name}>={asked_by_torch(normalised(each.name), releases.torch)}"
         yield Note(
             (each.start, each.end), PYTHON, Level.MANUAL,
             f"torch {releases.torch} asks for {wanted}, which {each.name}{each.specifier} rules out",
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
         )  # fmt: skip
-    if not any(normalised(each.name) == "setuptools" for each in requirements):
+    if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
         firsts = without_pkg_resources(releases.torch)
         stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
         if found := [*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))]:
@@ -194,7 +195,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             yield Note(
                 (found[0].start, found[0].end), PYTHON, Level.MANUAL,
                 f"{names}: its import needs pkg_resources, which the setuptools that pip chooses has no more (82)",
-                api="setuptools", effort=Effort.LOW, help="add setuptools<82",
+                api="pkg_resources", effort=Effort.LOW, help="ask for setuptools<82",
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
     for kept, since, advice in _BESIDE_NEWER:
