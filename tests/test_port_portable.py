@@ -275,6 +275,11 @@ def test_a_migration_of_the_branch_keeps_the_module(project: Path, tmp_path: Pat
         ("NPU301", "backend 'nccl'", "collectives"),
         ("NPU841", "torch-npu", "dependencies"),
         ("NPU740", "", "mixed-precision"),
+        ("NPU153", "numpy.int", "numpy-names"),
+        ("NPU153", "collections.Mapping", "python-names"),
+        ("NPU153", "torch.symeig", "moved-names"),
+        ("NPU159", "torch.Tensor.view", "newer-versions"),
+        ("NPU313", "--local_rank", "newer-versions"),
     ],
 )
 def test_the_theme_of_an_edit(code: str, api: str, name: str) -> None:
@@ -351,7 +356,12 @@ _RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device
         ("has = torch.cuda.is_available()\nif has:\n    torch.cuda.manual_seed_all(1)\n", [_RUNTIME]),
         # What is done is of two themes: the first.
         ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n    x = torch.ones(1).cuda()\n", [_DEVICE]),
-        # No question, or another's.
+        # No question, or another's, or of a variable of another function.
+        (
+            "def f(at):\n    at = at or torch.cuda.is_available()\n    return at\n\n\n"
+            "def g(at):\n    if at:\n        torch.cuda.synchronize()\n",
+            [_DEVICE, _RUNTIME],
+        ),
         (
             "if torch.cuda.is_available():\n    x = torch.ones(1).cuda()\ntorch.cuda.synchronize()\n",
             [_DEVICE, _RUNTIME],
@@ -369,7 +379,7 @@ def test_a_guard_and_what_it_guards_are_one_commit(project: Path, source: str, t
 def test_names_that_moved_are_a_commit_apart(project: Path) -> None:
     commit(project, "old names", pkg__old="import torch\nimport numpy as np\n\nx = torch.ones(1) * np.Inf\n")
     port(project, "--torch-version", "2.14")
-    assert subjects(project)[-1] == "Write names as today's torch has them"
+    assert subjects(project)[-1] == "Write names as today's NumPy has them"
     assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["pkg/old.py"]
 
 

@@ -143,7 +143,8 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
     """
     if not file.path.endswith(".py") or _lacks(file.path, file.before) is None:
         return
-    nodes = [*ast.walk(File.of(file.path, file.before).scan.tree)]
+    scan = File.of(file.path, file.before).scan
+    nodes = [*ast.walk(scan.tree)]
     edits = sorted((edit for edit in file.edits if edit.code != CODE), key=lambda edit: edit.span.start)
     starts = [edit.span.start for edit in edits]
 
@@ -151,12 +152,16 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
         begin, end = source.extent(body[0])[0], source.extent(body[-1])[1]
         return edits[bisect_left(starts, begin) : bisect_left(starts, end)]
 
-    named: dict[str, list[Finding]] = {}
+    def name_of(node: ast.expr) -> tuple[object, str]:
+        """A variable of a function is none of another; an attribute is one of the file."""
+        return scan.scope_of(node) if isinstance(node, ast.Name) else None, ast.unparse(node)
+
+    named: dict[tuple[object, str], list[Finding]] = {}
     for node in nodes:
         match node:
             case ast.Assign(targets=[target], value=value) if edits and (inside := within(value)):
                 if any(edit.api.endswith(".is_available") for edit in inside):
-                    named.setdefault(ast.unparse(target), []).extend(inside)
+                    named.setdefault(name_of(target), []).extend(inside)
     for node in nodes:
         match node:
             case ast.If(test=test, body=body):
@@ -168,7 +173,7 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
             case _:
                 continue
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        asked = [*within(test), *(edit for part in parts for edit in named.get(ast.unparse(part), ()))]
+        asked = [*within(test), *(edit for part in parts for edit in named.get(name_of(part), ()))]
         if asked and (guarded := within(*body)):
             yield {*map(id, asked)}, {*map(id, guarded)}
 
