@@ -24,6 +24,7 @@ from transplt.edits.helper import helper
 from transplt.edits.helper_file import defined_in, helper_text, is_helper
 from transplt.edits.helper_source import (
     Module,
+    annotations_in,
     around,
     closure,
     first_sentence,
@@ -276,6 +277,21 @@ def test_the_accelerators_file() -> None:
     assert text.index("import torch_npu") < text.index("DEVICE_TYPE =") < text.index("def device")
 
 
+@pytest.mark.parametrize("name", public_names())
+def test_the_annotations_of_the_portable_style_are_worked_out_by_every_python(name: str) -> None:
+    """A project for CUDA may admit Python 3.6, which has no late annotations."""
+    text = helper_text([name], portable=True)
+    assert "__future__" not in text and "TYPE_CHECKING" not in text
+    for node in ast.walk(ast.parse(text)):
+        for each in annotations_in(node) if isinstance(node, ast.stmt) else ():
+            assert not any(isinstance(inner, (ast.BinOp, ast.Subscript)) for inner in ast.walk(each)), ast.unparse(each)
+
+
+def test_the_annotations_of_the_npu_style_stay() -> None:
+    assert "from __future__ import annotations" in helper_text(["shard"]) and "-> " in helper_text(["shard"])
+    assert " -> torch.device:" in helper_text(["device"], portable=True)
+
+
 def test_comments_go_with_what_is_below_them() -> None:
     texts = {piece.binds: piece.text for piece in own_modules()["state"].pieces}
     assert texts["count",].startswith("# Goes with what is below.\ndef count(")
@@ -308,7 +324,7 @@ def test_without_annotations(before: str, after: str) -> None:
 @pytest.mark.parametrize("module", OFFERED)
 def test_without_annotations_it_is_the_same_code(module: str) -> None:
     for name in OFFERED[module]:
-        bare = around([name], helper_inline._bare)
+        bare = around([name], helper_inline.bare)
         assert name in closure(bare, [name]).names
         for piece in (piece for each in bare.values() for piece in each.pieces):
             ast.parse(piece.text)

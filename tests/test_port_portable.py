@@ -322,6 +322,17 @@ def test_an_import_goes_when_nothing_uses_it_any_more() -> None:
     ]
 
 
+def test_what_needs_a_newer_python_than_the_file_did_is_no_state_of_it() -> None:
+    steps = replaced(
+        "x = 'cuda'\nprint(f())\n", ("'cuda'", "(x := 1)", "NPU261", ""), ("f()", "1", "NPU260", "torch.cuda.amp")
+    )
+    assert len(steps) == 1
+    steps = replaced(
+        "x = 'cuda'\nprint(f())\n", ("'cuda'", "1", "NPU261", ""), ("f()", "1", "NPU260", "torch.cuda.amp")
+    )
+    assert len(steps) == 2
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

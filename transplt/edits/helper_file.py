@@ -8,7 +8,18 @@ from collections.abc import Collection, Iterable
 from functools import cache
 
 import transplt
-from transplt.edits.helper_source import Import, Parts, joined, module_named, parts_of, paths
+from transplt.edits.helper_inline import bare
+from transplt.edits.helper_source import (
+    Import,
+    Parts,
+    annotations_in,
+    around,
+    closure,
+    joined,
+    module_named,
+    parts_of,
+    paths,
+)
 from transplt.edits.imports import STANDARD, code_begins, import_head, is_standard_import
 from transplt.edits.lines import line_below
 from transplt.syntax.files import File
@@ -36,6 +47,8 @@ _PORTABLE = """\
 \"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
 """
 _WIDTH = 120
+#: What is imported where annotations are not to be worked out.
+_LATE = "from __future__ import annotations"
 
 
 def is_helper(path: str, data: bytes) -> bool:
@@ -84,10 +97,25 @@ def helper_text(names: Collection[str], *, portable: bool = False) -> str:
     """The file with some functions and what they need, for NPUs alone or `portable`. KeyError for a name that there is
     not.
     """
-    parts = parts_of(tuple(sorted({*names, "DEVICE_TYPE"} if portable else names)))  # by which it is known again
-    text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts)
+    wanted = tuple(sorted({*names, "DEVICE_TYPE"} if portable else names))  # by which it is known again
+    parts = (_for_any_python if portable else parts_of)(wanted)
+    text = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__) + "\n" + _imports(parts, portable)
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
     return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
+
+
+@cache
+def _for_any_python(names: tuple[str, ...]) -> Parts:
+    """What some names need, in which every Python 3 works out the annotations: without any, where one does not."""
+    parts = parts_of(names)
+    annotations = (
+        each for piece in parts.pieces for node in ast.parse(piece.text).body for each in annotations_in(node)
+    )
+    if any(each.types_only for each in parts.imports) or any(
+        isinstance(inner, (ast.BinOp, ast.Subscript)) for each in annotations for inner in ast.walk(each)
+    ):
+        return closure(around(names, bare), names)
+    return parts
 
 
 def missing_in(file: File, names: Collection[str]) -> list[tuple[int, str]]:
@@ -95,7 +123,8 @@ def missing_in(file: File, names: Collection[str]) -> list[tuple[int, str]]:
     among their like, the rest at the end.
     """
     bound, source, body = file.scan.root.bindings, file.source, file.scan.tree.body
-    parts = parts_of(tuple(sorted(names)))
+    is_late = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in body)
+    parts = (parts_of if is_late else _for_any_python)(tuple(sorted(names)))
     pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*bound}]
     if not pieces:
         return []
@@ -112,13 +141,13 @@ def missing_in(file: File, names: Collection[str]) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def _imports(parts: Parts) -> str:
+def _imports(parts: Parts, portable: bool) -> str:
     """The imports, as ruff sorts them: the standard library, then packages, then what is imported for types alone."""
     now = [each for each in parts.imports if not each.types_only]
     types = [each for each in parts.imports if each.types_only]
     if types:
         now.append(Import("typing", "TYPE_CHECKING"))
-    blocks = ["from __future__ import annotations", *_sections(now), *parts.optional]
+    blocks = [*([] if portable else [_LATE]), *_sections(now), *parts.optional]
     if types:
         inner = "\n\n".join(_sections(types)).split("\n")
         blocks.append("\n".join(("if TYPE_CHECKING:", *(f"    {line}" if line else "" for line in inner))))

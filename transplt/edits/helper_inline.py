@@ -49,7 +49,7 @@ class Inline:
         """Functions and what they need and the file has not yet; None where they would stand below the node that calls
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        parts = closure(around(names, _bare), names)
+        parts = closure(around(names, bare), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -110,7 +110,7 @@ class Inline:
 
 
 @cache
-def _bare(name: str) -> Module:
+def bare(name: str) -> Module:
     """A module of the helper without annotations."""
     return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
 

@@ -32,7 +32,7 @@ class AttentionBias:
     """What `attn_bias` may be beside a tensor."""
 
     #: Added to the scores, (batch, heads, queries, keys).
-    _bias: torch.Tensor | None = None
+    _bias: Any = None
 
     def to(self, device: Any) -> Any:
         """Itself: masks hold nothing that lies on a device."""

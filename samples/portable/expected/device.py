@@ -3,8 +3,6 @@
 # project now: change it as you like, transplt only adds what is missing.
 """The accelerator that this project runs on: an NPU, else CUDA."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
     every = {file.path: file for file in files}
     texts = {file.path: _read(file) for file in files}
     lacks = {file.path: _lacks(file.path, file.before) for file in files}
+    grammars = {file.path: _grammar(file.path, file.before) for file in files}
     now = {file.path: file.before for file in files}
     done: set[int] = set()  # ids of the edits that are made
     each_of = ((edit, _what_it_is_of(edit, texts[file.path])) for file in files for edit in file.edits)
@@ -71,7 +73,8 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
                 new = _with(texts[path], its)
             else:
                 states = (_with(texts[path], each) for each in _states(its, texts[path], style))
-                new = next((each for each in states if _is_sound(path, each, lacks[path])), now[path])
+                sound = (each for each in states if _is_sound(path, each, lacks[path], grammars[path]))
+                new = next(sound, now[path])
             if new != now[path]:
                 changed[path] = now[path] = new
         if changed:
@@ -207,10 +210,29 @@ def _of_import(edit: Finding) -> bool:
     return edit.edit is not None and edit.edit.before.lstrip().startswith(("import ", "from "))
 
 
-def _is_sound(path: str, data: bytes, lacked: frozenset[str] | None) -> bool:
-    """Whether a file compiles and lacks no name that it did not lack before (None: it did not compile)."""
+def _is_sound(path: str, data: bytes, lacked: frozenset[str] | None, grammar: int) -> bool:
+    """Whether a file compiles and lacks no name that it did not lack before (None: it did not compile), and needs no
+    newer Python than it did.
+    """
     lacks = _lacks(path, data)
-    return lacked is None or (lacks is not None and lacks <= lacked)
+    return lacked is None or (lacks is not None and lacks <= lacked and _grammar(path, data) <= grammar)
+
+
+def _grammar(path: str, data: bytes) -> int:
+    """The minor version of the oldest Python from 3.6 on whose grammar reads a file; the newest for a new file."""
+    newest = sys.version_info.minor
+    return next((each for each in range(6, newest) if data and path.endswith(".py") and _reads(data, each)), newest)
+
+
+def _reads(data: bytes, minor: int) -> bool:
+    """Whether the grammar of a Python 3 reads a module."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(data, feature_version=(3, minor))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _lacks(path: str, data: bytes) -> frozenset[str] | None:
