@@ -107,11 +107,9 @@ def test_functions_that_both_have(call: str, oldest: str) -> None:
 
 
 def test_what_is_asked_of_a_card_is_asked_of_one_card() -> None:
-    """The gate stays, since an NPU has no compute capability: behind it either all of a call is written or nothing."""
+    """An NPU has no compute capability, and its properties are those of one card: all of the call is written."""
     source = """
         def configure(flash):
-            if not torch.cuda.is_available() or not flash:
-                return
             card = {}.get_device_properties(torch.device({}))
             configure_for(parse(f"{{card.major}}.{{card.minor}}"))
         """
@@ -242,6 +240,25 @@ def test_a_gate_in_front_of_data_parallel_stays_cudas(gate: str) -> None:
     (finding,) = result.findings
     assert not result.changed and (finding.code, finding.span.line, finding.blocks) == ("NPU507", 2, "later")
     assert result.tokens.manual == result.tokens.found == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if several and torch.cuda.device_count() > 1:\n    print(torch.cuda.device_count())\n"
+        "    net = torch.nn.DataParallel(net).cuda()",
+        # Only the CUDA side runs what comes behind.
+        "def f():\n    if not torch.cuda.is_available():\n        return\n"
+        "    p = torch.cuda.get_device_properties(torch.device('cuda'))\n    if p.major > 8:\n        g()",
+    ],
+)
+def test_behind_a_question_that_stays_cudas_nothing_is_written(source: str) -> None:
+    assert not ported(f"import torch\n{source}\n").changed
+
+
+def test_a_question_that_stays_leaves_what_every_device_runs() -> None:
+    gate = "if torch.cuda.device_count() > 1:\n    net = torch.nn.DataParallel(net)\n"
+    check(f"{gate}else:\n    net.cuda()\nnet.cuda()", f"{gate}else:\n    net.to(DEVICE_TYPE)\nnet.to(DEVICE_TYPE)")
 
 
 @pytest.mark.parametrize(
@@ -752,6 +769,22 @@ def test_the_profiler(before: str, after: str) -> None:
 )
 def test_a_profiler_that_stays(source: str) -> None:
     check_stays(source, "NPU131")
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["x = torch.cuda.is_available()", "if torch.cuda.device_count() > 1:\n    x.cuda()", "def f():\n    x.cuda()\nf()"],
+)
+def test_visible_cards_that_are_named_after_one_was_asked_for(before: str) -> None:
+    """The runtime of CANN reads the variable when it is asked for a card; to count them is no such question."""
+    named = 'os.environ["CUDA_VISIBLE_DEVICES"] = "0"'
+    result = ported(f"import os\nimport torch\n{before}\n{named}\n")
+    late = "is_available" in before
+    assert result.data.count(b"ASCEND_RT") == (not late)
+    assert [each.help for each in result.findings if each.code == "NPU220" and not each.applied] == (
+        ["set both variables before torch is asked for a card, or ASCEND_RT_VISIBLE_DEVICES where the program starts"]
+        if late else []
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_forms import Form, Stays
 from transplt.engine.portable_imports import Taken, taken_by, without
-from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, replicas_in
+from transplt.fixers.codemods.cuda_paths import only_on_cuda
+from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, gate_of, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
@@ -119,6 +120,7 @@ class _Forms(Form):
         self.theirs = npu_chooser(work.project, work.scan.path)
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
         self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
+        self.dividing: dict[ast.If, bool] = {}  # whether batches are divided there
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
 
     def of(self, edit: Edit) -> list[Edit]:
@@ -140,12 +142,19 @@ class _Forms(Form):
         if id(node) in self.planned and (gate := next(filter(for_cuda_alone, chain(node)), None)) is not None:
             self.work.add(cuda_alone(self.work, node, replicas_in(gate.body)[0]))
             return []
-        if edit.api == _GATE and self._guards_what_stays(node):
+        if self._is_cudas(node) or (edit.api == _GATE and self._guards_what_stays(node)):
             self.work.add(self.work.keep(node, "reported-beside"))
             return []
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
+
+    def _is_cudas(self, node: ast.AST) -> bool:
+        """True for what stands behind a question that stays CUDA's: no NPU comes there."""
+        gate, only = gate_of(node), self.work.once(only_on_cuda)
+        if gate is not None and gate not in self.dividing:
+            self.dividing[gate] = bool(replicas_in(gate.body))
+        return (gate is not None and self.dividing[gate]) or any(id(each) in only for each in chain(node))
 
     def _guards_what_stays(self, node: ast.AST) -> bool:
         """True for a question in front of a string that stays with a finding, where nothing else there is written: the

@@ -17,6 +17,7 @@ from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.nodes import (
+    begins,
     call_of,
     class_of_method,
     following,
@@ -244,6 +245,11 @@ class Form:
                     raise Stays("the statement cannot be repeated as it is")
                 if value not in _VARIABLES and self._reads(value):
                     raise Stays("the file reads it as well")
+                if value in _VARIABLES and (asked := self._asked_above(whole)) is not None:
+                    then = (
+                        f"set both variables before torch is asked for a card, or {found[1]} where the program starts"
+                    )
+                    raise Stays(f"line {asked.lineno} has asked for a card by then, and CANN reads it once", then)
                 said = f"{found[1]} is set beside {value}"
                 self.work.add(self.work.keep(whole, BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
@@ -256,6 +262,17 @@ class Form:
                 name = self.name(edit, _VARIABLES[value])
                 return [self.edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise Stays("what reads it is not known")
+
+    def _asked_above(self, node: ast.stmt) -> ast.Call | None:
+        """What asks for a card above a statement, in its function or outside of all; counting them reads nothing."""
+        at, here = begins(node), (self.work.scan.root, self.work.scan.scope_of(node))
+        for call in self.work.scan.calls:
+            full = self.work.names.qualified(call.func) or ""
+            asks = full.startswith("torch.cuda.") or ".device_module." in full
+            if asks and not full.endswith((".device_count", ".manual_seed_all")):
+                if begins(call) < at and self.work.scan.scope_of(call) in here:
+                    return call
+        return None
 
     def _reads(self, variable: str) -> bool:
         """Whether the file names a variable somewhere but where it is set."""

@@ -33,7 +33,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     side = CudaSide(work.slots, work.rules, work.project)
     taken_back: set[int] = set()
-    stays: dict[int, ast.AST] = {}
+    stays = work.once(only_on_cuda)
     left = set[int]()  # what an NPU takes instead
     for edit, (question, truth) in gates:
         if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
@@ -66,7 +66,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             )
             continue
         taken_back.add(id(edit))
-        stays |= {id(node): node for node in side.ran_by(question, truth)}
+        stays.update((id(node), node) for node in side.ran_by(question, truth))
         left.update(map(id, sides_of(question, truth).other))
         if answer.followed:
             stops = stops_otherwise(question, truth)
@@ -103,6 +103,11 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         yield from _refusing_beside(work, left, rest, taken_back)
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def only_on_cuda(work: Work) -> dict[int, ast.AST]:
+    """What only the CUDA side of gates that stay runs, by its id; it is known when all gates have been looked at."""
+    return {}
 
 
 def _refusing_beside(

@@ -110,10 +110,12 @@ def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) 
     return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
 
 
-def gate_of(call: ast.Call) -> ast.If | None:
-    """The `if` that asks for tensors on CUDA, or for how many cards it has, before a call divides a batch."""
-    inner: ast.AST = call
-    for above in chain(call):
+def gate_of(node: ast.AST) -> ast.If | None:
+    """The `if` that asks for tensors on CUDA, or for how many cards it has, in front of a node, as before a call that
+    divides a batch.
+    """
+    inner = node
+    for above in chain(node):
         match above:
             case ast.If(test=test, body=body) if any(inner is each for each in body):
                 if not {"is_cuda", "device_count"}.isdisjoint(map(last_name, ast.walk(test))) or for_cuda_alone(above):
