@@ -207,6 +207,37 @@ def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) 
     assert "use(DEVICE_TYPE)" in after
 
 
+#: A program, and scripts in a folder which find nothing of it.
+PROGRAM = {"train.py": "import net\nx('cuda')\n", "net.py": "", "tools/one.py": "import torch\nx('cuda')\n",
+           "tools/two.py": "import torch\nx('cuda')\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "place"),
+    [
+        ({}, "tools/one.py", ""),
+        ({}, "train.py", "device.py"),
+        # Three of them have one, and so has a script that is a program with what lies beside it.
+        ({"tools/three.py": "import torch\nx('cuda')\n"}, "tools/one.py", "tools/device.py"),
+        ({"tools/two.py": "import one\nx('cuda')\n"}, "tools/one.py", "tools/device.py"),
+        # There is no program.
+        ({"train.py": "x('cuda')\n"}, "tools/one.py", "tools/device.py"),
+    ],
+)
+def test_a_script_that_finds_nothing_of_a_program_has_the_choice_in_itself(
+    more: dict[str, str], path: str, place: str
+) -> None:
+    after, where = taken({**PROGRAM, **more}, path)
+    assert where == place and ("_has_npu = " in after) == (not place)
+
+
+@pytest.mark.parametrize(("installed", "place"), [({"setup.py": ""}, "net/device.py"), ({}, "net/a-b/device.py")])
+def test_a_folder_in_an_installed_package_takes_its_module(installed: dict[str, str], place: str) -> None:
+    files = {"net/__init__.py": "", "net/loss.py": "from net.size import n\nx('cuda')\n", "net/size.py": "",
+             "net/a-b/main.py": "import size\nx('cuda')\n", "net/a-b/size.py": "", **installed}  # fmt: skip
+    assert taken(files, "net/a-b/main.py")[1] == place
+
+
 NETWORK = {
     "main.py": "import data\nfrom network.nets import net\nx()\n", "data.py": "",
     "network/__init__.py": "", "network/nets/__init__.py": "",
@@ -238,9 +269,9 @@ def test_an_absolute_import_stands_above_relative_ones() -> None:
     assert after.startswith("import torch\n\nfrom device import DEVICE_TYPE\nfrom .net import Net\nfrom .inner"), after
 
 
-def in_the_file(source: str, names: str) -> str:
+def in_the_file(source: str, names: str, version: str) -> str:
     """A file for which no second one is written, with its last statement replaced by names."""
-    settings = Settings(style="portable")
+    settings = Settings(style="portable", torch_version=version)
     file = File.of("train.py", clean(source).encode())
     work = plan(file.source, file.scan, compile_rules(settings), settings, ProjectFacts())
     last = file.scan.tree.body[-1]
@@ -252,7 +283,8 @@ def in_the_file(source: str, names: str) -> str:
 
 
 def test_in_the_file_itself_it_asks_before_it_imports() -> None:
-    assert in_the_file("import torch\nx()\n", "DIST_BACKEND DEVICE_TYPE") == clean("""
+    """Where torch does not load torch_npu by itself, and where it does."""
+    assert in_the_file("import torch\nx()\n", "DIST_BACKEND DEVICE_TYPE", "2.4") == clean("""
         import importlib.util
         import torch
 
@@ -265,6 +297,19 @@ def test_in_the_file_itself_it_asks_before_it_imports() -> None:
         DIST_BACKEND = "hccl" if _has_npu else "nccl"
 
 
+        #: "npu" where there is an NPU, else "cuda", also without any card.
+        DEVICE_TYPE = "npu" if _has_npu else "cuda"
+
+
+        use(DIST_BACKEND, DEVICE_TYPE)
+        """)
+    assert in_the_file("import torch\nimport yaml\n\n\nx()\n", "DIST_BACKEND DEVICE_TYPE", "2.8") == clean("""
+        import torch
+        import yaml
+
+        _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
+        #: What torch.distributed uses between its cards.
+        DIST_BACKEND = "hccl" if _has_npu else "nccl"
         #: "npu" where there is an NPU, else "cuda", also without any card.
         DEVICE_TYPE = "npu" if _has_npu else "cuda"
 

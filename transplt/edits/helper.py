@@ -282,7 +282,7 @@ def _inline(work: Work, given: _Given, name: str, like: Edit, at: ast.AST | None
         if added is None:
             return Called("")
         lead = "" if before else blank_lines_above(work.source, added.place.node)
-        text = f"{lead}{added.text}\n\n"
+        text = added.text if added.place.below else f"{lead}{added.text}\n\n"
         given.edits += [replace(like, new=line) for line in added.imports]
         given.edits.append(replace(like, where=added.place, new=text))
     return Called(inline.names[name], given.of(like.group))

@@ -7,16 +7,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
 from transplt.edits.edit import Beside
 from transplt.edits.helper_import import top_of
-from transplt.edits.helper_source import Import, Module, around, closure, joined, module_of, paths
+from transplt.edits.helper_source import Import, Module, Parts, around, closure, joined, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
+from transplt.rules.versions import loads_itself
 from transplt.syntax.files import File
 from transplt.syntax.nodes import begins, defaults_of, first_code
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -39,9 +40,13 @@ class Added:
 
 @dataclass(slots=True)
 class Inline:
-    """What goes into a file: the names that its functions have there, and those of imports that it got for them."""
+    """What goes into a file: the names that its functions have there, and those of imports that it got for them.
+
+    `below`: the import below which constants stand, one after another.
+    """
 
     work: Work
+    below: ast.stmt | None = None
     names: dict[str, str] = field(default_factory=dict)
     imported: dict[str, str] = field(default_factory=dict)
 
@@ -49,7 +54,7 @@ class Inline:
         """Functions and what they need and the file has not yet; None where they would stand below the node that calls
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        parts = closure(around(names, bare), names)
+        parts = self._parts(names, alone=not exact)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -78,7 +83,25 @@ class Inline:
         names = tuple(self.names[each] for each in bound)
         # Where no import stands above, theirs go below the comments at the top of the file.
         where = Beside(place, above_comments=below is not None, called=names)
+        first = len(self.names) == len(bound)
+        if not (exact or lines or any(piece.defines for piece in pieces)) and (first or self.below is not None):
+            self.below = self.below or (below and _last_import(self.work, below))
+            if self.below is not None:
+                where = Beside(self.below, below=True, apart=first, called=names)
         return Added(where, text, names, tuple(lines.values()))
+
+    def _parts(self, names: tuple[str, ...], *, alone: bool) -> Parts:
+        """What some names need. Where torch loads torch_npu by itself, what is for a file `alone` imports it only to
+        take something of it.
+        """
+        parts = closure(around(names, bare), names)
+        settings = self.work.settings
+        if not alone or settings.style == "npu" or not loads_itself(settings.torch_version):
+            return parts
+        always = {name for module in around(names, bare).values() for name in module.always}
+        if any(not always.isdisjoint(piece.needs) for piece in parts.pieces):
+            return parts
+        return closure(around(names, _loaded), names)
 
     def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
         """How the file spells what a function imports; a line is asked for where it has no name for it."""
@@ -109,10 +132,27 @@ class Inline:
         return name
 
 
+def _last_import(work: Work, node: ast.stmt) -> ast.stmt:
+    """The last of the imports that follow one without anything else between."""
+    body = work.scan.tree.body
+    at = body.index(node)
+    while at + 1 < len(body) and isinstance(body[at + 1], (ast.Import, ast.ImportFrom)):
+        at += 1
+    return body[at]
+
+
 @cache
 def bare(name: str) -> Module:
     """A module of the helper without annotations."""
     return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
+
+
+@cache
+def _loaded(name: str) -> Module:
+    """A module of the helper without annotations, and without the imports that go along with whatever is taken."""
+    module = bare(name)
+    pieces = tuple(piece for piece in module.pieces if not {*piece.binds} & {*module.always})
+    return replace(module, pieces=pieces, always=())
 
 
 def _same_class(target: str, full: str) -> bool:

@@ -269,9 +269,9 @@ class Form:
         for call in self.work.scan.calls:
             full = self.work.names.qualified(call.func) or ""
             asks = full.startswith("torch.cuda.") or ".device_module." in full
-            if asks and not full.endswith((".device_count", ".manual_seed_all")):
-                if begins(call) < at and self.work.scan.scope_of(call) in here:
-                    return call
+            above = begins(call) < at and self.work.scan.scope_of(call) in here
+            if asks and above and not full.endswith((".device_count", ".manual_seed_all")):
+                return call
         return None
 
     def _reads(self, variable: str) -> bool:

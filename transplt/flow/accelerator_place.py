@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 
 from transplt.base.settings import Settings
 from transplt.flow.chooser_place import is_harmless, is_installed, npu_chooser, own_place
@@ -32,6 +33,8 @@ from transplt.syntax.modules import outermost_package
 NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
 #: How the path of a notebook ends.
 NOTEBOOK = ".ipynb"
+#: So many scripts of a folder have no module for themselves.
+_FEW = 2
 _HELPERS = ("utils", "util", "common")
 
 
@@ -72,6 +75,8 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool,
     if not settings.helper_file:
         return None
     if place is None or not (place.package or outermost_package(path, project.placing)):
+        if (around := _of_a_package_around(project, path, settings)) is not None:
+            return around
         imported = _of_an_imported_package(project, layout, path, settings, installed=place is not None)
         if place is None or imported is not None:
             return imported
@@ -183,6 +188,19 @@ def _of_an_imported_package(
     return None
 
 
+def _of_a_package_around(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
+    """The module of an installed package of which a folder holds the file, and is none of its packages itself."""
+    folder = posixpath.dirname(path)
+    while folder and in_folder(folder, INIT, "") not in project.placing:
+        folder = posixpath.dirname(folder)
+    inside = in_folder(folder, INIT, "")
+    top = outermost_package(inside, project.placing) if folder else ""
+    if not top or not is_installed(project, posixpath.dirname(top)):
+        return None
+    place = module_place(project, inside, settings, starts=False)
+    return place if place is not None and len(place.paths) == 1 and place.package else None
+
+
 def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None) -> HelperPlace | None:
     """The place of a file, by the name of its package if that is installed; or that of a script with a module of its
     own beside it, which the file finds by every start before the one at its place: nobody would read that.
@@ -193,6 +211,8 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
     if top and is_below(place.paths[0], top) and is_installed(project, posixpath.dirname(top)):
         inner = posixpath.dirname(place.paths[0])[len(posixpath.dirname(top)) :].strip("/")
         return replace(place, package=inner.replace("/", "."))  # who installs it imports a script of it, too
+    if path in project.once(_on_their_own) and not settings.helper:
+        return None
     starts = {posixpath.dirname(each) for each in starts_leading_to(project, project.once(layout_of), path)}
     folder = posixpath.dirname(path)
     first = project.once(_with_their_own).get(folder, path) if starts == {folder} else path
@@ -203,10 +223,27 @@ def _with_their_own(project: ProjectFacts) -> dict[str, str]:
     """A script, outside of packages, that speaks of CUDA and has its module beside it, by its folder."""
     layout, placing = project.once(layout_of), project.placing
     speaking = [path for path, facts in placing.items() if facts.speaks and not outermost_package(path, placing)]
-    started = [path for path in speaking if is_started(project, layout, path)]
+    alone = project.once(_on_their_own)
+    started = [path for path in speaking if is_started(project, layout, path) and path not in alone]
     places = [(posixpath.dirname(path), path, place_of(project, path, starts=True)) for path in started]
     return {folder: path for folder, path, place in places if place is not None and not place.package
             and [*map(posixpath.dirname, place.paths)] == [folder]}  # fmt: skip
+
+
+def _on_their_own(project: ProjectFacts) -> frozenset[str]:
+    """Scripts below the top that take nothing of the project, one or two in a folder, where a program of it speaks of
+    CUDA too: what they need of its module, which they would not find, stands in them.
+    """
+    layout = project.once(layout_of)
+    speaking = [path for path, facts in project.placing.items() if facts.speaks and path in layout.edges]
+    linked = {path for path in speaking if layout.edges[path] or layout.importers.get(path)}
+    if not linked:
+        return frozenset()
+    of_folder: dict[str, list[str]] = {}
+    for path in speaking:
+        of_folder.setdefault(posixpath.dirname(path), []).append(path)
+    few = (each for folder, each in of_folder.items() if folder and len(each) <= _FEW and linked.isdisjoint(each))
+    return frozenset(chain.from_iterable(few))
 
 
 def _in_the_package(
