@@ -416,3 +416,23 @@ def test_the_last_commit_is_proven_on_the_npu_and_on_cuda(project: Path) -> None
     assert said.count("[equal: ") == 1 and said.count("proving: ") == 1
     assert "- `train.py`, on an emulated NPU and on a stand-in for CUDA: equal: 3 steps" in text
     assert git(project, "log", "--format=%B", "main..npu-port").count("transplt prove") == 1
+
+
+_TRIED = 'import torch\n\n\ndef net():\n    return 1\n\n\nif __name__ == "__main__":\n    torch.cuda.CUDAGraph()\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "imports", "stops"),
+    [
+        ("net", "", "import net\n", False),
+        ("net", "    net().backward()\n", "import net\n", True),
+        ("train_net", "", "import train_net\n", True),
+    ],
+)
+def test_what_only_tries_a_module_out_stops_no_training(
+    project: Path, name: str, more: str, imports: str, stops: bool
+) -> None:
+    start = f"{imports}import torch\n\nx = torch.ones(1).cuda()\nx.sum().backward()\n"
+    commit(project, "a module with a try", **{"train": start, name: _TRIED + more})
+    left = port(project)[0].partition("## What is left")[2]
+    assert f"`{name}.py:9`" in left and ("(stops at the first step)" in left) == stops

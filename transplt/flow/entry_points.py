@@ -20,7 +20,7 @@ _AFTER = re.compile(
     r"(^|/|_)(eval|validate|demo|test|infer|predict|export|convert|merge|visuali)[a-z]*\d*(_[^/]*)?\.\w+$"
 )
 #: Scripts that may train by means of a library, by their names.
-_TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
+TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep|start|launch)", re.IGNORECASE)
 
 #: Folders of settings, beside which a script may lie that fetches data.
 _OF_SETTINGS = re.compile(r"(?:^|/)(?:cfgs?|confs?|configs?|configurations?)$", re.IGNORECASE)
@@ -411,8 +411,8 @@ def named_after(path: str) -> bool:
 
 def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
     """True for a script that does not train, nor starts what does, or that is called after what comes then."""
-    runs = entry.starts or (entry.acts and not _TO_TRAIN.search(path))
-    infers = entry.starts and entry.infers and not (entry.trains or _TO_TRAIN.search(path))
+    runs = entry.starts or (entry.acts and not TO_TRAIN.search(path))
+    infers = entry.starts and entry.infers and not (entry.trains or TO_TRAIN.search(path))
     return (runs and path not in leading) or infers or (not entry.trains and named_after(path))
 
 

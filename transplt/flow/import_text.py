@@ -36,7 +36,7 @@ class Placing(NamedTuple):
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n#;]*)|import[ \t]+([^\r\n#;]+))", re.M
 )
-_GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
+GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
 _CANDIDATES = re.compile(rb"\b(device|accelerator)\b")
 _CUDA = re.compile(rb"cuda|nccl|CUDA_|NCCL_")
 _NAME = re.compile(r"[.\w]+|\*")
@@ -55,7 +55,7 @@ def placing_of(data: bytes, path: str) -> Placing:
         found[module] = None
         stem = module if module.endswith(".") else f"{module}."
         found.update((stem + name, None) for name in _names(taken))
-    guarded = next(on_lines_with(b"__name__", _GUARD, data), None) is not None
+    guarded = next(on_lines_with(b"__name__", GUARD, data), None) is not None
     spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
     return Placing(
         tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)),

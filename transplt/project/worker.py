@@ -25,7 +25,10 @@ from transplt.engine import engine
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.python_in import other_facts, python_of_cells
 from transplt.engine.prefilter import worth_a_look
+from transplt.flow.entry_points import TO_TRAIN
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.flow.import_layout import TESTS, layout_of
+from transplt.flow.import_text import GUARD
 from transplt.flow.packed_facts import packed
 from transplt.project.garbage_collection import collect_often, collect_some
 from transplt.project.unread_files import TOP, Unread
@@ -150,11 +153,16 @@ class FileWorker(Generic[_Record]):
         late = late if late == "guard" or not self.project.portable else "handled"
         chosen = self.project.aside.chosen.get(file.entry.path, "")
         aside = aside or _is_idle(file, self.project)
-        if not aside and not late and not chosen:
+        tried = len(file.data) if aside or late else _tried_from(file, self.project)
+        if not aside and not late and not chosen and tried >= len(file.data):
             return file
         findings = tuple(
-            replace(each, aside=aside, late=late, option=each.option or (chosen if each.open else "")) for each in found
-        )
+            replace(
+                each, aside=aside, late=late if each.span.start < tried else "other",
+                option=each.option or (chosen if each.open else ""),
+            )
+            for each in found
+        )  # fmt: skip
         return replace(file, result=replace(file.result, findings=findings))
 
     def copy(self, entry: Entry, why: str, over: bool = False) -> _Record | Unread:
@@ -165,6 +173,17 @@ class FileWorker(Generic[_Record]):
             return Unread(entry.path, reason(error))
         kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
         return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why, over)))
+
+
+def _tried_from(file: MigratedFile, project: ProjectFacts) -> int:
+    """Where the part of a module begins that tries it out, behind a main guard: others import the module, and the part
+    trains nothing. The end of the file where there is none.
+    """
+    path, guard = file.entry.path, GUARD.search(file.data)
+    imported = any(not TESTS.search(each) for each in project.once(layout_of).importers.get(path, ()))
+    if guard is None or not imported or TO_TRAIN.search(path) or b"backward(" in file.data[guard.start() :]:
+        return len(file.data)
+    return guard.start()
 
 
 def _is_idle(file: MigratedFile, project: ProjectFacts) -> bool:
