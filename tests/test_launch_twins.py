@@ -101,15 +101,23 @@ def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
 
 
 def test_what_is_left_is_reported_in_the_twin(tmp_path: Path) -> None:
-    script = f"export NCCL_DEBUG=INFO\n{_START}python train.py --tf32 true\nnvidia-smi --query-gpu=name | wc -l\n"
+    script = f"export NCCL_DEBUG=INFO\n{_START}nvidia-smi --query-gpu=name | wc -l\n"
     source = project(tmp_path, {"run.sh": script})
     out = migrated(source, tmp_path / "out")
     for text in (log(out), log(migrated(out, tmp_path / "again"))):
         found = [line.split(" ")[:3] for line in text.splitlines() if re.match(r"run.*\[manual\]", line)]
         assert found == [
             [f"run_npu.sh:{place}:", code, "[manual]"]
-            for code, place in (("NPU811", "1:8"), ("NPU143", "3:17"), ("NPU816", "4:1"))
+            for code, place in (("NPU811", "1:8"), ("NPU816", "3:1"))
         ]
+
+
+def test_a_script_that_stops_gets_none_and_says_why(tmp_path: Path) -> None:
+    source = project(tmp_path, {"run.sh": f"{_START}python train.py --tf32 true\n"})
+    out = migrated(source, tmp_path / "out")
+    assert not written(source, out)
+    assert "no run_npu.sh is written: what line 2 gives the program stops on an NPU" in log(out)
+    assert "run.sh:2:17: NPU143 [manual]" in log(out)
 
 
 @pytest.mark.parametrize(

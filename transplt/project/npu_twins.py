@@ -13,9 +13,9 @@ from typing import Any
 from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
-from transplt.base.text.requirement import Requirement, normalised
+from transplt.base.text.requirement import normalised
 from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED, PYTHON
-from transplt.engine.files.dependencies.others import is_for_others, without_elsewhere
+from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
 from transplt.engine.files.dependencies.pythons import older_pins, older_than, pythons_asked_for
 from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
@@ -30,8 +30,9 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import asked_by_cann, asked_by_torch, first_wheel
+from transplt.rules.companions import asked_by_torch, first_wheel
 from transplt.rules.packages import BOUND
+from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
 
 #: A launch script for NPUs.
@@ -42,13 +43,15 @@ _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("what {name} asks for, on NPUs; the file belongs to the project from now on")
 _SCRIPT = marked("what {name} starts, on NPUs; the file belongs to the project from now on")
 _RAISED = marked("{twin} asks for newer ones: test the project with them")
-_OF_CANN = "# What CANN's own Python packages import"
+#: What a script must not be written with.
+_STARTS = ("import", "first step")
 _BEGINS = re.compile(r"[ \t]*")
 _NAME = re.compile(r"^name:[ \t]*[\"']?[\w.-]+", re.M)
 _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
 #: Why there is no twin of a script.
 _JOB = marked("no {twin} is written: the script asks a cluster for cards, which it may call by names of its own")
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
+_STOPS = marked("no {twin} is written: what line {line} gives the program stops on an NPU")
 _TAKEN = marked("no {twin} is written: it is that of another script")
 
 
@@ -134,7 +137,9 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
     left = [each for each in _migrated(worker, twin, kind, result.data, "npu", twin=False).findings if not each.applied]
     stays = _migrated(worker, path, kind, data, "portable", twin=True)
     original = replace(record, findings=stays.findings, ledger=stays.ledger, tokens=stays.tokens)
+    stop = next((each for each in left if each.open and (each.blocks or load(each.code).blocks) in _STARTS), None)
     why = Sentence(_JOB, twin=twin) if started == JOB else ""
+    why = why or (Sentence(_STOPS, twin=twin, line=stop.span.line) if stop is not None else "")
     message = Sentence(_SCRIPT, name=posixpath.basename(path))
     return _Twin(twin, result.data.decode(), CODE, message, original, tuple(left), why)
 
@@ -185,11 +190,11 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text = newline.join((*on_top, "")) if on_top else _without(text, name, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    needs = [f"{name}{bound}" for name, bound in asked_by_cann(releases.cann).items() if _is_new(name, bound, listed)]
+    needs = needed_by_cann(listed, releases.cann)
     if plain:
-        return text + newline.join((_OF_CANN, *needs, "")), raised
+        return text + newline.join((OF_CANN, *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
-    comment = last["dash"].partition("-")[0] + _OF_CANN
+    comment = last["dash"].partition("-")[0] + OF_CANN
     rows = newline.join((text[: last.end()], comment, *(f"{last['dash']}{each}" for each in needs)))
     text = rows + text[last.end() :]
     return _NAME.sub(r"\g<0>-npu", text, count=1), raised
@@ -238,13 +243,6 @@ def _without(text: str, name: str, left_out: Collection[str]) -> str:
         if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
             text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
     return text
-
-
-def _is_new(name: str, bound: str, listed: Sequence[Requirement]) -> bool:
-    """True for a package that a list does not ask for, and for a bound that what it asks for leaves room for."""
-    asked = [each for each in listed if normalised(each.name) == name]
-    newest = {"<2": "1.26.4"}.get(bound, "")
-    return not asked or (newest != "" and all(each.allows(newest) is not False for each in asked))
 
 
 _MAKERS: dict[str, Callable[[FileWorker[Any], Entry, FileRecord], _Twin | None]] = {

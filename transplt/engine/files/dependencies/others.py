@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from transplt.base.text.requirement import Requirement
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Finds, Kept
+from transplt.rules.companions import asked_by_cann
 
 #: A word of the name of a file, of a folder, or of an extra.
 FOR_OTHERS = re.compile(
@@ -16,6 +17,8 @@ FOR_OTHERS = re.compile(
     r"rtd|lint|linting|pre-commit)(?=[-_./]|$)"
 )
 _NPU = re.compile(r"npu|ascend")
+#: The comment above them.
+OF_CANN = "# What CANN's own Python packages import"
 
 
 def is_for_others(path: str) -> bool:
@@ -41,3 +44,14 @@ def kept_elsewhere(requirements: Iterable[Requirement]) -> Finds:
     for each in requirements:
         if each.is_elsewhere:
             yield Kept(each.whole if each.whole != (0, 0) else (each.start, each.end), "elsewhere")
+
+
+def needed_by_cann(listed: Iterable[Requirement], cann: str) -> list[str]:
+    """What the Python packages of a CANN import and a list does not ask for, and bounds that what it asks for admits."""
+    needs = []
+    for name, bound in asked_by_cann(cann).items():
+        asked = [each for each in listed if normalised(each.name) == name]
+        newest = {"<2": "1.26.4"}.get(bound, "")
+        if not asked or (newest and all(each.allows(newest) is not False for each in asked)):
+            needs.append(f"{name}{bound}")
+    return needs
