@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import transplt
 from transplt.base.disk.manifest import edited_since, read_manifest
-from transplt.edits.helper_file import helper_text
+from transplt.edits.helper_file import helper_text, is_helper
 from transplt.faces.cli.main import main
 
 TEXT = helper_text(["OneCardDataParallel"])
@@ -361,3 +361,29 @@ def test_everybody_finds_it(tmp_path: Path) -> None:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(alone), "PYTHONSAFEPATH": ""}
         done = subprocess.run([sys.executable, *way], cwd=out, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (way, done.stderr)
+
+
+_LICENCE = "# Copyright 2023 The authors.\n# SPDX-License-Identifier: Apache-2.0\n"
+_MOVES = "import torch\n\n\ndef f(x):\n    return torch.ones(1).cuda()\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "begins"),
+    [
+        (_LICENCE, _LICENCE, _LICENCE),
+        (f"#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n{_LICENCE}", _LICENCE.replace("\n", "\r\n"), _LICENCE),
+        (_LICENCE, "", "# SPDX-License-Identifier: 0BSD\n"),
+        (_LICENCE, _LICENCE.replace("2023", "2024"), "# SPDX-License-Identifier: 0BSD\n"),
+        ("# of a net\n", "# of a net\n", "# SPDX-License-Identifier: 0BSD\n"),
+    ],
+)
+def test_the_accelerator_begins_as_the_files_that_take_it(tmp_path: Path, first: str, second: str, begins: str) -> None:
+    source = tmp_path / "net"
+    source.mkdir()
+    (source / "train.py").write_bytes(f"{first}import model\n{_MOVES}".encode())
+    (source / "model.py").write_bytes(f"{second}{_MOVES}".encode())
+    done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--style", "portable"])
+    assert done.exit_code in (0, 1), done.output
+    text = (tmp_path / "out" / "net_msft" / "device.py").read_text()
+    assert text.startswith(f"{begins}# The accelerator of this project. Written by transplt ")
+    assert is_helper("net/device.py", f"{text}\n\ndef of_theirs():\n    pass\n".encode())

@@ -24,6 +24,7 @@ from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Binding
 
 _WIDTH = 120
+TORCH_NPU = "torch_npu"
 #: What is said to a checker of types.
 _CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
 
@@ -94,14 +95,13 @@ class Inline:
         """What some names need. Where torch loads torch_npu by itself, what is for a file `alone` imports it only to
         take something of it.
         """
-        parts = closure(around(names, bare), names)
-        settings = self.work.settings
-        if not alone or settings.style == "npu" or not loads_itself(settings.torch_version):
+        parts, settings = closure(around(names, bare), names), self.work.settings
+        kept = tuple(piece for piece in parts.pieces if piece.binds != (TORCH_NPU,))
+        loads = alone and settings.style == "portable" and loads_itself(settings.torch_version)
+        if not loads or any(TORCH_NPU in piece.needs for piece in kept):
             return parts
-        always = {name for module in around(names, bare).values() for name in module.always}
-        if any(not always.isdisjoint(piece.needs) for piece in parts.pieces):
-            return parts
-        return closure(around(names, _loaded), names)
+        used = tuple(each for each in parts.imports if any(f"{each.local}." in piece.text for piece in kept))
+        return replace(parts, pieces=kept, imports=used)
 
     def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
         """How the file spells what a function imports; a line is asked for where it has no name for it."""
@@ -145,14 +145,6 @@ def _last_import(work: Work, node: ast.stmt) -> ast.stmt:
 def bare(name: str) -> Module:
     """A module of the helper without annotations."""
     return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
-
-
-@cache
-def _loaded(name: str) -> Module:
-    """A module of the helper without annotations, and without the imports that go along with whatever is taken."""
-    module = bare(name)
-    pieces = tuple(piece for piece in module.pieces if not {*piece.binds} & {*module.always})
-    return replace(module, pieces=pieces, always=())
 
 
 def _same_class(target: str, full: str) -> bool:

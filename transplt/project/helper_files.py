@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,20 +28,24 @@ from transplt.project.worker import FileWorker
 from transplt.syntax.files import File
 
 _MODE = 0o644
+#: The comment at the top of a file, below what a shell or Python reads.
+_TOP = re.compile(r"(?:#!.*\n)?(?:#.*coding[:=].*\n)?((?:#.*\n)+)")
 
 
 def with_helpers(
-    records: Sequence[FileRecord], taken: Collection[str], out: str, *, patches: bool, portable: bool = False
-) -> list[FileRecord]:
+    worker: FileWorker[FileRecord], entries: Sequence[Entry], records: Sequence[FileRecord], taken: Collection[str],
+    out: str, *, patches: bool,
+) -> list[FileRecord]:  # fmt: skip
     """The records of a run, and those of the modules that its files call, written into the folder `out` unless it is
-    empty; `portable` ones choose the accelerator. UsageError where something of the input stands in the way,
-    WriteError when one cannot be written.
+    empty. UsageError where something of the input stands in the way, WriteError when one cannot be written.
     """
     made = []
+    portable = worker.settings.style == "portable"
     for path, names in sorted(_called(records).items()):
         if path in taken:
             raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
-        text = helper_text(names, portable=portable)
+        notice = _notice(worker, entries, records, path) if portable else ""
+        text = helper_text(names, portable=portable, notice=notice)
         made.append(new_file(path, text, CODE, _message(path, names, portable), out, patches=patches))
     return [*records, *made]
 
@@ -75,6 +80,15 @@ def with_additions(
             patch=unified_diff(path, data, new, edits) if patches else b"",
         )  # fmt: skip
     return [_without(record, done) for record in records]
+
+
+def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: Sequence[FileRecord], path: str) -> str:
+    """How all files that call a module begin, where that speaks of a licence: the comment at their top."""
+    calling = {each.path for each in records if each.helper is not None and path in each.helper.paths}
+    texts = [worker.read(each).decode("utf-8", "replace") for each in entries if each.path in calling]
+    found = {match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts}
+    notice = found.pop() if len(found) == 1 else ""
+    return notice if re.search("licen[cs]e|copyright|SPDX", notice, re.IGNORECASE) else ""
 
 
 def _without(record: FileRecord, there: Collection[str]) -> FileRecord:

@@ -239,7 +239,13 @@ def _worked_through(
         to_output, out=out, patches=patches, keep_data=many, again=again
     )
     worker = FileWorker(
-        str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single, files=files,
+        str(plan.folder),
+        plan.settings,
+        plan.torch,
+        keep,
+        survey=survey,
+        follow=plan.single,
+        files=files,
         budget=plan.budget,
     )
     step = steps(progress, found.files, found.files)
@@ -253,9 +259,7 @@ def _worked_through(
         records = with_completed_choosers(worker, found.files, records, jobs, out)
         records = with_additions(worker, found.files, records, out, patches=patches)
         records = with_twins(worker, found.files, records, out, patches=patches)
-    records = with_helpers(
-        records, _paths(found), out, patches=patches, portable=plan.settings.style == "portable"
-    )
+    records = with_helpers(worker, found.files, records, _paths(found), out, patches=patches)
     if not plan.single:
         records = _with_the_whole(records, plan, survey=survey)
     unread += [unread_finding(path, why) for path, why in found.unreadable]

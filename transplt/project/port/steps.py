@@ -9,6 +9,7 @@ import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -221,18 +222,12 @@ def _is_sound(path: str, data: bytes, lacked: frozenset[str] | None, grammar: in
 def _grammar(path: str, data: bytes) -> int:
     """The minor version of the oldest Python from 3.6 on whose grammar reads a file; the newest for a new file."""
     newest = sys.version_info.minor
-    return next((each for each in range(6, newest) if data and path.endswith(".py") and _reads(data, each)), newest)
-
-
-def _reads(data: bytes, minor: int) -> bool:
-    """Whether the grammar of a Python 3 reads a module."""
-    try:
-        with warnings.catch_warnings():
+    for minor in range(6, newest) if data and path.endswith(".py") else ():
+        with warnings.catch_warnings(), suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             warnings.simplefilter("ignore")
             ast.parse(data, feature_version=(3, minor))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+            return minor
+    return newest
 
 
 def _lacks(path: str, data: bytes) -> frozenset[str] | None:

@@ -47,7 +47,7 @@ def kept_elsewhere(requirements: Iterable[Requirement]) -> Finds:
 
 
 def needed_by_cann(listed: Iterable[Requirement], cann: str) -> list[str]:
-    """What the Python packages of a CANN import and a list does not ask for, and bounds that what it asks for admits."""
+    """What the Python packages of a CANN import and a list does not ask for, and bounds that its own leave room for."""
     needs = []
     for name, bound in asked_by_cann(cann).items():
         asked = [each for each in listed if normalised(each.name) == name]
