@@ -99,6 +99,11 @@ _OLDER = ", too old for torch-npu and its Pythons\n"
             f"{_LINES.replace('scipy' + chr(10), '')}",
         ),
         (
+            "requirements.txt",
+            "numpy==1.19.4\ntorch==1.8.0",  # without the end of the last line
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\ntorch==2.12.0\ntorch-npu==2.12.0\n{_LINES}",
+        ),
+        (
             "environment.yml",
             "name: net\ndependencies:\n  - python=3.8.5\n  - pip=20.3\n  - pytorch=1.7.0\n  - numpy=1.19.2\n  - pip:\n"
             "    - transformers==4.3.1\n",

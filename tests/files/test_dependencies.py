@@ -25,7 +25,9 @@ NEW = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")
 OLD = TorchTarget("2.8", "", "2.8.0.post4", "9.0.0", "2.8.0")
 
 
-def migrate(text: str, path: str = "requirements.txt", target: TorchTarget = NEW, **settings: object) -> FileResult:
+def migrate(
+    text: str, path: str = "requirements.txt", target: TorchTarget = NEW, **settings: object
+) -> FileResult:
     data = text.encode()
     chosen = Settings(**settings)  # type: ignore[arg-type]
     result, _ = migrate_other(data, path, kind_of(path, data), chosen, target)
@@ -182,14 +184,14 @@ ELSEWHERE = [
         "pyproject.toml",
     ),
     (
-        '[project]\ndependencies = ["torch>=2.1"]\n\n[tool.uv.sources]\ntorch = [\n'
-        '  { index = "win", marker = "sys_platform == \'win32\'" },\n'
-        '  { index = "linux", marker = "sys_platform == \'linux\'" },\n]\n\n'
+        "[project]\ndependencies = [\"torch>=2.1\"]\n\n[tool.uv.sources]\ntorch = [\n"
+        "  { index = \"win\", marker = \"sys_platform == 'win32'\" },\n"
+        "  { index = \"linux\", marker = \"sys_platform == 'linux'\" },\n]\n\n"
         '[[tool.uv.index]]\nname = "win"\nurl = "https://download.pytorch.org/whl/cu124"\n\n'
         '[[tool.uv.index]]\nname = "linux"\nurl = "https://download.pytorch.org/whl/cu126"\n',
-        '[project]\ndependencies = ["torch>=2.1", "torch-npu==2.12.0"]\n\n[tool.uv.sources]\ntorch = [\n'
-        '  { index = "win", marker = "sys_platform == \'win32\'" },\n'
-        '  { index = "linux", marker = "sys_platform == \'linux\'" },\n]\n\n'
+        "[project]\ndependencies = [\"torch>=2.1\", \"torch-npu==2.12.0\"]\n\n[tool.uv.sources]\ntorch = [\n"
+        "  { index = \"win\", marker = \"sys_platform == 'win32'\" },\n"
+        "  { index = \"linux\", marker = \"sys_platform == 'linux'\" },\n]\n\n"
         '[[tool.uv.index]]\nname = "win"\nurl = "https://download.pytorch.org/whl/cu124"\n\n'
         '[[tool.uv.index]]\nname = "linux"\nurl = "https://download.pytorch.org/whl/cpu"\n',
         "pyproject.toml",
@@ -233,11 +235,12 @@ def test_what_no_host_with_npus_installs_stays(before: str, after: str, path: st
         ('[project]\ndependencies = ["torch<2.3 ; sys_platform == \\"darwin\\""]\n', "pyproject.toml"),
         ('[tool.poetry.dependencies]\ntorch = { version = "1.13", platform = "darwin" }\n', "pyproject.toml"),
         (
-            '[tool.poetry.dependencies]\nnvidia-nccl-cu12 = { version = "2", markers = "sys_platform == \'win32\'" }\n',
+            "[tool.poetry.dependencies]\n"
+            "nvidia-nccl-cu12 = { version = \"2\", markers = \"sys_platform == 'win32'\" }\n",
             "pyproject.toml",
         ),
         ("[options]\ninstall_requires =\n    torch==1.13 ; sys_platform == 'win32'\n", "setup.cfg"),
-        ('[packages]\ntorch = { version = "==1.13.1", sys_platform = "== \'win32\'" }\n', "Pipfile"),
+        ("[packages]\ntorch = { version = \"==1.13.1\", sys_platform = \"== 'win32'\" }\n", "Pipfile"),
         ("pip install \"torch==2.2.2; sys_platform == 'darwin'\"\n", "install.sh"),
         ("pip install \"torch==2.2.2+cu118; sys_platform == 'win32'\"\n", "install.sh"),
     ],
@@ -448,12 +451,12 @@ EXTRAS = [
     (
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n\n[tool.z]\n',
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n'
-        "npu = [NEEDS]\n\n[tool.z]\n",
+        'npu = [NEEDS]\n\n[tool.z]\n',
     ),
     (
         '[project]\ndependencies = [\n    "torch",\n]  # all\n\n# of the tool\n[tool.z]\na = 1\n',
         '[project]\ndependencies = [\n    "torch",\n]  # all\n\n[project.optional-dependencies]\n'
-        "npu = [NEEDS]\n\n# of the tool\n[tool.z]\na = 1\n",
+        'npu = [NEEDS]\n\n# of the tool\n[tool.z]\na = 1\n',
     ),
     # In the layout of the row before: lines, indentation, the last comma, an empty line between rows.
     (
@@ -660,7 +663,9 @@ PARTS = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0", of_parts=True)
         ("install.sh", "pip install torch==1.8.1\n", "pip install torch==2.12.0 torch-npu==2.12.0\n"),
     ],
 )  # fmt: skip
-def test_each_part_has_its_own_torch_and_one_without_a_torch_npu_the_oldest(path: str, before: str, after: str) -> None:
+def test_each_part_has_its_own_torch_and_one_without_a_torch_npu_the_oldest(
+    path: str, before: str, after: str
+) -> None:
     said = [each.message for each in check(before, after, path, target=PARTS).findings if each.code == "NPU840"]
     raised = "b asks for a torch without torch_npu and gets 2.1.0, the oldest that has one; the migration aims at"
     named = "torch-npu==2.1.0" in after and path.endswith(".txt")
@@ -790,7 +795,7 @@ def test_the_packages_of_cog_are_requirements_and_its_cuda_is_no_device() -> Non
     after = COG.replace('"torch==1.8.0"\n', '"torch==2.12.0"\n    - torch-npu==2.12.0\n')
     result = check(COG, after, "cog.yaml")
     assert open_codes(result) == ["NPU290", "NPU850"]
-    on_cpu = COG.replace('gpu: true\n  cuda: "11.1"', "gpu: false").replace("flash-attn", "tqdm")
+    on_cpu = COG.replace("gpu: true\n  cuda: \"11.1\"", "gpu: false").replace("flash-attn", "tqdm")
     assert open_codes(migrate(on_cpu, "cog.yaml")) == []
 
 

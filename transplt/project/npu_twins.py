@@ -192,7 +192,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     needs = needed_by_cann(listed, releases.cann)
     if plain:
-        return text + newline.join((OF_CANN, *needs, "")), raised
+        return (text if text.endswith(newline) else text + newline) + newline.join((OF_CANN, *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
     comment = last["dash"].partition("-")[0] + OF_CANN
     rows = newline.join((text[: last.end()], comment, *(f"{last['dash']}{each}" for each in needs)))

@@ -239,13 +239,7 @@ def _worked_through(
         to_output, out=out, patches=patches, keep_data=many, again=again
     )
     worker = FileWorker(
-        str(plan.folder),
-        plan.settings,
-        plan.torch,
-        keep,
-        survey=survey,
-        follow=plan.single,
-        files=files,
+        str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single, files=files,
         budget=plan.budget,
     )
     step = steps(progress, found.files, found.files)
