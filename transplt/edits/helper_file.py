@@ -47,8 +47,6 @@ _PORTABLE = """\
 \"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
 """
 _WIDTH = 120
-#: What is imported where annotations are not to be worked out.
-_LATE = "from __future__ import annotations"
 
 
 def is_helper(path: str, data: bytes) -> bool:
@@ -148,7 +146,7 @@ def _imports(parts: Parts, portable: bool) -> str:
     types = [each for each in parts.imports if each.types_only]
     if types:
         now.append(Import("typing", "TYPE_CHECKING"))
-    blocks = [*([] if portable else [_LATE]), *_sections(now), *parts.optional]
+    blocks = ["from __future__ import annotations"] * (not portable) + [*_sections(now), *parts.optional]
     if types:
         inner = "\n\n".join(_sections(types)).split("\n")
         blocks.append("\n".join(("if TYPE_CHECKING:", *(f"    {line}" if line else "" for line in inner))))

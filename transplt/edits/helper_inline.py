@@ -14,7 +14,17 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
 from transplt.edits.edit import Beside
 from transplt.edits.helper_import import top_of
-from transplt.edits.helper_source import Import, Module, Parts, around, closure, joined, module_of, paths
+from transplt.edits.helper_source import (
+    Import,
+    Module,
+    Parts,
+    Piece,
+    around,
+    closure,
+    joined,
+    module_of,
+    paths,
+)
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
 from transplt.rules.versions import loads_itself
@@ -82,14 +92,20 @@ class Inline:
         renames = {**self.names, **local}
         text = joined((piece.defines, _renamed(piece.text, renames)) for piece in pieces)
         names = tuple(self.names[each] for each in bound)
-        # Where no import stands above, theirs go below the comments at the top of the file.
-        where = Beside(place, above_comments=below is not None, called=names)
-        first = len(self.names) == len(bound)
-        if not (exact or lines or any(piece.defines for piece in pieces)) and (first or self.below is not None):
+        where = self._where(place, below, names, pieces, any((exact, lines)))
+        return Added(where, text, names, tuple(lines.values()))
+
+    def _where(
+        self, place: ast.stmt, below: ast.stmt | None, names: tuple[str, ...], pieces: list[Piece], asks_more: bool
+    ) -> Beside:
+        """Where texts go: state that needs no import right below those that are there, one after another."""
+        first = len(self.names) == len(names)
+        if not (asks_more or any(piece.defines for piece in pieces)) and (first or self.below is not None):
             self.below = self.below or (below and _last_import(self.work, below))
             if self.below is not None:
-                where = Beside(self.below, below=True, apart=first, called=names)
-        return Added(where, text, names, tuple(lines.values()))
+                return Beside(self.below, below=True, apart=first, called=names)
+        # Where no import stands above, theirs go below the comments at the top of the file.
+        return Beside(place, above_comments=below is not None, called=names)
 
     def _parts(self, names: tuple[str, ...], *, alone: bool) -> Parts:
         """What some names need. Where torch loads torch_npu by itself, what is for a file `alone` imports it only to

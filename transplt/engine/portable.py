@@ -120,7 +120,7 @@ class _Forms(Form):
         self.theirs = npu_chooser(work.project, work.scan.path)
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
         self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
-        self.dividing: dict[ast.If, bool] = {}  # whether batches are divided there
+        self.dividing: dict[ast.If | None, bool] = {}  # whether batches are divided there
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
 
     def of(self, edit: Edit) -> list[Edit]:
@@ -142,19 +142,22 @@ class _Forms(Form):
         if id(node) in self.planned and (gate := next(filter(for_cuda_alone, chain(node)), None)) is not None:
             self.work.add(cuda_alone(self.work, node, replicas_in(gate.body)[0]))
             return []
-        if self._is_cudas(node) or (edit.api == _GATE and self._guards_what_stays(node)):
+        if self._is_cudas(edit, node):
             self.work.add(self.work.keep(node, "reported-beside"))
             return []
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
 
-    def _is_cudas(self, node: ast.AST) -> bool:
-        """True for what stands behind a question that stays CUDA's: no NPU comes there."""
+    def _is_cudas(self, edit: Edit, node: ast.AST) -> bool:
+        """True for what stands behind a question that stays CUDA's, where no NPU comes, and for a question in front of
+        what stays.
+        """
         gate, only = gate_of(node), self.work.once(only_on_cuda)
         if gate is not None and gate not in self.dividing:
             self.dividing[gate] = bool(replicas_in(gate.body))
-        return (gate is not None and self.dividing[gate]) or any(id(each) in only for each in chain(node))
+        behind = self.dividing.get(gate) or any(id(each) in only for each in chain(node))
+        return behind or (edit.api == _GATE and self._guards_what_stays(node))
 
     def _guards_what_stays(self, node: ast.AST) -> bool:
         """True for a question in front of a string that stays with a finding, where nothing else there is written: the

@@ -75,8 +75,6 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool,
     if not settings.helper_file:
         return None
     if place is None or not (place.package or outermost_package(path, project.placing)):
-        if (around := _of_a_package_around(project, path, settings)) is not None:
-            return around
         imported = _of_an_imported_package(project, layout, path, settings, installed=place is not None)
         if place is None or imported is not None:
             return imported
@@ -172,8 +170,10 @@ def _of_an_imported_package(
     project: ProjectFacts, layout: ImportLayout, path: str, settings: Settings, *, installed: bool
 ) -> HelperPlace | None:
     """The module of the package from which a file takes most, or of one that is `installed` from a folder above:
-    whoever runs the file, a test as a rule, finds that already.
+    whoever runs the file, a test as a rule, finds that already. That of an installed one around the file comes first.
     """
+    if (around := _of_a_package_around(project, path, settings)) is not None:
+        return around
     targets = [edge.target for edge in layout.edges.get(path, ()) if not edge.name.startswith(".")]
     tops = Counter(outermost_package(each, project.placing) for each in targets)
     for top, _ in tops.most_common():
