@@ -231,6 +231,13 @@ def test_a_script_that_finds_nothing_of_a_program_has_the_choice_in_itself(
     assert where == place and ("_has_npu = " in after) == (not place)
 
 
+def test_a_file_that_nobody_imports_takes_the_module_of_the_scripts_beside_it() -> None:
+    files = {"src/train.py": "import torch\nx('cuda')\n", "src/more.py": "import train\nx('cuda')\n",
+             "src/tried.py": "import torch\n\ndef f(x):\n    return x('cuda')\nx\n"}  # fmt: skip
+    assert taken(files, "src/train.py")[1] == taken(files, "src/tried.py")[1] == "src/device.py"
+    assert taken({"src/tried.py": files["src/tried.py"]}, "src/tried.py")[1] == ""
+
+
 @pytest.mark.parametrize(("installed", "place"), [({"setup.py": ""}, "net/device.py"), ({}, "net/a-b/device.py")])
 def test_a_folder_in_an_installed_package_takes_its_module(installed: dict[str, str], place: str) -> None:
     files = {"net/__init__.py": "", "net/loss.py": "from net.size import n\nx('cuda')\n", "net/size.py": "",

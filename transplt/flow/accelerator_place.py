@@ -205,6 +205,10 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
     """The place of a file, by the name of its package if that is installed; or that of a script with a module of its
     own beside it, which the file finds by every start before the one at its place: nobody would read that.
     """
+    folder, layout = posixpath.dirname(path), project.once(layout_of)
+    if place is None and settings.helper_file and not (layout.importers.get(path) or path in layout.ours):
+        beside = project.once(_with_their_own).get(folder, path)  # which a script finds first by every start
+        return None if beside == path else _written(project, beside, settings, True, False)
     if place is None or place.package or place.there is not None or not place.paths:
         return place
     top = outermost_package(path, project.placing)
@@ -213,8 +217,7 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
         return replace(place, package=inner.replace("/", "."))  # who installs it imports a script of it, too
     if path in project.once(_on_their_own) and not settings.helper:
         return None
-    starts = {posixpath.dirname(each) for each in starts_leading_to(project, project.once(layout_of), path)}
-    folder = posixpath.dirname(path)
+    starts = {posixpath.dirname(each) for each in starts_leading_to(project, layout, path)}
     first = project.once(_with_their_own).get(folder, path) if starts == {folder} else path
     return place if first == path else _written(project, first, settings, True, False)
 
