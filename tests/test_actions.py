@@ -393,7 +393,7 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
         ("demo/main.cpp", "NPU806", "torch::kCUDA", "Port the C++ code in demo"),
         ("run.sh", "NPU801", "cuda", "Use the device npu instead of cuda"),
         ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu instead of CUDA builds"),
-        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give containers, pods and jobs NPUs instead of NVIDIA cards"),
+        ("c.yaml", "NPU802", "nvidia.com/gpu", "Request NPUs instead of NVIDIA GPUs for containers, pods and jobs"),
     ],
 )
 def test_what_is_not_python_goes_by_what_is_to_be_written(path: str, code: str, name: str, title: str) -> None:
@@ -523,13 +523,13 @@ def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     found += [at("a.py", 1, "NPU206")]
     assert lines_of(found) == [
         "  to do: 2 actions, about 112 hours:",
-        "    stops at the first step",
-        "      1. Replace the CUDA kernels of extensions: 14 actions (a day or more, 14 places in 14 files, "
+        "    stops at the first step: the program starts, but cannot train",
+        "      1. Replace the CUDA kernels of extensions: 14 actions (about 112 hours, 14 places in 14 files, "
         "ops/k0/src/k0_kernel.cu:1)",
         "         Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU; Replace the CUDA kernel k1 (ops/k1), "
         "or rewrite it for the NPU; Replace the CUDA kernel k10 (ops/k10), or rewrite it for the NPU; and 11 more",
-        "    tidy",
-        "      2. " + actions_of(found)[1].title + " (minutes, 1 place, a.py:1)",
+        "    cosmetic: the program runs the same without this",
+        "      2. " + actions_of(found)[1].title + " (less than an hour, 1 place, a.py:1)",
     ]
 
 
@@ -537,15 +537,16 @@ def test_a_terminal_of_40_columns() -> None:
     lines = lines_of([line_of("ops/src/corr_kernel.cu", 3, "NPU806", "cuda.h"), at("train.py", 41, "NPU507")], 40)
     assert lines == [
         "  to do: 2 actions, about 10 hours:",
-        "    stops at the first step",
+        "    stops at the first step: the program",
+        "         starts, but cannot train",
         "      1. Replace the CUDA kernel corr",
         "         (ops), or rewrite it for the",
-        "         NPU (a day or more, 1 place,",
+        "         NPU (about 8 hours, 1 place,",
         "         ops/src/corr_kernel.cu:3)",
         "      2. Replace DataParallel with",
         "         DistributedDataParallel to use",
-        "         more than one NPU (hours, 1",
-        "         place, train.py:41)",
+        "         more than one NPU (about 2",
+        "         hours, 1 place, train.py:41)",
     ]
     assert all(len(line) <= 40 for line in lines)
 
@@ -843,13 +844,13 @@ def test_of_an_image_the_image_is_told_first() -> None:
 
 
 def test_a_package_is_replaced_where_the_code_uses_it() -> None:
-    """What asks for it blocks more than what loads it late, and is no place to begin."""
+    """It begins where it blocks most: what only installs it stops a program before code that loads it late does."""
     needs = "the requirement flash-attn does not support NPUs"
     found = [at(path, 9, "NPU290", "flash_attn", needs) for path in ("docker/Dockerfile", "setup.py")]
     found.append(at("net.py", 3, "NPU510", "flash_attn", "the package flash_attn does not support NPUs", late="called"))
     (action,) = actions_of(found)
     assert action.blocks == "import"
-    assert [place.path for place in action.places] == ["net.py", "setup.py", "docker/Dockerfile"]
+    assert [place.path for place in action.places] == ["setup.py", "net.py", "docker/Dockerfile"]
 
 
 @pytest.mark.parametrize(("late", "blocks"), [("other", "later"), ("", "import")])
@@ -1047,7 +1048,7 @@ def test_what_a_script_installs_that_nothing_imports_goes(path: str, imported: b
     if imported:
         found.append(at("a.py", 1, "NPU510", "flash_attn", "the package flash_attn does not support NPUs"))
     (action,) = actions_of(found)
-    assert (action.blocks, "take the line out" in action.how) == (blocks, blocks == "tidy")
+    assert (action.blocks, "remove the line" in action.how) == (blocks, blocks == "tidy")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
 def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("-i", str(project), "-o", str(out))
-    said = "npu_port.py: helper functions of the port: OneCardDataParallel; the file belongs to the project from now on"
+    said = "npu_port.py: new file with helper functions: OneCardDataParallel; it is part of your project now"
     assert said in " ".join(done.stderr.split())
     assert " in 3 of 3 files (" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:
@@ -153,7 +153,7 @@ def test_what_nobody_asked_for_twice(project: Path, tmp_path: Path) -> None:
     assert files["npu_port.py"] == b"x = 1\n" and files["npu_port_1.py"].decode() == TEXT
     assert b"net = npu_port_1.OneCardDataParallel(wrap(1)).npu()" in files["train.py"]
     said = (tmp_path / "out" / "proj_msft" / "change_list.csv").read_text()
-    assert "under this name since the project has a module npu_port" in said
+    assert "It has this name because the project has a module npu_port already" in said
 
 
 def test_scripts_of_several_folders_get_one_each(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from transplt.faces.cli.main import main
 from transplt.project.port.decisions import decision_of, decisions
 from transplt.rules.pages import all_codes
 
-TRAIN = '''\
+TRAIN = """\
 import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader
@@ -34,7 +34,7 @@ def main(data):
 
 if __name__ == "__main__":
     main([])
-'''
+"""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -99,7 +99,7 @@ def test_each_tree_parses_and_the_last_is_the_migration(project: Path, tmp_path:
 
 def test_what_adaptors_write_is_a_commit(project: Path, tmp_path: Path) -> None:
     (project / "fit.py").write_text(
-        "import torch\nimport lightning as L\n\ntrainer = L.Trainer(\n    accelerator=\"gpu\",\n"
+        'import torch\nimport lightning as L\n\ntrainer = L.Trainer(\n    accelerator="gpu",\n'
         "    devices=torch.cuda.device_count(),\n)\n"
     )
     git(project, "add", "-A")
@@ -107,14 +107,14 @@ def test_what_adaptors_write_is_a_commit(project: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["port", str(project), "--adapt", "all"], standalone_mode=False)
     assert result.exception is None, result.output
     subjects = git(project, "log", "--format=%s", "main..npu-port").splitlines()
-    assert subjects.index("Write what blocks on an NPU") < subjects.index("Compute on the NPU")
+    assert subjects.index("Replace library calls that stop on an NPU") < subjects.index("Compute on the NPU")
     assert "lightning_on_npu(\n    L.Trainer," in git(project, "show", "npu-port:fit.py")
 
 
 def test_messages_say_why(project: Path) -> None:
     port(project)
     (message,) = git(project, "log", "--format=%B", "--grep=^Use hccl", "npu-port").split("\n\n\n")
-    assert "hccl takes the place of nccl" in message and "1 edit in 1 file: NPU301" in message
+    assert "hccl replaces nccl" in message and "1 edit in 1 file: NPU301" in message
     assert max(map(len, message.splitlines())) <= 72
 
 
@@ -159,7 +159,7 @@ def test_what_is_not_committed_is_no_part_of_it(project: Path) -> None:
 
 def test_hooks_and_filters_of_the_repository_do_not_run(project: Path) -> None:
     trap = project / ".git" / "hooks" / "reference-transaction"
-    trap.write_text("#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/ran\"\n")
+    trap.write_text('#!/bin/sh\ntouch "$(git rev-parse --git-dir)/ran"\n')
     trap.chmod(0o755)
     port(project)
     assert not (project / ".git" / "ran").exists()
@@ -201,7 +201,7 @@ def test_all_codes_has_a_decision() -> None:
 
 @pytest.mark.torch
 def test_each_commit_is_proven(project: Path) -> None:
-    script = '''\
+    script = """\
         import torch
 
         torch.manual_seed(int(open('data/seed.txt').read()))
@@ -213,7 +213,7 @@ def test_each_commit_is_proven(project: Path) -> None:
             loss.backward()
             optimizer.step()
         print(loss.item())
-        '''
+        """
     (project / "train.py").write_text(textwrap.dedent(script))
     git(project, "commit", "-qam", "a script that trains")
     (project / "data").mkdir()
@@ -280,4 +280,4 @@ def test_what_to_prove_is_named_with_the_options_of_the_script(project: Path) ->
     (project / "other.py").write_text(f"import torch\n{TRAIN}")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "two")
-    assert "--branch c --prove 'SCRIPT ARGS'\n" in port(project, "--branch", "c")
+    assert "--branch c --prove 'TRAINING_SCRIPT ARGUMENTS'\n" in port(project, "--branch", "c")

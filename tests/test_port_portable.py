@@ -161,13 +161,13 @@ def test_a_package_is_to_offer_an_extra(project: Path) -> None:
     (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
     commit(project, "install", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
     left = port(project)[0].partition("## What is left")[2]
-    assert "**Offer torch-npu as an extra, npu** (tidy)" in left and "`setup.cfg:6`" in left
-    assert "what installs the project" not in left
+    assert "**Offer torch-npu as an extra, npu** (cosmetic)" in left and "`setup.cfg:6`" in left
+    assert "the project's requirements" not in left
 
 
 def test_the_npu_style_has_no_such_text(project: Path) -> None:
     done = CliRunner().invoke(main, ["port", str(project), "--exit-zero"])
-    assert done.exit_code == 0 and done.stdout == ""
+    assert done.exit_code == 0 and "## What" not in done.stdout and "npu-port has" in done.stdout
     assert "NPU_PORT.md" in git(project, "diff", "--name-only", "main", "npu-port")
 
 

@@ -114,7 +114,7 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
     said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of the versions with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
-    assert "  2 changes of PyTorch since the pinned version may matter (-v lists them)" in done.stderr
+    assert "  2 changes in PyTorch since the pinned version may affect this project; add -v to list them" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
     assert f"torch {NEWEST} ({said})" in log
     assert "\nchanged in torch 2.0: torch._six" in log

@@ -14,7 +14,7 @@ from tests.checking.conftest import FIXED, TRAIN, Call, commit_all, git
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.project.checking import check_run
 
-FIRST = """train.py:2:1: NPU403 [*] import torch_npu
+FIRST = """train.py:2:1: NPU403 [*] import torch_npu is missing; the edits of this file need it
   |
 1 | import torch
 2 | import torch.nn as nn
@@ -42,10 +42,11 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     assert "train.py:8:12: NPU507 torch.nn.DataParallel does not work on several NPUs\n" in out
     assert "8 |     return nn.DataParallel, model.to(device)\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
     assert "  = help: several cards need one process per card" in out
-    assert "(effort: an hour or two)" in out
+    assert "(effort: hours)" in out
     assert err == (
         "found 3 findings in 1 file\n"
-        "[*] 2 fixable with --fix --style npu (check with --style portable to see what that style fixes)\n"
+        "[*] --fix --style npu edits 2 of them\n"
+        "    --style portable instead keeps the code running on CUDA too, and may edit other places\n"
     )
     assert (project / "train.py").read_text() == TRAIN
 
@@ -200,7 +201,7 @@ def test_unsafe_edits_are_offered_and_made_on_request(project: Path, call: Call)
     code, out, err = call("check", "-r", "rules.json", "train.py")
     assert code == 1
     assert "[unsafe] " in out
-    assert "[*] 1 fixable with --fix --unsafe-fixes" in err
+    assert "[unsafe] --fix --unsafe-fixes --style npu edits 1 of them" in err
     assert call("check", "-r", "rules.json", "--fix", "--style", "npu", "train.py")[0] == 1
     assert call("check", "-r", "rules.json", "--fix", "--style", "npu", "--unsafe-fixes", "train.py")[0] == 0
     assert (project / "train.py").read_text() == "import lib\nlib.g()\n"
@@ -446,7 +447,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
         "chosen: the newest of the versions with the fewest blockers"
     )
     _, _, err = call("check", "train.py")
-    assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes of PyTorch" in err
+    assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes in PyTorch" in err
     assert err.count("1.8.1") == 1
     assert "\n  changed in torch 2.0: " in call("check", "-v", "train.py")[2]
     _, out, _ = call("check", "--format", "json")

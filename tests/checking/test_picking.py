@@ -34,7 +34,7 @@ def test_the_patch_names_its_edits_and_git_passes_by_them(three: Path, call: Cal
     _, patch, _ = call("check", "--diff")
     assert [line for line in patch.splitlines() if line.startswith("#")] == [
         "# 1: run.sh:1:1 NPU810 environment variable CUDA_VISIBLE_DEVICES -> ASCEND_RT_VISIBLE_DEVICES",
-        "# 2: train.py:2:1 NPU403 import torch_npu",
+        "# 2: train.py:2:1 NPU403 import torch_npu is missing; the edits of this file need it",
         "# 3: train.py:3:24 NPU201 device string 'cuda' -> string 'npu'",
         "# 4: train.py:4:19 NPU210 .cuda() -> .npu()",
         "# 5: train.py:5:11 NPU101 torch.cuda.device_count -> torch.npu.device_count",

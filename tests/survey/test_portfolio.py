@@ -7,7 +7,7 @@ from typing import Any
 from transplt.engine.actions.groups import Group
 from transplt.project.survey.measure import thing
 from transplt.project.survey.portfolio import document
-from transplt.project.survey.survey_text import hours, survey_text
+from transplt.project.survey.survey_text import survey_text
 from transplt.project.survey.trend import trend
 
 NO_BLOCKS = dict.fromkeys(("import", "first step", "numbers", "later", "slow", "tidy"), 0)
@@ -81,8 +81,20 @@ def test_what_changed_since() -> None:
     assert found["total"]["failed"] == [0, 1] and found["same_program"]
 
 
-def test_hours_have_no_digits_that_nobody_means() -> None:
-    assert [hours(0.1, 0.4), hours(4.4, 18.2), hours(0, 0)] == ["0.1 to 0.4", "4 to 18", "0"]
+def test_what_the_terminal_says() -> None:
+    action = {"title": "Replace x: no NPU support", "first": "a.py:1"}
+    value = document([row("a", "x", actions=[action]), row("b", hours=3.2, left=2, actions=[action])], [], "1")
+    assert survey_text(value).splitlines() == [
+        "2 repositories analyzed",
+        "  50% of the places in Python are converted automatically; "
+        "3 places are left in all files: about 4 hours of work",
+        "  no known blocker at import or at the first step: 1 of 2 repositories",
+        "  packages, kernels and APIs that stop programs at import or at the first step:",
+        "    x (alone stops 1 repository)",
+        "  converted  work left          repository: what to do first",
+        "        50%  about 1 hour       a: Replace x: no NPU support (a.py:1)",
+        "        50%  about 3 hours      b: Replace x: no NPU support (a.py:1)",
+    ]
 
 
 def test_nothing_is_said_of_repositories_that_were_not_analysed() -> None:

@@ -48,7 +48,7 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     out = tmp_path / "out"
     code, said, progress = run(free, bound, tmp_path / "gone", "-o", out)
     assert code == 1
-    assert "2 analysed now, 0 unchanged" in progress and "failed: no such folder" in progress
+    assert "2 analyzed now, 0 unchanged" in progress and "failed: no such folder" in progress
     assert "2 repositories analyzed, 1 failed" in said
     value = document(out)
     assert [row["name"] for row in value["repositories"]] == ["free", "bound"]
@@ -63,7 +63,7 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     before = (out / "survey.json").read_bytes(), (out / "survey.xlsx").read_bytes()
     # A second run asks nobody; a change is seen by the content.
     _, _, progress = run(free, bound, tmp_path / "gone", "-o", out)
-    assert "0 analysed now, 2 unchanged" in progress
+    assert "0 analyzed now, 2 unchanged" in progress
     assert ((out / "survey.json").read_bytes(), (out / "survey.xlsx").read_bytes()) == before
     (bound / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n", encoding="utf-8")
     old = tmp_path / "old.json"
@@ -73,7 +73,7 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     kept = state.read_bytes()
     state.write_bytes(kept[: len(kept) // 2])
     code, said, progress = run(free, bound, "-o", out, "--since", old)
-    assert code == 0 and "2 analysed now, 0 unchanged" in progress
+    assert code == 0 and "2 analyzed now, 0 unchanged" in progress
     assert json.loads(state.read_bytes())["row"] == json.loads(kept)["row"]
     assert "nothing stops: 1, 2" in said and "nothing missing: 1, 2" in said and "no longer: Replace tutel" in said
 

@@ -24,6 +24,7 @@ from transplt.syntax.scan import FUNCTIONS, Scan, parent
 TORCH_NPU = "import torch_npu  # noqa: F401"
 #: The code of an import that edits need.
 CODE = "NPU403"
+_MISSING = "import {} is missing; the edits of this file need it"
 #: The top-level modules of the standard library.
 STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same under every Python
 #: Calls that only keep what they are given.
@@ -121,7 +122,8 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     standard = [module for module in wanted if module.partition(".")[0] in STANDARD]
     standard = standard if any(map(is_standard_import, heads)) else []
     found = [
-        Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, f"import {module}") for module in standard
+        Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, _MISSING.format(module))
+        for module in standard
     ]
     wanted = [module for module in wanted if module not in standard]
     if not wanted:
@@ -134,7 +136,7 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     newline = source.newline()
     lines = [TORCH_NPU if module == "torch_npu" else f"import {module}" for module in wanted]
     text = lead_of(source, offset) + "".join(indent + line + newline for line in lines)
-    return [*found, Placed(offset, offset, text, CODE, f"import {', '.join(wanted)}")]
+    return [*found, Placed(offset, offset, text, CODE, _MISSING.format(", ".join(wanted)))]
 
 
 def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:

@@ -127,14 +127,14 @@ def new_file(
 def _message(path: str, names: Iterable[str], portable: bool) -> str:
     listed = ", ".join(sorted(names))
     if portable:
-        own = marked("the accelerator, chosen once: {names}; the file belongs to the project from now on")
+        own = marked("chooses the accelerator for the whole project: {names}; the file is part of your project now")
         return Sentence(own, names=listed)
     if posixpath.basename(path) == f"{NAME}.py":
-        own = marked("helper functions of the port: {names}; the file belongs to the project from now on")
+        own = marked("new file with helper functions: {names}; it is part of your project now")
         return Sentence(own, names=listed)
     return Sentence(
-        "helper functions of the port: {names}; the file belongs to the project from now on, under this name since the "
-        "project has a module {module}",
+        "new file with helper functions: {names}; it is part of your project now. It has this name because the project "
+        "has a module {module} already",
         names=listed, module=NAME,
     )  # fmt: skip
 

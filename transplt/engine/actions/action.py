@@ -6,25 +6,33 @@ from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
-from transplt.rules.pages import BLOCKS
 
 #: What lets a training stop, or compute something else; the rest makes it slow or untidy.
 BLOCKING = frozenset({"import", "first step", "numbers", "later"})
 #: The words for each of `BLOCKS`.
-BLOCKS_TEXT = dict(
-    zip(
-        BLOCKS,
-        (
-            marked("stops at import"), marked("stops at the first step"), marked("wrong numbers"),
-            marked("stops later"), marked("slow"), marked("tidy"),
-        ),
-        strict=True,
-    )
-)  # fmt: skip
-#: The heading of actions that stand aside.
-ASIDE_TEXT = marked("not used by training: tests, tools and old code")
-#: The heading of what stops containers, jobs and services alone.
-CONTAINED_TEXT = marked("in containers and jobs: what starts the program there, not the program itself")
+BLOCKS_TEXT = {
+    "import": marked("stops at import"), "first step": marked("stops at the first step"),
+    "numbers": marked("computes wrong numbers"), "later": marked("stops later"), "slow": marked("runs slower"),
+    "tidy": marked("cosmetic"),
+}  # fmt: skip
+#: What stands aside, and what concerns containers, jobs and services alone.
+ASIDE_TEXT, CONTAINED_TEXT = marked("not used by training"), marked("only in containers and jobs")
+#: The headings of actions: all of these words, and what they mean.
+_HEADINGS = {
+    "import": marked("stops at import: the program cannot be installed, or does not start"),
+    "first step": marked("stops at the first step: the program starts, but cannot train"),
+    "numbers": marked("computes wrong numbers: the program runs, but its results are not those of the original"),
+    "later": marked("stops later: after the first training step, or only with some options"),
+    "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
+    "tidy": marked("cosmetic: the program runs the same without this"),
+    ASIDE_TEXT: marked("not used by training: tests, tools and old code"),
+    CONTAINED_TEXT: marked("only in containers and jobs: what starts the program there, not the program itself"),
+}
+
+
+def blocking_text(blocks: str, *, aside: bool, contained: bool) -> str:
+    """What an action blocks, in words, or that it stands aside."""
+    return CONTAINED_TEXT if contained else ASIDE_TEXT if aside else BLOCKS_TEXT[blocks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +71,19 @@ class Action:
     parts: tuple[Action, ...] = ()
 
     @property
+    def stops(self) -> bool:
+        """Whether the training itself stops without it, or computes something else."""
+        return self.blocks in BLOCKING and not (self.aside or self.contained)
+
+    @property
     def blocking(self) -> str:
-        """What it blocks, in words; `aside` where it stands aside."""
-        if self.contained:
-            return marked("in containers and jobs")
-        return marked("not used by training") if self.aside else BLOCKS_TEXT[self.blocks]
+        """What it blocks, in words, or that it stands aside."""
+        return blocking_text(self.blocks, aside=self.aside, contained=self.contained)
 
     @property
     def heading(self) -> str:
-        """The words under which it stands in a list: what it blocks, and where that is not all of the project."""
-        if self.contained:
-            return CONTAINED_TEXT
-        return ASIDE_TEXT if self.aside else BLOCKS_TEXT[self.blocks]
+        """The words under which it stands in a list: `blocking`, and what that means."""
+        return _HEADINGS[self.blocking if self.contained or self.aside else self.blocks]
 
     @property
     def count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import IMAGE, OFFERED, PACKAGES, Group, Groups, aside
+from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
@@ -141,6 +142,8 @@ def _kind(draft: _Draft) -> str | None:
 
 
 _SEVERAL = "several"
+#: Of the help on a package that needs another one: which.
+_FIRST_NAMED = re.compile(r"(?:instead: |install )(?!build )([^;,(]{2,50}?) ?[;,(]")
 #: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
 _INSTALLS = frozenset({"NPU844", "NPU845"})
 #: What a proof of the written program says.
@@ -196,6 +199,8 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     title, name = draft.group.title, draft.group.name
     if name and title.values.get("name") == name:
         title = Sentence(title.template, **{**title.values, "name": _subject(draft)})
+    if named := _things(draft):
+        title = Sentence(marked("{title}: {things}"), title=title, things=named)
     count = Counter(finding.code for finding in findings)
     return Action(
         title=title,
@@ -223,6 +228,18 @@ def _subject(draft: _Draft) -> str:
     return f"{name} ({', '.join(members)})" if members else name
 
 
+def _things(draft: _Draft) -> str:
+    """The names that the title of a draft lacks: those that its findings list, or the package that their help begins
+    with; empty where there are none, or several packages.
+    """
+    if listed := sorted({thing for finding, _ in draft.findings for thing in finding.every_detail("thing")}):
+        return _listed(listed) if len(listed) > 1 else listed[0]
+    if draft.group.kind != EXTRA or draft.group.name == _SEVERAL:
+        return ""
+    extras = {found[1] for finding, _ in draft.findings if (found := _FIRST_NAMED.match(finding.help))}
+    return extras.pop() if len(extras) == 1 else ""
+
+
 def _member(finding: Finding, owner: str) -> str:
     """The name below `owner` that a finding is about, empty where it is about something else."""
     api = canonical(finding.api)
@@ -230,8 +247,8 @@ def _member(finding: Finding, owner: str) -> str:
 
 
 def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
-    """One for each file and each thing in it: first the file that it is about, then what blocks most. A package is
-    replaced where the code uses it, and then it is asked for no more.
+    """One for each file and each thing in it: first the file that it is about, then what blocks most; of a package
+    that is replaced then the code that uses it.
     """
     rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
     several = draft.group.name == _SEVERAL
@@ -244,8 +261,8 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
                 path != draft.group.name,
                 all(aside(each) for each, _ in same),
                 path.startswith(".") or of_a_job(path),
-                draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 min(BLOCKS.index(group.blocks) for _, group in same),
+                draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 named_after(path) or path.endswith(".ipynb"),
                 all(each.late in ("other", "unnamed") for each, _ in same),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
@@ -264,9 +281,10 @@ def _how(draft: _Draft) -> str:
     if not names:
         return _by_hand(draft)
     count = sum(bool(finding.adaptor) for finding in findings)
-    given = {"names": ",".join(names), "how": _by_hand(draft)}
+    how = _by_hand(draft)
+    given = {"names": ",".join(names), "how": how.removeprefix("instead: ") if how.startswith("instead: ") else how}
     if count == len(findings):
-        return Sentence("`--adapt {names}` writes it, by hand: {how}", **given)
+        return Sentence("`--adapt {names}` writes it. By hand: {how}", **given)
     text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
     return Sentence(text, count=count, total=len(findings), **given)
 

@@ -29,10 +29,10 @@ _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
 _OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
-_REQUIRED, _EXTRA = "NPU290", "NPU512"
+_REQUIRED, EXTRA = "NPU290", "NPU512"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
-PACKAGES = _REPLACED | {_EXTRA}
+PACKAGES = _REPLACED | {EXTRA}
 _IN_A_FUNCTION = "; imported when "
 #: Codes of requirements in files of dependencies.
 _OF_DEPENDENCIES = "NPU84"
@@ -47,7 +47,7 @@ _STOPPING = (_IMPORTED, "NPU554")
 _LAYOUTS = ("src", "python", "lib", "packages")
 _COMMAND = "NPU865"
 _BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
-_UNASKED = marked("nothing of the project asks for it: take the line out")
+_UNASKED = marked("nothing in the project uses it: remove the line")
 _KERNEL_HOW = marked(
     "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
     "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
@@ -145,7 +145,7 @@ class Groups:
         self._going = {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
-                              and each.option == f"the extra {each.api}" and _under(each) != _EXTRA}  # fmt: skip
+                              and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
         self._triton = _of_kernels(open_)
@@ -224,6 +224,8 @@ class Groups:
         title = Sentence(page.action, name=name) if page.action else by_hand
         blocks = self._asked_for(finding, page)
         goes = finding.code == _REQUIRED and blocks == "tidy"
+        if goes:
+            title = Sentence(marked("Remove the requirement {name}: nothing in the project uses it"), name=name)
         return Group(title, page.code, name, blocks, _UNASKED if goes else "")
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
@@ -240,7 +242,7 @@ class Groups:
         imports = [each for each in self._imports if canonical(each.api).partition(".")[0] == package]
         if not imports and (finding.help.startswith("instead: npu-smi") or finding.path.endswith(".sh")):
             return "tidy"
-        installs = page.code == _EXTRA or of_a_job(finding.path) or finding.path.endswith(".sh")
+        installs = page.code == EXTRA or of_a_job(finding.path) or finding.path.endswith(".sh")
         late = imports and all(_blocks(each, page) == "later" for each in imports)
         return "later" if late and installs and blocks in ("import", "first step") else blocks
 

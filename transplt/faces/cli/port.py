@@ -89,7 +89,7 @@ def port_command(
     with spoken_on(sys.stderr):
         verdict = [f"{branch}: {done.proof}", *(f"  {note}" for note in done.notes)]
         for line in verdict * failed if quiet else _lines(done, project, branch, command):
-            to_stderr(line)
+            click.echo(line, err=quiet or bool(done.body))
     if done.body:
         click.echo(done.body, nl=False)
     return DONE if exit_zero else LEFT if failed or done.result.exit_code else DONE
@@ -97,12 +97,10 @@ def port_command(
 
 def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
-    if not done.commits and done.result.exit_code:
-        yield gettext(
-            "{branch}: nothing is left to commit; something is left to do by hand; `transplt check` lists it",
-            branch=branch,
-        )
-    elif not done.commits:
+    from transplt.engine.actions.actions import total_hours
+    from transplt.project.report.action_lines import about
+
+    if not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
     if done.as_it_is is not None:
         yield gettext("the whole branch, against the program before the port: {verdict}", verdict=done.as_it_is)
@@ -117,13 +115,21 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
     yield from (f"  {note}" for note in done.notes)
     if done.commits:
         yield ngettext(
-            "{branch} has {count} new commit; git log {base}..{branch}",
-            "{branch} has {count} new commits; git log {base}..{branch}",
+            "{branch} has {count} new commit: git log {base}..{branch}",
+            "{branch} has {count} new commits: git log {base}..{branch}",
             len(done.commits), branch=branch, base=done.base[:10],
         )  # fmt: skip
+    if done.left:
+        hours = about(total_hours(done.left))
+        yield ngettext(
+            "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
+            len(done.left), hours=hours,
+        ) + ("" if done.body else gettext("; NPU_PORT.md on the branch lists them"))  # fmt: skip
+    if done.commits:
+        yield gettext("to see the branch: git switch {branch}", branch=branch)
         if not command:
             yield gettext(
-                "next: git switch {branch}; or prove it: transplt port {project} --branch {branch} "
+                "to compare it with the original as both train: transplt port {project} --branch {branch} "
                 "--prove {command}",
                 branch=branch, project=shlex.quote(project), command=shlex.quote(_to_prove(Path(project))),
             )
@@ -135,8 +141,8 @@ def _to_prove(project: Path) -> str:
     from transplt.proof.launch.advice import Asked, smaller_words
     from transplt.proof.launch.options import RunOptions
 
-    scripts = [each for each in scripts_of(project) if each.parent == project]
+    scripts = [each for each in scripts_of(project) if each.parent == project and each.name != "setup.py"]
     if len(scripts) != 1:
-        return "SCRIPT ARGS"
+        return "TRAINING_SCRIPT ARGUMENTS"
     asked = Asked("prove", RunOptions(scripts[0].name, (), ""), project, project)
     return shlex.join([scripts[0].name, *smaller_words(asked)])

@@ -99,7 +99,7 @@ def survey(given: Survey) -> int:
     write_reports(folder, files)
     if not given.quiet:
         click.echo(survey_text(value), nl=False)
-        to_stderr(f"{done.made} analysed now, {done.known} unchanged; written to {shown(folder)}")
+        to_stderr(f"reports in {shown(folder)} ({done.made} analyzed now, {done.known} unchanged)")
     total = value["total"]
     left = total["left"] or total["failed"] or not all(row["complete"] for row in value["repositories"])
     return LEFT if left and not given.exit_zero else DONE

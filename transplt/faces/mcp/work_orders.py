@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import ASIDE_TEXT, BLOCKING, BLOCKS_TEXT
+from transplt.engine.actions.action import BLOCKING, blocking_text
 from transplt.faces.mcp.answers import cut
 from transplt.project.report.action_lines import EFFORT_TEXT
 
@@ -42,8 +42,8 @@ def _order(
         "id": _id(action),
         "do": cut(action["title"]),
         "how": "call migrate: transplt makes these edits" if fixes == {"safe"} else cut(action["how"]),
-        "blocks": ASIDE_TEXT if action["aside"] else BLOCKS_TEXT[action["blocks"]],
-        "blocking": action["blocks"] in BLOCKING and not action["aside"],
+        "blocks": blocking_text(action["blocks"], aside=action["aside"], contained=action["contained"]),
+        "blocking": action["blocks"] in BLOCKING and not (action["aside"] or action["contained"]),
         "effort": EFFORT_TEXT[Effort(action["effort"])],
         "codes": codes[:_MOST_CODES],
         "places": [

@@ -223,7 +223,7 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
 def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[dict[int, str], list[str]]:
     """What the findings stop that stop a training or change its numbers, by their ids; and lines on what is to do."""
     actions = actions_of(each.finding for each in (*kept, *info))
-    stops = [each for each in actions if each.blocks in BLOCKING and not each.aside and not each.contained]
+    stops = [each for each in actions if each.stops]
     blocks = {id(finding): action.blocks for action in stops for finding in action.findings if finding.edit is None}
     for finding in (each.finding for each in kept if each.finding.edit is not None):
         own = load(finding.code).blocks  # all edits are one action, whatever each of them mends
@@ -236,7 +236,7 @@ def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[d
 def _aside(each: CheckedFinding, *, redirects: bool) -> str:
     """Why an open finding does not speak against a port; empty where it may."""
     if each.finding.code.startswith(_OF_RELEASES) or "npu" in each.finding.api:
-        return "for the host and its releases"
+        return "about what is installed, not about the code"
     if each.finding.option:
         return "only with an option"
     if each.finding.api in read_table(TABLE)["harmless"]:

@@ -15,7 +15,7 @@ from transplt.project.plan_file.apply import value_in
 from transplt.project.plan_file.form import MARKER, OPEN
 from transplt.project.plan_file.make import Offer, ToDecide
 from transplt.project.port.decisions import by_decision
-from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
+from transplt.project.report.action_lines import about, how_many, place_text
 from transplt.project.report.titles import title
 
 _Section = tuple[str, str, tuple[str, ...], str]
@@ -189,7 +189,7 @@ def _left(found: ToDecide) -> Iterator[str]:
         yield ""
         for action in its:
             number += 1
-            size = f"{EFFORT_TEXT[action.effort]}, {how_many(action)}; {', '.join(action.codes)}"
+            size = f"{about(action.hours)}, {how_many(action)}; {', '.join(action.codes)}"
             yield f"{number}. {visible(action.title)} ({size})  "
             places = [visible(place_text(place)) for place in action.places[:_MOST_PLACES]]
             more = len(action.places) - len(places)

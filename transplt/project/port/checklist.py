@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transplt.base.render.cell import many, visible
 from transplt.engine.actions.action import Action
+from transplt.project.report.action_lines import about
 from transplt.project.report.migration_record import RunResult
 
 NAME = "NPU_PORT.md"
@@ -62,7 +63,7 @@ def target(result: RunResult) -> str:
 
 def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     title = visible(action.title).replace("*", "\\*")
-    size = f"{action.effort.value} effort, {many(action.count, 'place')} in {many(len(action.places), 'file')}"
+    size = f"{about(action.hours)}, {many(action.count, 'place')} in {many(len(action.places), 'file')}"
     lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
     if action.how:
         lines.append(f"  {visible(action.how)}")

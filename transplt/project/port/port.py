@@ -77,6 +77,8 @@ class Port:
     commits: list[Commit] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: What is left for a person.
+    left: Sequence[Action] = ()
     #: The text of a pull request, of a branch in the portable style.
     body: str = ""
     #: Of a branch on which nothing was left to commit.
@@ -214,7 +216,7 @@ def _port(
             grown.tip, done.commits = tip or head, []
         if with_container:
             _commit_container(grown, done, project.name)
-        left = _commit_checklist(grown, done, given, scratch)
+        done.left = _commit_checklist(grown, done, given, scratch)
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
         checks = [*tools.differences(grown.folder)]
@@ -225,7 +227,7 @@ def _port(
             own = {each.path for each in tree_of(top, grown.tip)} - {each.path for each in tree_of(top, begun or head)}
             own = {path.removeprefix(prefix) for path in own}
             commits = subjects(top, begun, grown.tip)
-            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, left, own)
+            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left, own)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")

@@ -9,7 +9,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
-from transplt.engine.actions.action import BLOCKING, Action, Place
+from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.actions import total_hours
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
@@ -32,10 +32,10 @@ def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
     for number, action in enumerate(actions, 1):
         if action.heading != heading:
             heading = action.heading
-            yield f"    {translated(heading)}"
+            yield from wrapped(f"    {translated(heading)}", width, _MARGIN)
         line = gettext(
             "{number}. {title} ({effort}, {places}, {first})",
-            number=number, title=visible(translated(action.title)), effort=translated(EFFORT_TEXT[action.effort]),
+            number=number, title=visible(translated(action.title)), effort=about(action.hours),
             places=how_many(action), first=shown(action.first),
         )  # fmt: skip
         yield from wrapped(" " * (7 - len(str(number))) + line, width, _MARGIN)
@@ -57,10 +57,10 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
         where = shown(action.first)
         if more:
             where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
-        stops, effort = translated(action.blocking), translated(EFFORT_TEXT[action.effort])
-        if action.blocks in BLOCKING and not (action.aside or action.contained):
-            stops = gettext("otherwise {what}", what=stops)
-        parts = [stops, effort, where, *_written(action)]
+        stops = translated(action.blocking)
+        if action.blocks != "tidy" and not (action.aside or action.contained):
+            stops = gettext("otherwise the program {stops}", stops=stops)
+        parts = [stops, *_conditions(action), about(action.hours), where, *_written(action)]
         title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
         line = gettext("{number}. {title} ({about})", number=number, title=title, about=about_it)
         yield from wrapped(f"    {line}", width, _MARGIN - 2)
@@ -135,6 +135,7 @@ def action_object(action: Action) -> dict[str, Any]:
         "title": visible(action.title),
         "blocks": action.blocks,
         "aside": action.aside,
+        "contained": action.contained,
         "effort": action.effort.value,
         "hours": action.hours,
         "how": visible(action.how),

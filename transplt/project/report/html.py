@@ -12,8 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
-from pathlib import PurePosixPath
+from itertools import groupby
 from typing import Any
 
 import transplt
@@ -37,24 +36,15 @@ from transplt.project.report.titles import title
 from transplt.rules.host_settings import host_settings_by_group
 
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
-_EFFORT_NAMES = {
-    "low": marked("low: minutes"), "medium": marked("medium: an hour or two"), "high": marked("high: a day or more"),
-    "": marked("not known"),
-}  # fmt: skip
+_EFFORT_NAMES = {**{effort.value: text for effort, text in EFFORT_TEXT.items()}, "": marked("not known")}
 _MOST_BARS = 12
 _MOST_FILES = 15
 #: So many places of an action are seen at once, and so many are listed; the findings are all of them.
 _FIRST_PLACES = 5
 _MOST_PLACES = 60
-_MOST_REPEATED = 3
 #: With more actions, groups that do not stop a program are folded.
 _MOST_OPEN = 12
 _STOPPING = frozenset({"import", "first step", "numbers"})
-#: How the kinds of files are called where the same word stands in many of them.
-_KINDS = {
-    ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": marked("shell"),
-    ".ipynb": marked("notebooks"), ".md": marked("documents"),
-}  # fmt: skip
 
 
 TEMPLATE = "report.html.j2"
@@ -87,7 +77,8 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     host = host_settings_by_group() if result.settings.tune else ()
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
-    contents = _contents(len(actions), groups, len(findings), len(files), host=bool(host), pages=len(pages))
+    edits, left = len(result.own_edits), len(open_findings)
+    contents = _contents(len(actions), groups, edits + left, len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,
         name=visible(result.name),
@@ -104,9 +95,10 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         hours=about(total_hours(actions)),
         tokens=result.tokens,
         automatic=automatic_share(result),
-        edits=sum(finding.applied for finding in findings),
+        edits=edits,
         unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
-        left=len(open_findings),
+        left=left,
+        remarks=len(findings) - edits - left,
         python=len(result.python_files),
         changed=sum(record.changed for record in result.python_files),
         failed=len(result.failed) + len(result.unread),
@@ -140,7 +132,7 @@ def _contents(
         ("findings", gettext("Findings"), findings, ()),
         ("files", gettext("Files and diffs"), files, ()),
         *([("host", gettext("Settings of the host to try"), "", ())] if host else []),
-        ("tokens", gettext("Every CUDA token"), "", ()),
+        ("tokens", gettext("Every CUDA word"), "", ()),
         *([("pages", gettext("What the codes mean"), pages, ())] if pages else []),
     ]
     return [{"at": at, "text": text, "count": count, "below": below} for at, text, count, below in rows]
@@ -172,13 +164,13 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
     # What is decided once may hold for several places, as they are about one thing.
     one_choice = action.count > 1 and len({place.name for place in action.places}) == 1
+    count = gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action)
     return {
         "at": at,
         "title": visible(translated(action.title)),
         "key": visible(action.title),
-        "effort": translated(EFFORT_TEXT[action.effort]),
-        "many": gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action),
-        "repeated": _repeated(action),
+        "effort": about(action.hours),
+        "many": gettext("{first}; {places}", first=visible(action.first), places=count),
         "how": visible(translated(action.how)),
         "english": translated(action.how) == action.how,
         "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
@@ -195,18 +187,6 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
-def _repeated(action: Action) -> str:
-    """What comes again and again: `52 times nccl in YAML`; empty where an action is about one thing in any case."""
-    counts = Counter((each.api, _KINDS.get(PurePosixPath(each.path).suffix.lower(), "")) for each in action.findings)
-    often = [(-count, api, kind) for (api, kind), count in counts.items() if api and kind and count > 1]
-    rows = (
-        gettext("{count} times {name} in {kind}", count=-count, name=visible(api), kind=translated(kind))
-        for count, api, kind in sorted(often)
-        if api not in action.title
-    )
-    return gettext(", ").join(islice(rows, _MOST_REPEATED))
-
-
 def automatic_share(result: RunResult) -> str:
     """The edited part of the places in Python, as `analyze` and `survey` give it; all where there are none."""
     efforts = (effort_of(record.path, record.findings) for record in result.python_files)
@@ -217,15 +197,15 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
     """The parts of the bar of tokens: name, count, and their place in percent."""
     tokens = result.tokens
     parts = (
-        (marked("converted"), tokens.converted),
-        (marked("manual"), tokens.manual),
-        (marked("unknown"), tokens.unknown),
-        (marked("ignored"), tokens.ignored),
+        ("converted", marked("converted"), tokens.converted),
+        ("manual", marked("in the actions above"), tokens.manual),
+        ("unknown", marked("not understood"), tokens.unknown),
+        ("ignored", marked("ignored, with a reason below"), tokens.ignored),
     )
     bar, at = [], 0.0
-    for name, count in parts:
+    for name, text, count in parts:
         width = count * 100 / tokens.found if tokens.found else 0.0
-        bar.append({"name": name, "text": gettext(name), "count": count, "x": round(at, 3), "width": round(width, 3)})
+        bar.append({"name": name, "text": gettext(text), "count": count, "x": round(at, 3), "width": round(width, 3)})
         at += width
     return bar
 

@@ -133,6 +133,12 @@ class RunResult:
         return [record for record in self.files if record.kind == HELPER]
 
     @property
+    def own_edits(self) -> list[Finding]:
+        """The edits that count: not those that are the text of a file which a line of the summary names as added."""
+        added = {record.path for record in self.helpers if self.settings.style != "portable"}
+        return [finding for finding in self.edits if finding.path not in added]
+
+    @property
     def failed(self) -> list[FileRecord]:
         """Files that were copied as they are because they could not be read or a defect of ours got in the way."""
         return [record for record in self.files if record.status is not Status.OK]

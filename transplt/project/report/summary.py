@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from transplt.base.disk.manifest import LEFT_OUT
 from transplt.base.errors import shown
-from transplt.base.finding import Level, TokenCount
+from transplt.base.finding import Level
 from transplt.base.language import gettext, ngettext, plural, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.actions import actions_of
@@ -106,7 +106,7 @@ def _converted(result: RunResult) -> Iterator[str]:
     module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
     of_it = module and result.settings.style == "portable"
     added = {"" if of_it else record.path for record in result.helpers}  # told by a line of their own
-    edits = [finding for finding in result.edits if finding.path not in added]
+    edits = result.own_edits
     files, looked = ([each for each in records if each.path not in added] for records in (result.changed, result.files))
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
     kinds = Counter(
@@ -127,22 +127,22 @@ def _converted(result: RunResult) -> Iterator[str]:
     else:
         yield gettext("can be converted: {edits} in {files} ({kinds})", **words)
     if result.tokens.found:
-        yield _accounted(result.tokens)
+        yield _accounted(result)
 
 
-def _accounted(tokens: TokenCount) -> str:
-    """What became of the CUDA words."""
-    values = {"found": tokens.found, "converted": tokens.converted, "manual": tokens.manual,
-              "unknown": tokens.unknown, "ignored": tokens.ignored}  # fmt: skip
-    if tokens.unknown:
-        return gettext(
-            "CUDA words: {found} found; {converted} converted, {manual} left for you, {unknown} unknown, "
-            "{ignored} ignored",
-            **values,
-        )
-    return gettext(
-        "CUDA words: {found} found; {converted} converted, {manual} left for you, {ignored} ignored", **values
-    )
+def _accounted(result: RunResult) -> str:
+    """What became of the CUDA words; each that is left has a finding, and so an action."""
+    tokens = result.tokens
+    parts = [
+        gettext("{count} converted", count=tokens.converted),
+        *([gettext("{count} in the actions above", count=tokens.manual)] if tokens.manual else []),
+        *([gettext("{count} not understood", count=tokens.unknown)] if tokens.unknown else []),
+        *([gettext("{count} ignored", count=tokens.ignored)] if tokens.ignored else []),
+    ]
+    values = {"found": tokens.found, "parts": gettext(", ").join(parts), "file": result.reports.get("tokens.csv", "")}
+    if tokens.ignored and values["file"]:
+        return gettext("CUDA words: {found} found; {parts} ({file} says why)", **values)
+    return gettext("CUDA words: {found} found; {parts}", **values)
 
 
 def _kind(code: str) -> tuple[str, str]:
@@ -172,7 +172,7 @@ def _happened(result: RunResult) -> Iterator[str]:
     yield from _left_out(result)
     yield from result.planned[: 1 + _MOST_NAMES]
     if more := len(result.planned) - 1 - _MOST_NAMES if len(result.planned) > 1 + _MOST_NAMES else 0:
-        yield gettext("not followed: {count} more of the plan (-v lists them)", count=more)
+        yield gettext("not followed: {count} more of the plan; add -v to list them", count=more)
     yield from map(translated, result.notes)
     if result.settings.entry and result.written == "all":
         yield _launch(result)
@@ -241,9 +241,11 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
     if not files or result.written == "nothing":
         return
     if verbose:
-        yield gettext("more in {files}", files=gettext(", ").join(files))
+        yield gettext("more in {files}; line numbers are those of the original", files=gettext(", ").join(files))
     else:
-        yield gettext("more in {files}; -v prints it", files=gettext(", ").join(files))
+        yield gettext(
+            "more in {files}, or with -v; line numbers are those of the original", files=gettext(", ").join(files)
+        )
     if result.written == "all" and result.source.is_dir():
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have

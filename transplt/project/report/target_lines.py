@@ -18,8 +18,8 @@ def target_lines(target: TorchTarget, verbose: int | bool = False) -> Iterator[s
         yield gettext("torch {version} with the torch_npu of the same version: {why}", **values)
     if target.changes and not verbose:
         yield ngettext(
-            "{count} change of PyTorch since the pinned version may matter (-v lists it)",
-            "{count} changes of PyTorch since the pinned version may matter (-v lists them)",
+            "{count} change in PyTorch since the pinned version may affect this project; add -v to list it",
+            "{count} changes in PyTorch since the pinned version may affect this project; add -v to list them",
             len(target.changes),
         )
 

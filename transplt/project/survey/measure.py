@@ -62,7 +62,7 @@ def row_of(summary: Summary) -> dict[str, Any]:
     """What a survey keeps of an analysis; docs/survey.md describes the keys."""
     result, effort = summary.result, summary.effort
     low, high = hours_range(summary.actions)
-    blocks = Counter(action.blocks for action in summary.actions)
+    blocks = Counter("later" if action.contained else action.blocks for action in summary.actions)
     return {
         "python_files": len(result.python_files),
         "torch": {
@@ -81,12 +81,13 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "blocks": {kind: blocks[kind] for kind in BLOCKS},
         "actions": [
             {
-                "title": visible(each.title), "blocks": each.blocks, "aside": each.aside, "effort": each.effort.value,
+                "title": visible(each.title), "blocks": each.blocks, "aside": each.aside,
+                "contained": each.contained, "effort": each.effort.value,
                 "hours": each.hours, "codes": list(each.codes), "places": each.count, "first": visible(each.first),
             }
             for each in summary.actions[:_MOST_ROWS]
         ],
-        "things": things_of(result.findings),
+        "things": things_of(result.findings, summary.actions),
         "packages": packages_of(summary),
         "unread": [visible(each.path) for each in result.unread][:_MOST_ROWS],
         "complete": result.complete,
@@ -100,25 +101,29 @@ def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:
     return round(low, 1), round(high, 1)
 
 
-def things_of(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """The distinct things that are left, by what they are: a package, a kernel, an API or something else.
+def things_of(findings: Iterable[Finding], actions: Iterable[Action]) -> list[dict[str, Any]]:
+    """The distinct things that are left, by what they are: a package, a kernel, an API or something else. They block
+    what the `actions` do: no more than later what stops a program in a container or a job alone.
 
     Unlike actions none are put together, and a kernel has the same title wherever its sources lie, so that things of
     several repositories can be counted.
     """
     every = sorted(findings, key=lambda each: (*each.sort_key(), each.code, each.api, each.message))
     groups = Groups(every)
+    parts = [part for action in actions for part in action.parts or (action,)]
+    contained = {id(finding) for part in parts if part.contained for finding in part.findings}
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for finding in every:
         if not finding.open:
             continue
         group = groups.of(finding)
         kind, name, title = thing(group)
+        blocks = max(group.blocks, "later", key=BLOCKS.index) if id(finding) in contained else group.blocks
         row = found.setdefault(
-            (kind, title), {"kind": kind, "name": name, "title": title, "blocks": group.blocks, "places": 0}
+            (kind, title), {"kind": kind, "name": name, "title": title, "blocks": blocks, "places": 0}
         )
         row["places"] += 1
-        row["blocks"] = min(row["blocks"], group.blocks, key=BLOCKS.index)
+        row["blocks"] = min(row["blocks"], blocks, key=BLOCKS.index)
     return sorted(found.values(), key=lambda row: (BLOCKS.index(row["blocks"]), row["kind"], row["title"]))
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import transplt
 from transplt.base.render.cell import many, shortened
 from transplt.base.render.templates import asset, fill
-from transplt.engine.actions.action import BLOCKS_TEXT
+from transplt.engine.actions.action import BLOCKS_TEXT, blocking_text
 from transplt.engine.actions.effort import percent
+from transplt.project.report.action_lines import about
 from transplt.project.survey.portfolio import SHARED, STOPS
-from transplt.project.survey.survey_text import hours
 
 _MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
 
@@ -33,10 +33,11 @@ def survey_page(value: dict[str, Any]) -> bytes:
                 "of the places in Python converted automatically", percent(total["share_automatic"]),
                 f"{many(total['left'], 'place')} left",
             ),
-            ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
+            ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
             (
                 "no known blocker", f"{total['nothing_stops']}",
-                f"up to the first step; no package, kernel or API that blocks: {total['nothing_missing']}",
+                "at import or at the first step; blockers only in their own files: "
+                f"{total['nothing_missing'] - total['nothing_stops']}",
             ),
         ],
         blocks=[(BLOCKS_TEXT[kind], count) for kind, count in total["blocks"].items() if count],
@@ -85,7 +86,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "share_value": row["share_automatic"],
         "width": round(row["share_automatic"] * 100, 1),
         "left": row["left"],
-        "hours": hours(row["hours_low"], row["hours_high"]),
+        "work": about(row["hours"]) if row["actions"] else "none",
+        "hours": "<1" if 0 < row["hours"] < 1 else f"{row['hours']:,.0f}",
         "hours_value": row["hours"],
         "stops": len(stopping),
         "later": sum(count for kind, count in row["blocks"].items() if kind not in STOPS),
@@ -95,14 +97,15 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "why": _cut(row["torch"]["why"]),
         "lowest": row["torch"]["lowest"] or "",
         "actions": [
-            {"title": _cut(each["title"]), "blocks": BLOCKS_TEXT[each["blocks"]], "hours": each["hours"],
+            {"title": _cut(each["title"]), "hours": about(each["hours"]),
+             "blocks": blocking_text(each["blocks"], aside=each["aside"], contained=each["contained"]),
              "places": each["places"], "first": _cut(each["first"])}
             for each in row["actions"][:_MOST_ACTIONS]
         ],
         "more": max(len(row["actions"]) - _MOST_ACTIONS, 0),
         "kernel_names": _names([each["name"] for each in row["things"] if each["kind"] == "kernel"]),
         "package_rows": [
-            {"name": each["package"], "instead": _cut(each["instead"] or each["says"])}
+            {"name": each["package"], "instead": _cut((each["instead"] or each["says"]).removeprefix("instead: "))}
             for each in row["packages"]
             if each["open"]
         ],

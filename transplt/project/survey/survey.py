@@ -108,7 +108,7 @@ def survey(
         rows[task.name] = state.row
         made += 1
         share = percent(state.row["share_automatic"])
-        progress(f"{before}: {share} automatic, {answer.cpu:.1f} s, {answer.peak_mb} MB")
+        progress(f"{before}: {share} converted automatically ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
     value = document(
         [rows[source.name] for source in sources if source.name in rows],
         [

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from transplt.base.render.cell import many
+from transplt.base.render.cell import many, shortened
 from transplt.engine.actions.effort import percent
+from transplt.project.report.action_lines import about
 from transplt.project.survey.portfolio import SHARED
 
-_MOST, _MOST_NAME = 10, 40
+_MOST, _MOST_NAME, _MOST_TITLE = 10, 40, 80
 
 
 def survey_text(value: dict[str, Any]) -> str:
@@ -17,48 +18,43 @@ def survey_text(value: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in _lines(value))
 
 
-def hours(low: float, high: float) -> str:
-    """A range of hours, without digits that nobody can mean."""
-    if high < 0.05:
-        return "0"
-    return f"{low:,.0f} to {high:,.0f}" if high >= 10 else f"{low:.1f} to {high:.1f}"
+def _repositories(count: int) -> str:
+    return f"{count} {'repository' if count == 1 else 'repositories'}"
 
 
 def _lines(value: dict[str, Any]) -> Iterator[str]:
     total = value["total"]
     failed = f", {total['failed']} failed" if total["failed"] else ""
-    yield f"{total['analysed']} {'repository' if total['analysed'] == 1 else 'repositories'} analyzed{failed}"
+    yield f"{_repositories(total['analysed'])} analyzed{failed}"
     if not total["analysed"]:
         yield from _failed(value)
         return
+    places = many(total["left"], "place")
     yield (
-        f"  {percent(total['share_automatic'])} of the places in Python automatic; "
-        f"{many(total['left'], 'place')} left, "
-        f"about {total['hours']:,.0f} hours ({hours(total['hours_low'], total['hours_high'])})"
+        f"  {percent(total['share_automatic'])} of the places in Python are converted automatically; "
+        f"{places} {'is' if total['left'] == 1 else 'are'} left in all files: {about(total['hours'])} of work"
     )
-    own = total["nothing_missing"] - total["nothing_stops"]
-    yield (
-        f"  {total['nothing_stops']} of {total['analysed']} have no known blocker up to the first step; "
-        f"{own} more stopped only by code of their own"
-    )
+    free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
+    yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
+    if own:
+        yield f"  blockers only in the repository's own files: {own} more (report.html lists them)"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
-        yield "  blockers in packages, kernels and APIs (those in one repository's own code are in the HTML report)"
-        yield "    only  with others  (in so many repositories)"
+        yield "  packages, kernels and APIs that stop programs at import or at the first step:"
         for each in shared[:_MOST]:
-            alone = len(each["last"])
-            yield f"    {alone:4}  {len(each['blocks']) - alone:11}  {each['title']}"
+            blocked, alone = len(each["blocks"]), len(each["last"])
+            stops = f"{'alone ' if alone == blocked else ''}stops {_repositories(blocked)}"
+            yield f"    {each['title']} ({stops}{f', {alone} of them alone' if 0 < alone < blocked else ''})"
         if len(shared) > _MOST:
-            yield f"    and {len(shared) - _MOST} more in the report"
+            yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:
-        yield "  automatic         hours  repository"
+        yield "  converted  work left          repository: what to do first"
     for row in sorted(value["repositories"], key=lambda row: (row["hours"], row["name"])):
-        first = row["actions"][0]["title"] if row["actions"] else "nothing is left"
-        spent = hours(row["hours_low"], row["hours_high"])
-        yield (
-            f"  {percent(row['share_automatic']):>9} {spent:>13}  {row['name'][:_MOST_NAME]}: "
-            f"{first if len(first) <= 70 else first[:67] + '...'}"
-        )
+        first = "nothing is left"
+        if row["actions"]:
+            first = f"{shortened(row['actions'][0]['title'], _MOST_TITLE)} ({row['actions'][0]['first']})"
+        spent = about(row["hours"]) if row["actions"] else "none"
+        yield f"  {percent(row['share_automatic']):>9}  {spent:17}  {row['name'][:_MOST_NAME]}: {first}"
     yield from _failed(value)
     if "trend" in value:
         yield from _trend(value["trend"])

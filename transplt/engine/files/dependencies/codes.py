@@ -56,6 +56,7 @@ def of_older_pins(older: Sequence[Requirement], releases: Releases) -> Note:
         api=older[0].name, effort=Effort.MEDIUM,
         help="require newer releases (and test the project with them), or choose an older torch with "
         "--torch-version; pip would build these from source",
+        details=tuple(("thing", each.name) for each in older),
     )  # fmt: skip
 
 

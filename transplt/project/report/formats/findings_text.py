@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from transplt.base.finding import Effort, Operation, Replacement
+from transplt.base.finding import Operation, Replacement
 from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
+from transplt.project.report.action_lines import EFFORT_TEXT
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.project.report.formats.statistics import statistics
 from transplt.project.report.target_lines import target_details, target_lines
@@ -17,7 +18,6 @@ from transplt.rules.pages import class_page
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
-_EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: "a day or more"}
 
 
 def render_text(result: CheckResult, color: bool, verbose: bool) -> str:
@@ -73,8 +73,9 @@ def footer(
     if holding != result.files:
         line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
     yield line + baseline
-    style = gettext(" --style npu (check with --style portable to see what that style fixes)")
-    yield from _fixable(result, "" if styled else style, fixing)
+    yield from _fixable(result, "" if styled else " --style npu", fixing)
+    if not styled and any(item.fix for item in result.new):
+        yield gettext("    --style portable instead keeps the code running on CUDA too, and may edit other places")
 
 
 def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
@@ -82,15 +83,15 @@ def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
     unsafe = sum(item.fix == "unsafe" for item in result.new)
     if safe and unsafe:
         yield gettext(
-            "[*] {safe} fixable with --fix{style}, {unsafe} more with --unsafe-fixes",
+            "[*] --fix{style} edits {safe} of them; with --unsafe-fixes {unsafe} more ([unsafe])",
             safe=safe, unsafe=unsafe, style=style,
         )  # fmt: skip
     elif safe:
-        yield gettext("[*] {safe} fixable with --fix{style}", safe=safe, style=style)
+        yield gettext("[*] --fix{style} edits {safe} of them", safe=safe, style=style)
     elif unsafe:
-        yield gettext("[*] {unsafe} fixable with --fix --unsafe-fixes{style}", unsafe=unsafe, style=style)
+        yield gettext("[unsafe] --fix --unsafe-fixes{style} edits {unsafe} of them", unsafe=unsafe, style=style)
     elif not fixing:
-        yield gettext("none of them can be fixed automatically")
+        yield gettext("none of them can be edited automatically")
 
 
 def _sorted(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
@@ -147,7 +148,7 @@ def _below(item: CheckedFinding) -> Iterator[str]:
     if finding.edit is not None and item.fix:
         yield _edit(finding.edit)
     if finding.help:
-        effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
+        effort = f" (effort: {EFFORT_TEXT[finding.effort]})" if finding.effort and not item.fix else ""
         yield f"help: {visible(finding.help)}{effort}"
     if finding.open and finding.code != "NPU601" and (page := class_page(finding.api)):
         yield f"page: {visible(page)}"
