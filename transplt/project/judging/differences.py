@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
-from transplt.project.judging.defaults import with_defaults
+from transplt.project.judging.forms import of_constant
 from transplt.project.judging.sides import IGNORES, Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
-from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, theme_of
+from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, name_of, theme_of
 from transplt.project.judging.tricks import READS, SKIPPED, TESTS, Around, dropped, moved, of_tests, tricks, undone
+from transplt.project.judging.unexplained import Otherwise, Unexplained
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
@@ -39,6 +40,7 @@ _MEASURES = re.compile(
 )
 #: What a port changes as a matter of course.
 _OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
+_OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|/", re.IGNORECASE)
 #: So many other statements, and such a share of all, are no port's.
 _DRIFTED, _DRIFTED_SHARE = 40, 0.065
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
@@ -47,6 +49,8 @@ _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \
 #: The file that a statement loads.
 _LOADED = re.compile(r"load\w*\(.*'([^']*)'")
 _NAMED = 5
+#: Themes of what is computed: in them a change is none where the same is done in another form.
+_COMPUTES = frozenset({"learning rate", "optimizer", "loss", "data", "batch size", "length", "seed", "model", "metric", "training steps"})
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -92,10 +96,15 @@ class _Both:
     origin: dict[str, str]
     apart: Apart = field(init=False)
     places: dict[tuple[str, str], int] = field(init=False)
+    open: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.apart = with_defaults(compared(self.theirs, self.mine))
+        self.apart = compared(self.theirs, self.mine)
         self.places = {(each.path, each.scope): each.line for each in reversed(self.mine)}
+
+    def is_open(self, change: Change) -> bool:
+        """Whether something of a change is computed otherwise."""
+        return any(fact is not None and id(fact.at) in self.open for fact in (change.before, change.after))
 
     def before(self, statement: Statement | None) -> str:
         """Where a statement of the original stands there."""
@@ -122,15 +131,20 @@ def differences(original: Side, port: Side) -> Differences:
     origin = {new: old for old, new in found.successors.items()}
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
     around = _around(both, {*changed} - {*renamed.values()})
+    values = _values(original), _values(port)
+    open_ = Unexplained(both.theirs, both.mine, both.apart, around.is_optional, around.options, values)
+    both.apart = open_.apart
+    around = _around(both, {*changed} - {*renamed.values()})
+    both.open = {id(each) for told in open_.told if told.sure for each in (told.before, told.after) if each is not None}
     _facts(found, both, around)
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
-    _numbers_of(found, both, around)
     _checkpoints(found, both)
     for each, what in (*dropped(both.apart, both.mine), *undone(both.apart, both.mine)):
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
+    _computed(found, both, open_.told)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
@@ -167,34 +181,34 @@ def _changed(one: Statement, other: Statement) -> str:
     return f'changed from "{one.shown}" to "{other.shown}"'
 
 
-def _numbers_of(found: Differences, both: _Both, around: Around) -> None:
-    told = {(each.path, each.span.line) for each in found.against}
-    for one, other in _other_numbers(both):
-        if not around.is_optional(other) and (place := (other.path, other.line)) not in told:
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "numbers", _changed(one, other), place, both.before(one))
+def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
+    """What is computed otherwise, and no theme has told of."""
+    known = {(each.path, each.span.line) for each in found.against}
+    for each in told:
+        before, after = each.before, each.after
+        at = after or before
+        assert at is not None
+        place = (after.path, after.line) if after is not None else both.place(at)
+        if (place in known and after is not None) or at.path in both.lost:
+            continue
+        what = _changed(before, after) if before and after else f"{at.shown} is {'new' if after else 'gone'}"
+        facts = [fact.theme for fact in facts_of(at)]
+        name = theme_of(name_of(at.parts[0])) if at.parts and isinstance(at.parts[0], ast.expr) else ""
+        theme = next((theme for theme in (*facts, name) if theme not in ("", "options", "device")), "computing")
+        told_by = f"{what} ({each.what}) in {at.scope or 'the module'}"
+        found.say(Grade.AGAINST if each.sure else Grade.TOLD, TRAINS_OTHERWISE, theme, told_by, place, both.before(before))
 
 
-def _other_numbers(both: _Both) -> Iterator[tuple[Statement, Statement]]:
-    """Statements of functions that train, to the same target, that compute with other numbers or operators; what
-    a name of `with scale_loss(loss / n, optimizer) as scaled` stands for counts with it."""
-    trains = {(each.path, each.scope) for each in both.theirs if re.search(r"\.(?:backward|step)\(", each.text)}
-    there: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
-    for each in reversed(both.apart.new):
-        there[target(each)].append(each)
-    handed = {
-        (each.path, each.scope, item.optional_vars.id): _numbers(each)
-        for each in both.apart.new if isinstance(each.node, ast.With)
-        for item in each.node.items if isinstance(item.optional_vars, ast.Name)
-    }  # fmt: skip
-    for each in both.apart.gone:
-        same = there[target(each)]
-        if (each.path, each.scope) in trains and same and not _MEASURES.search(each.text) and not each.said:
-            other = same.pop()
-            numbers = _numbers(other)
-            for name in {*re.findall(r"\w+", other.text)}:
-                numbers += handed.get((other.path, other.scope, name), Counter())
-            if _numbers(each) != numbers and not re.search(r"world_?size", other.text):
-                yield each, other
+def _values(side: Side) -> dict[str, set[str]]:
+    """The values that files of settings hold, by their names."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path, data in side.files.items():
+        for name, value in _SETTING.findall(data.decode("utf-8", "replace")) if _SETTINGS.search(path) else ():
+            try:
+                found[name].add(of_constant(ast.literal_eval(value))[0])
+            except (ValueError, SyntaxError):
+                found[name].add(of_constant(value)[0])
+    return found
 
 
 def target(statement: Statement) -> tuple[str, ...]:
@@ -206,25 +220,6 @@ def target(statement: Statement) -> tuple[str, ...]:
         last = last_name(first.func)
         name = ast.unparse(first.func) if named and last != "backward" else last
     return statement.path, statement.scope, type(statement.node).__name__, name
-
-
-def _numbers(statement: Statement) -> Counter[str]:
-    """The numbers and operators of a statement, and what it is given without a name or without a gradient."""
-    found: Counter[str] = Counter()
-    for node in statement.inside():
-        match node:
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                found[repr(value)] += 1
-            case ast.operator():
-                found[type(node).__name__] += 1
-            case ast.Call(args=args):
-                for each in args:
-                    match each:
-                        case ast.Constant(value=bool() as value):
-                            found[repr(value)] += 1
-                        case ast.Call(func=ast.Attribute(attr="detach")):
-                            found["detach"] += 1
-    return found
 
 
 def _around(both: _Both, fresh: set[str]) -> Around:
@@ -258,7 +253,7 @@ def _of_a_table(each: Statement) -> Iterator[str]:
 def _off_unless_asked(call: ast.Call) -> Iterator[str]:
     """The names under which a program asks for an option that is off by default."""
     words = {each.arg: ast.unparse(each.value) for each in call.keywords}
-    if words.get("default", "None") in ("None", "False", "0", "-1", "''") and words.get("action") != "'store_false'":
+    if words.get("default", "None") in ("None", "False", "0", "0.0", "-1", "''", "[]") and words.get("action") != "'store_false'":
         for each in call.args:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 yield each.value.lstrip("-").replace("-", "_")
@@ -274,6 +269,8 @@ def _facts(found: Differences, both: _Both, around: Around) -> None:
         there, before = change.there.at, change.before
         place = both.place(there) if change.after is None else (there.path, there.line)
         grade = next(grade for applies, grade in _grades(change, both, around, does) if applies)
+        if grade is Grade.AGAINST and change.theme in _COMPUTES and not both.is_open(change):
+            grade = Grade.NOTHING
         found.say(
             grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, both.before(before.at if before else None)
         )
@@ -337,7 +334,10 @@ def _set_in(path: str, lines: list[str], others: list[str]) -> Iterator[Fact]:
         if counts[line.strip()] < 0 and not line.lstrip().startswith(("#", "//")):
             at = Statement(line, line, ast.Pass(lineno=number), (), path, "")
             for name, value in _SETTING.findall(line):
-                if theme := theme_of(name):
+                theme = theme_of(name)
+                if not theme and not path.endswith(".sh") and not _OF_HOST.search(f"{name} {value}"):
+                    theme = "settings"
+                if theme:
                     yield Fact(theme, name, value, f"{name} = {value}", at, weak=True)
 
 

@@ -14,7 +14,7 @@ from transplt.syntax.nodes import last_name
 
 _CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl|hccl", re.IGNORECASE)
-_DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b")
+_DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b", re.IGNORECASE)
 _FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
 #: Methods that a port adds and takes away: where a tensor is, and as which whole number.
 _MOVES = frozenset("npu cpu contiguous int long item".split())
@@ -23,7 +23,7 @@ TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
 #: Where a statement stands: scope, guards, in a loop, at the end of its function.
-_Where = tuple[str, tuple[str, ...], bool, bool]
+_Where = tuple[str, tuple[str, ...], int, bool]
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
 ASIDE = "something aside fails"
 _TRAINS = re.compile(
@@ -35,7 +35,7 @@ _TRAINS = re.compile(
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
     """A statement, or the head of a compound one: its `text` without devices, its `raw` text with them in one
-    spelling. `scope` is the function around it, `guards` are the conditions that it is under; `loop`: in a loop,
+    spelling. `scope` is the function around it, `guards` are the conditions that it is under; `loop`: in so many loops,
     `last`: at the end of its function."""
 
     text: str
@@ -45,7 +45,7 @@ class Statement:
     path: str
     scope: str
     guards: tuple[str, ...] = ()
-    loop: bool = False
+    loop: int = 0
     last: bool = False
 
     @property
@@ -130,6 +130,8 @@ class _Neutral(ast.NodeTransformer):
         if not any(isinstance(each, ast.Starred) for each in node.args):
             node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]
             node.args = node.args[len(places) :]
+        usual = table["defaults"].get(name, {})
+        node.keywords = [each for each in node.keywords if usual.get(each.arg) != ast.unparse(each.value)]
         node.keywords.sort(key=lambda each: each.arg or "~")
         return node
 
@@ -142,7 +144,7 @@ def _stands_aside(name: str) -> bool:
 def statements_of(tree: ast.Module, path: str) -> list[Statement]:
     """All statements of a file, in their order. RecursionError for one that is nested too deeply."""
     transformer = _Neutral(_constants(tree))
-    pending: list[tuple[ast.AST, _Where]] = [(node, ("", (), False, False)) for node in reversed(tree.body)]
+    pending: list[tuple[ast.AST, _Where]] = [(node, ("", (), 0, False)) for node in reversed(tree.body)]
     found = []
     while pending:
         node, where = pending.pop()
@@ -203,7 +205,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
     scope, guards, loop = head.scope, head.guards, head.loop
     if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), False
+        scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), 0
     test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
     aside = isinstance(node, ast.Try) and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
     for name, value in ast.iter_fields(node):
@@ -215,7 +217,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         elif aside and name == "handlers":
             under = (*guards, ASIDE)
         for each in value:
-            inside = loop or isinstance(node, (ast.For, ast.While, ast.AsyncFor))
+            inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))
             yield each, (scope, under, inside, defines and each is value[-1])
 
 

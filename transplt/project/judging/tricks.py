@@ -44,6 +44,7 @@ _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
 _EXITS = frozenset("exit _exit quit abort SystemExit".split())
 #: A tensor that is put on a card and then lost; a module, which is put there itself.
 _UNKEPT = re.compile(r"Expr (\w+)\.(?:npu|to)\(")
+_PUT = re.compile(r"\.(?:npu|to)\(")
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
 #: Parts of a training that are made by a call.
 _MADE = re.compile(r"ema\b|sched|mixup|optim|criterion|augment|clip")
@@ -160,7 +161,8 @@ def _replaces(each: Statement, around: Around) -> _Told:
     root, _, rest = name.partition(".")
     if root not in _LIBRARIES or not rest or (_SETTING.search(rest) and not isinstance(value, ast.Lambda)):
         return None
-    telling = _TELLING.fullmatch(rest.rpartition(".")[2]) or isinstance(value, ast.Lambda)
+    ours = root in ("torch", "nn", "F") and "npu" not in f"{rest} {ast.unparse(value)}"
+    telling = ours or _TELLING.fullmatch(rest.rpartition(".")[2]) or isinstance(value, ast.Lambda)
     return (_AGAINST if telling else _KNOWN), f"{name} is replaced"
 
 
@@ -248,6 +250,8 @@ def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[
             more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
             if more and any(fact.theme == "training steps" for fact in facts_of(after)):
                 yield after, _AGAINST, f"only if {more[0]} now: {what}"
+        if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
+            yield after, _AGAINST, f"the test computes this on a card, too: {what}"
         if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
             on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
             if on_card and "cpu" in after.raw and "map_location" not in after.raw:

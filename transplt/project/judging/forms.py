@@ -1,0 +1,198 @@
+"""Statements as trees of operations, so that one that is written in another way can be told from another one."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from transplt.project.judging.statements import TABLE, Statement
+from transplt.project.judging.themes import name_of
+from transplt.rules.tables import read_table
+from transplt.syntax.nodes import last_name
+
+#: An operation and what it is done to. What begins with $ says where a value is kept or handed on, with # what it is.
+Form = tuple[Any, ...]
+_NOTHING: Form = ("$",)
+_PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
+#: What is chosen of a library, and of the names of devices.
+_CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
+_LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+#: Attributes that compute something, or stand for another tensor.
+_TENSORS = frozenset("grad data T mT shape real imag".split())
+
+
+class Reader:
+    """Reads statements of one program; `defined` are its functions and classes that the other one does not have,
+    `known` those that both have, `off` options that are off unless asked for. What is called by another name is a
+    variable."""
+
+    def __init__(
+        self, statements: Iterable[Statement], defined: set[str], known: set[str], renamed: dict[str, str],
+        off: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self.defined, self.known, self.renamed, self.off = defined, known, renamed, off
+        self.imported = {
+            (each.asname or each.name).partition(".")[0]
+            for told in statements if isinstance(told.node, (ast.Import, ast.ImportFrom)) for each in told.node.names
+        }  # fmt: skip
+        self.cards = {
+            name_of(told.parts[0]) for told in statements
+            if isinstance(told.node, ast.Assign) and re.search(r"^torch\.(?:npu|accelerator)\b|getattr\(torch, ", ast.unparse(told.parts[-1]))
+        }  # fmt: skip
+        inside = (node for told in statements for node in told.inside())
+        self.attributes = {node.func.attr for node in inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+        self.words = read_table(TABLE)["operations"]
+
+    def form(self, statement: Statement) -> Form:
+        """What a statement does."""
+        node, parts = statement.node, [self._of(each) for each in statement.parts if isinstance(each, ast.expr)]
+        match node:
+            case ast.Assert() | ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.Raise():
+                return _NOTHING
+            case ast.Assign(targets=[target]) if _CHOICES.search(ast.unparse(target)):
+                return _NOTHING
+            case ast.AugAssign(op=op) if len(parts) > 1:
+                return ("$=", parts[0], _sorted((type(op).__name__, *parts)))
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                arguments = next(each for each in statement.parts if isinstance(each, ast.arguments))
+                defaults = (*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None))
+                return ("$def", *map(self._of, defaults), *parts)
+            case ast.With() | ast.AsyncWith():
+                return ("$with", *(self._of(each.context_expr) for each in statement.parts if isinstance(each, ast.withitem)))
+            case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
+                called = (each for each in statement.inside() if isinstance(each, ast.Call))
+                return ("$said", *(self._of(each) for each in called if last_name(each.func) in self.known))
+            case ast.For() | ast.While() | ast.If() | ast.Try():
+                silent = all(map(self._says_nothing, ast.iter_child_nodes(node)))
+                return _NOTHING if silent else (type(node).__name__, *parts)
+            case ast.Break() | ast.Continue() | ast.Delete():
+                return (type(node).__name__, *parts)
+        return ("$=", *parts)
+
+    def _says_nothing(self, node: ast.AST) -> bool:
+        """Whether a statement below a head only tells people something, or ends what cannot go on."""
+        match node:
+            case ast.stmt() if isinstance(node, (ast.If, ast.For, ast.With, ast.Try)):
+                return all(map(self._says_nothing, ast.iter_child_nodes(node)))
+            case ast.Assign(targets=[target], value=value):
+                return self._of(value) == _NOTHING or _CHOICES.search(ast.unparse(target)) is not None
+            case ast.Expr(value=value):
+                return self._is_silent(value) or isinstance(value, ast.Constant)
+            case ast.FunctionDef():
+                return True
+            case ast.stmt():
+                return isinstance(node, (ast.Pass, ast.Raise, ast.Import, ast.ImportFrom, ast.Assert))
+        return not isinstance(node, ast.ExceptHandler) or all(map(self._says_nothing, node.body))
+
+    def _is_silent(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        name, silent = ast.unparse(node.func), self.words["silent"]
+        of_card = name.partition(".")[0] in self.cards or re.search(r"\.(?:npu|cuda)\.", name)
+        return last_name(node.func) in silent or name in silent or (bool(of_card) and "seed" in name)
+
+    def _of(self, node: ast.AST | None) -> Form:
+        match node:
+            case None:
+                return _NOTHING
+            case ast.Constant(value=value):
+                return of_constant(value)
+            case ast.Call():
+                return self._of_call(node)
+            case ast.Attribute(value=value, attr=name) if name in _TENSORS or isinstance(value, (ast.Call, ast.BinOp)):
+                return (name, self._of(value))
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
+                return (f"${name}",)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _sorted((type(op).__name__, self._of(left), self._of(right)))
+            case ast.UnaryOp(op=op, operand=operand):
+                sign = ast.unparse(node)
+                return (f"#{sign}",) if isinstance(operand, ast.Constant) else (type(op).__name__, self._of(operand))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                name, sides = type(op).__name__, (self._of(left), self._of(right))
+                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else (name, *sides)
+            case ast.BoolOp(op=op, values=values):
+                return (type(op).__name__, *map(self._of, values))
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return ("If", self._of(test), self._of(body), self._of(other))
+            case ast.JoinedStr():
+                return _NOTHING
+            case ast.comprehension(target=target, iter=iterated, ifs=ifs):
+                return ("For", self._of(target), self._of(iterated), *(("If", self._of(each)) for each in ifs))
+            case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=iterated, ifs=[])]) if not operations(self._of(elt)):
+                return self._of(iterated)  # what is done to each of them is nothing
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return (":", self._of(lower), self._of(upper), self._of(step))
+            case ast.keyword(arg=name, value=value):
+                return (f"{name}=", self._of(value))
+        fields = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr_context)]
+        return (f"${type(node).__name__}", *map(self._of, fields))
+
+    def _of_call(self, node: ast.Call) -> Form:
+        function, name = node.func, last_name(node.func)
+        if self._is_silent(node):
+            return _NOTHING
+        if name in self.words["handed on"] and node.args:
+            return self._of(node.args[0])
+        named = [each for each in node.keywords if each.arg and last_name(each.value) not in self.off]
+        plain = [each for each in node.args if not _is_device(each)]
+        owner = function.value if isinstance(function, ast.Attribute) else None
+        own = name in self.defined or name in self.known
+        given = [*plain, *(each.value for each in named)] if own else [*plain, *named]
+        of = () if owner is None or _root(owner) in _LIBRARIES else (self._of(owner),)
+        if name in self.defined:
+            return (f"$call {name}", *of, *map(self._of, given))
+        is_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name):
+            return ("$call", self._of(function), *map(self._of, given))
+        name = self.renamed.get(name, name)
+        name = self.words["same"].get(name.rstrip("_") or name, name.rstrip("_") or name) or "$()"
+        return _sorted((name, *of, *map(self._of, given)))
+
+
+def _is_device(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value) is not None
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def of_constant(value: object) -> Form:
+    if value is None or value is Ellipsis or (isinstance(value, str) and _PATH.search(value)):
+        return _NOTHING
+    return (f"#{float(value) if type(value) is int and abs(value) < 1 << 53 else value}",)
+
+
+def _sorted(form: Form) -> Form:
+    """Terms of a sum and factors of a product in one order."""
+    return (form[0], *sorted(form[1:], key=str)) if form[0] in ("Add", "Mult") else form
+
+
+def nodes(form: Form) -> Iterator[str]:
+    """All words of a form."""
+    yield form[0]
+    for each in form[1:]:
+        yield from nodes(each)
+
+
+def operations(form: Form) -> Counter[str]:
+    """What a form does, and with which numbers."""
+    return Counter(each for each in nodes(form) if each[0] != "$")
+
+
+def apart(one: Form, other: Form) -> Iterator[tuple[Form, Form]]:
+    """The smallest parts in which two forms differ."""
+    if one == other:
+        return
+    if one[0] == other[0] and len(one) == len(other) > 1:
+        for left, right in zip(one[1:], other[1:], strict=True):
+            yield from apart(left, right)
+    else:
+        yield one, other
