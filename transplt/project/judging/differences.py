@@ -15,7 +15,7 @@ from transplt.project.judging.forms import of_constant
 from transplt.project.judging.sides import IGNORES, Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
 from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, name_of, theme_of
-from transplt.project.judging.tricks import READS, SKIPPED, TESTS, Around, dropped, moved, of_tests, tricks, undone
+from transplt.project.judging.tricks import READS, SKIPPED, TESTS, Around, dropped, moved, of_tests, put_on_cards, tricks, undone
 from transplt.project.judging.unexplained import Otherwise, Unexplained
 from transplt.syntax.nodes import last_name
 
@@ -43,6 +43,7 @@ _OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
 _OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|/", re.IGNORECASE)
 #: So many other statements, and such a share of all, are no port's.
 _DRIFTED, _DRIFTED_SHARE = 40, 0.065
+_OF_MANY = re.compile(r"ampler|shuffle|world|npu|batch")
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
 _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
@@ -102,6 +103,11 @@ class _Both:
         self.apart = compared(self.theirs, self.mine)
         self.places = {(each.path, each.scope): each.line for each in reversed(self.mine)}
 
+    @property
+    def has_cards(self) -> bool:
+        """Whether the port makes it a training on many cards."""
+        return any("DistributedSampler" in each.text for each in self.apart.new)
+
     def is_open(self, change: Change) -> bool:
         """Whether something of a change is computed otherwise."""
         return any(fact is not None and id(fact.at) in self.open for fact in (change.before, change.after))
@@ -131,16 +137,18 @@ def differences(original: Side, port: Side) -> Differences:
     origin = {new: old for old, new in found.successors.items()}
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
     around = _around(both, {*changed} - {*renamed.values()})
+    found.drift = _drift(both)
     values = _values(original), _values(port)
     open_ = Unexplained(both.theirs, both.mine, both.apart, around.is_optional, around.options, values)
     both.apart = open_.apart
     around = _around(both, {*changed} - {*renamed.values()})
     both.open = {id(each) for told in open_.told if told.sure for each in (told.before, told.after) if each is not None}
     _facts(found, both, around)
-    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around)):
+    there = put_on_cards(both.mine)
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around, there)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     _checkpoints(found, both)
-    for each, what in (*dropped(both.apart, both.mine), *undone(both.apart, both.mine)):
+    for each, what in (*dropped(both.apart, there), *undone(both.apart, both.mine)):
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
@@ -148,7 +156,7 @@ def differences(original: Side, port: Side) -> Differences:
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
-    found.origin, found.apart, found.drift = origin, both.apart, _drift(both)
+    found.origin, found.apart = origin, both.apart
     for findings in (found.against, found.also):
         findings.sort(key=lambda each: (each.path, each.span.line))
     return found
@@ -189,14 +197,21 @@ def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
         at = after or before
         assert at is not None
         place = (after.path, after.line) if after is not None else both.place(at)
-        if (place in known and after is not None) or at.path in both.lost:
+        theme = next((theme for theme in _themes(at) if theme not in ("", "options", "device")), "computing")
+        if (place in known and after is not None) or at.path in both.lost or (theme == "seed" and before is None):
             continue
         what = _changed(before, after) if before and after else f"{at.shown} is {'new' if after else 'gone'}"
-        facts = [fact.theme for fact in facts_of(at)]
-        name = theme_of(name_of(at.parts[0])) if at.parts and isinstance(at.parts[0], ast.expr) else ""
-        theme = next((theme for theme in (*facts, name) if theme not in ("", "options", "device")), "computing")
         told_by = f"{what} ({each.what}) in {at.scope or 'the module'}"
-        found.say(Grade.AGAINST if each.sure else Grade.TOLD, TRAINS_OTHERWISE, theme, told_by, place, both.before(before))
+        of_cards = both.has_cards and _OF_MANY.search(at.text) is not None
+        grade = Grade.AGAINST if each.sure and not of_cards else Grade.TOLD
+        found.say(grade, TRAINS_OTHERWISE, theme, told_by, place, both.before(before))
+
+
+def _themes(at: Statement) -> Iterator[str]:
+    """The themes of a statement."""
+    yield from (fact.theme for fact in facts_of(at))
+    if at.parts and isinstance(at.parts[0], ast.expr):
+        yield theme_of(name_of(at.parts[0]))
 
 
 def _values(side: Side) -> dict[str, set[str]]:
@@ -263,7 +278,7 @@ def _facts(found: Differences, both: _Both, around: Around) -> None:
     gone = [fact for each in both.apart.gone for fact in facts_of(each)]
     new = [fact for each in both.apart.new for fact in facts_of(each)]
     # What the port does with many cards, or for precision, changes the same thing elsewhere.
-    does = {"data", "batch size"} if any("DistributedSampler" in each.text for each in both.apart.new) else set()
+    does = {"data", "batch size"} if both.has_cards else set()
     does |= {fact.theme for fact in new if fact.theme == "precision"}
     for change in changes(gone, new, around.scopes & {*both.places}):
         there, before = change.there.at, change.before
@@ -299,7 +314,7 @@ def _grades(change: Change, both: _Both, around: Around, does: set[str]) -> Iter
         yield change.theme == "device" and after.value != "on the CPU", Grade.NOTHING
         yield differ == {"drop_last"}, Grade.TOLD
     if after is not None and change.theme in does - {"precision"}:
-        yield re.search(r"ampler|shuffle|world|npu|batch", after.shown) is not None, Grade.TOLD
+        yield _OF_MANY.search(after.shown) is not None, Grade.TOLD
     yield True, change.grade
 
 

@@ -18,6 +18,8 @@ from transplt.syntax.nodes import last_name
 Form = tuple[Any, ...]
 _NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
+#: What makes another name of a class of torch, which does the same.
+_OWN = re.compile(r"^\w+(?=(?:DataLoader|GradScaler)$)")
 #: What is chosen of a library, and of the names of devices.
 _CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
@@ -35,6 +37,7 @@ class Reader:
         off: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.defined, self.known, self.renamed, self.off = defined, known, renamed, off
+        self.own = defined | known | {*renamed.values()}
         self.imported = {
             (each.asname or each.name).partition(".")[0]
             for told in statements if isinstance(told.node, (ast.Import, ast.ImportFrom)) for each in told.node.names
@@ -72,6 +75,10 @@ class Reader:
             case ast.Break() | ast.Continue() | ast.Delete():
                 return (type(node).__name__, *parts)
         return ("$=", *parts)
+
+    def inside(self, statement: Statement) -> Counter[str]:
+        """What is done in a statement, messages included."""
+        return Counter(self._of(each)[0] for each in statement.inside() if isinstance(each, ast.expr))
 
     def _says_nothing(self, node: ast.AST) -> bool:
         """Whether a statement below a head only tells people something, or ends what cannot go on."""
@@ -138,6 +145,8 @@ class Reader:
             return _NOTHING
         if name in self.words["handed on"] and node.args:
             return self._of(node.args[0])
+        if any(each.arg == "enabled" and last_name(each.value) in self.off for each in node.keywords):
+            return _NOTHING
         named = [each for each in node.keywords if each.arg and last_name(each.value) not in self.off]
         plain = [each for each in node.args if not _is_device(each)]
         owner = function.value if isinstance(function, ast.Attribute) else None
@@ -149,7 +158,9 @@ class Reader:
         is_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
         if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name):
             return ("$call", self._of(function), *map(self._of, given))
-        name = self.renamed.get(name, name)
+        name = _OWN.sub("", self.renamed.get(name, name))
+        if owner is not None and "scaler" in last_name(owner).lower():
+            name = f"scaler.{name}" if name in ("update", "unscale_") else name
         name = self.words["same"].get(name.rstrip("_") or name, name.rstrip("_") or name) or "$()"
         return _sorted((name, *of, *map(self._of, given)))
 

@@ -45,6 +45,7 @@ _EXITS = frozenset("exit _exit quit abort SystemExit".split())
 #: A tensor that is put on a card and then lost; a module, which is put there itself.
 _UNKEPT = re.compile(r"Expr (\w+)\.(?:npu|to)\(")
 _PUT = re.compile(r"\.(?:npu|to)\(")
+_WHERE = re.compile(r"npu|device|prepare|accel", re.IGNORECASE)
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
 #: Parts of a training that are made by a call.
 _MADE = re.compile(r"ema\b|sched|mixup|optim|criterion|augment|clip")
@@ -241,8 +242,11 @@ def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement
             yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]
 
 
-def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
-    """What is as it was but for the device that it runs on, or the condition that it is under."""
+def moved(
+    alike: list[tuple[Statement, Statement]], around: Around, there: dict[str, str]
+) -> Iterator[tuple[Statement, Grade, str]]:
+    """What is as it was but for the device that it runs on, or the condition that it is under. `there`: what the port
+    puts on a card, by file."""
     for before, after in alike:
         what = after.raw.partition(" ")[2]
         if before.guards != after.guards and not around.is_optional(after):
@@ -250,6 +254,10 @@ def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[
             more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
             if more and any(fact.theme == "training steps" for fact in facts_of(after)):
                 yield after, _AGAINST, f"only if {more[0]} now: {what}"
+        if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
+            name = re.escape(ast.unparse(after.parts[0]))
+            if not re.search(rf"(?<![\w.]){name}\.(?:npu|to)\(|prepare\(.*\b{name}\b", there[after.path]):
+                yield after, _AGAINST, f"{ast.unparse(after.parts[0])} is not put on a card any more"
         if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
             yield after, _AGAINST, f"the test computes this on a card, too: {what}"
         if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
@@ -258,12 +266,17 @@ def moved(alike: list[tuple[Statement, Statement]], around: Around) -> Iterator[
                 yield after, _AGAINST, f"computed on the CPU now: {what}"
 
 
-def dropped(both: Apart, port: Iterable[Statement]) -> Iterator[tuple[Statement, str]]:
-    """What the original does and the port no longer: put something on a card, pass an error on, make a part."""
+def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:
+    """The statements that put something on a card, by file."""
     there: dict[str, str] = defaultdict(str)
     for each in port:
-        if "npu(" in each.raw or ".to(" in each.raw:
+        if re.search(r"npu\(|\.to\(|prepare\(", each.raw):
             there[each.path] += f"{each.raw}\n"
+    return there
+
+
+def dropped(both: Apart, there: dict[str, str]) -> Iterator[tuple[Statement, str]]:
+    """What the original does and the port no longer: put something on a card, pass an error on, make a part."""
     empty = {
         (each.path, each.scope, ast.unparse(target))
         for each in both.new for target in getattr(each.node, "targets", ())

@@ -28,8 +28,10 @@ _ALIKE = 0.5
 #: So deep calls are followed.
 _DEEP = 6
 #: What reads settings, and what a training does.
-_OF_SETTINGS = re.compile(r"argv|add_argument|parse_args|ArgumentParser|setattr|getattr|fields\(|__dict__|safe_load|dataclass|field\(")
+_OF_SETTINGS = re.compile(r"argv|add_argument|parse_args|ArgumentParser|setattr|fields\(|safe_load|dataclass|field\(")
 _TRAINS = re.compile(r"backward|\.step\(|loss|criterion|[Mm]odel\w*\(|[Nn]et\w*\(|optimizer|forward|torch\.|nn\.")
+#: What mixed precision adds.
+_PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 #: Steps of a training of which the order counts.
 _STEPS = {
     "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
@@ -65,6 +67,8 @@ class Unexplained:
     _forms: dict[int, Form] = field(default_factory=dict)
     _readers: tuple[Reader, Reader] = field(init=False)
     _pairs: list[_Pair] = field(default_factory=list)
+    _homes: dict[_Scope, _Scope] = field(default_factory=dict)
+    _names: tuple[dict[_Scope, set[str]], dict[_Scope, set[str]]] = field(init=False)
     _settled: set[int] = field(default_factory=set)
     _handed: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
     _idle: dict[tuple[str, str, int], set[str]] = field(default_factory=dict)
@@ -101,11 +105,11 @@ class Unexplained:
             there[self._places.get((each.path, each.scope), ("", "?"))][0].append(each)
         for each in new:
             there[each.path, each.scope][1].append(each)
-        names = tuple(_names_of(side) for side in (self.theirs, self.mine))
-        home = {new: old for old, new in self._places.items()}
+        self._names = _names_of(self.theirs), _names_of(self.mine)
+        self._homes = {new: old for old, new in self._places.items()}
         done: set[int] = set()
         for place, (gone, new) in there.items():
-            known = names[0][home.get(place, place)] & names[1][place]
+            known = self._names[0][self._homes.get(place, place)] & self._names[1][place]
             for one, other in self._paired(gone, new):
                 found = self._compared(one, other, known)
                 if found is None:
@@ -161,7 +165,7 @@ class Unexplained:
                 found = f"{right[0][1:]} in the place of {left[0][1:]}"
             elif left[0][0] == "#" and _is_name(right):
                 handed[0].add(left[0])
-                if left[0] not in self._held(1, [right]):
+                if left[0] not in self._held(1, [right]) or self._is_set(right[0][1:], left[0]):
                     found = f"{right[0][1:]}, which is not {left[0][1:]}, in the place of {left[0][1:]}"
             elif right[0][0] == "#" and _is_name(left):
                 handed[1].add(right[0])
@@ -174,6 +178,15 @@ class Unexplained:
         for some, more in zip(self._handed, handed, strict=True):
             some |= more
         return found
+
+    def _is_set(self, name: str, word: str) -> bool:
+        """Whether the port gives a name another number than this."""
+        for each in self.apart.new:
+            match each.node:
+                case ast.Assign(targets=[ast.Attribute(attr=attr)], value=ast.Constant(value=value)) if attr == name:
+                    if of_constant(value)[0] != word:
+                        return True
+        return False
 
     def _held(self, side: int, forms: Iterable[Form]) -> set[str]:
         """The numbers and texts that may stand in the place of names in a program: values of these names, and what its
@@ -206,8 +219,17 @@ class Unexplained:
                     own[name].append(each)
             said.append([*self._reached(side, own, anchors[number], number)])
         totals = [sum((counts for _, counts in side), Counter[str]()) for side in said]
-        lost, more = totals[0] - totals[1], totals[1] - totals[0]
+        spare = [Counter[str](), Counter[str]()]  # what only messages need may be computed elsewhere, or not at all
+        for number, (side, kept) in enumerate(zip(sides, asked, strict=True)):
+            counted = {id(each) for each in kept} | self._settled
+            for each in side:
+                if id(each) not in counted and not TESTS.search(each.path):
+                    spare[number] += self._readers[number].inside(each)
+        lost, more = totals[0] - totals[1] - spare[1], totals[1] - totals[0] - spare[0]
         for counts, side in ((lost, 1), (more, 0)):
+            if side == 0:
+                for word in _PRECISION & {*counts}:
+                    del counts[word]
             there = self._held(side, (self.form(each, side) for each in asked[side])) | self._handed[side]
             for word in [each for each in counts if each[0] == "#" and each in there]:
                 del counts[word]
@@ -218,31 +240,37 @@ class Unexplained:
         """Whether what a statement does has to be explained."""
         if id(each) in self._settled or TESTS.search(each.path) or (side and self._is_aside(each)) or each.scope.endswith(_TELLS) or _is_option(each):
             return False
-        own = self._readers[side].defined | self._readers[side].known
         if (each.path, each.scope.partition(".")[0]) in self._aside[side]:
             return False
-        sets, says = _sets(each), {word.rpartition(" ")[2] for word in nodes(self.form(each, side))}
-        if not own.isdisjoint(says):
+        if not self._readers[side].own.isdisjoint(_says(self.form(each, side))):
             return True
         text = ast.unparse(each.node) if hasattr(each.node, "body") else each.text
         if _is_of_settings(text) or (not side and "environ" in text):
             return False
+        sets = _sets(each)
+        if side and sets and not operations(self.form(each, 1)).keys() - {word for word in operations(self.form(each, 1)) if word[0] == "#"}:
+            return not sets.isdisjoint(self._names[0][self._homes.get((each.path, each.scope), (each.path, each.scope))])
         return not sets or not sets <= self._unused(each.path, each.scope, side)
 
     def _unused(self, path: str, scope: str, side: int) -> set[str]:
         """Variables of a function that only one of the programs has, and of which only messages make use."""
         key = path, scope, side
-        if key not in self._idle:
+        if key not in self._idle and scope:
+            own = self._readers[side].own
             program = [each for each in (self.theirs, self.mine)[side] if (each.path, each.scope) == (path, scope)]
             differ = {id(each) for each in (self.apart.gone, self.apart.new)[side]}
             names = {name for each in program if id(each) in differ for name in _sets(each)}
             names -= {name for each in program if id(each) not in differ for name in _sets(each)}
-            uses = [(each, {node.id for node in each.inside() if isinstance(node, ast.Name)}) for each in program if operations(self.form(each, side)) or not isinstance(each.node, ast.Expr)]
+            uses = []
+            for each in program:
+                form = self.form(each, side)
+                if operations(form) or not isinstance(each.node, ast.Expr):
+                    used = {node.id for node in each.inside() if isinstance(node, ast.Name)}
+                    uses.append((_sets(each) if own.isdisjoint(_says(form)) else set[str](), used))
             for _ in range(len(names)):
-                live = {name for each, used in uses if not _sets(each) or not _sets(each) <= names for name in used}
-                names -= live
+                names -= {name for sets, used in uses if not sets or not sets <= names for name in used}
             self._idle[key] = names
-        return self._idle[key]
+        return self._idle.get(key, set())
 
     def _reached(
         self, side: list[Statement], own: dict[str, list[Statement]], anchors: set[_Scope], number: int
@@ -372,6 +400,11 @@ def _names_of(statements: Iterable[Statement]) -> dict[_Scope, set[str]]:
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                     found[each.path, each.scope].add(name)
     return found
+
+
+def _says(form: Form) -> set[str]:
+    """The names of what a form calls or hands on."""
+    return {word.rpartition(" ")[2].lstrip("$") for word in nodes(form)}
 
 
 def _sets(each: Statement) -> set[str]:
