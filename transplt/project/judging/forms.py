@@ -156,7 +156,7 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *of, *map(self._of, given))
         is_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
-        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name):
+        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name) and not _OWN.match(name):
             return ("$call", self._of(function), *map(self._of, given))
         name = _OWN.sub("", self.renamed.get(name, name))
         if owner is not None and "scaler" in last_name(owner).lower():

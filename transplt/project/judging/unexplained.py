@@ -35,9 +35,10 @@ _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unsca
 #: Steps of a training of which the order counts.
 _STEPS = {
     "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
+    "ema": r"ema\w*\.update\(|update_ema", "scale": r"scaler\.update\(",
     "schedule": r"sched\w*\.step\(", "step": r"\.step\(|\.data\.\w+_\(",
 }  # fmt: skip
-_ORDER = frozenset({("backward", "step"), ("backward", "clip"), ("clip", "step")})
+_ORDER = frozenset({("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Unexplained:
     _forms: dict[int, Form] = field(default_factory=dict)
     _readers: tuple[Reader, Reader] = field(init=False)
     _pairs: list[_Pair] = field(default_factory=list)
+    _changed: set[str] = field(default_factory=set)
     _homes: dict[_Scope, _Scope] = field(default_factory=dict)
     _names: tuple[dict[_Scope, set[str]], dict[_Scope, set[str]]] = field(init=False)
     _settled: set[int] = field(default_factory=set)
@@ -106,6 +108,7 @@ class Unexplained:
         for each in new:
             there[each.path, each.scope][1].append(each)
         self._names = _names_of(self.theirs), _names_of(self.mine)
+        self._changed = {each.node.name for each in self.apart.new if isinstance(each.node, ast.FunctionDef)}
         self._homes = {new: old for old, new in self._places.items()}
         done: set[int] = set()
         for place, (gone, new) in there.items():
@@ -115,10 +118,11 @@ class Unexplained:
                 if found is None:
                     self._pairs.append((one, other))
                     continue
-                self._settled |= {id(one), id(other)}
+                silent = self.form(one, 0)[0] in ("$", "$said")
+                self._settled |= set() if silent and not found else {id(one), id(other)}
                 if found and not self._is_aside(other):
                     self.told.append(Otherwise(one, other, found))
-                elif not found and self.form(one, 0)[0] not in ("$", "$said") and "cpu" not in one.raw + other.raw:
+                elif not found and not silent and "cpu" not in one.raw + other.raw:
                     done |= {id(one), id(other)}
                     self.apart.alike.append((one, other))
         left = ([each for each in side if id(each) not in done] for side in (self.apart.gone, self.apart.new))
@@ -156,6 +160,9 @@ class Unexplained:
         """What is another in the second of two statements: empty where they do the same; None where that is open."""
         found, handed = "", (set[str](), set[str]())
         forms = self.form(one, 0), self.form(other, 1)
+        words = [Counter(nodes(form)) for form in forms]
+        if forms[0] != forms[1] and words[0] == words[1]:
+            return "the same operations are put together otherwise"
         for left, right in apart(*forms):
             if _is_name(left) and _is_name(right):
                 old, new = left[0][1:], right[0][1:]
@@ -171,10 +178,12 @@ class Unexplained:
                 handed[1].add(right[0])
                 if right[0] not in self._held(0, [left]):
                     found = f"{right[0][1:]} in the place of {left[0][1:]}"
-            elif _blank(left, "") == _blank(right, "") or sorted(nodes(forms[0])) != sorted(nodes(forms[1])):
-                return None
             else:
-                found = "the same operations are put together otherwise"
+                left_out = [word[1:] for word in words[0] - words[1] if word[0] == "$" and word[1:] in known]
+                if left_out and words[0] >= words[1] and words[0].keys() - words[1].keys() == {f"${each}" for each in left_out}:
+                    if self._readers[1].own.isdisjoint(self._changed & _says(forms[1])):
+                        return f"{', '.join(left_out)}: not given any more"
+                return None
         for some, more in zip(self._handed, handed, strict=True):
             some |= more
         return found
@@ -233,7 +242,8 @@ class Unexplained:
             there = self._held(side, (self.form(each, side) for each in asked[side])) | self._handed[side]
             for word in [each for each in counts if each[0] == "#" and each in there]:
                 del counts[word]
-        sure = not any({*lost} | {*more} <= {*group} and lost and more for group in read_table(TABLE)["spellings"])
+        words = {*lost} | {*more}
+        sure = not any(lost and more and words & {*heads} and words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"])
         self._tell(said, lost, more, sure=sure)
 
     def _counts(self, each: Statement, side: int) -> bool:
@@ -474,7 +484,11 @@ def _disordered(alike: Iterable[_Pair], places: dict[_Scope, _Scope]) -> Iterato
         steps.sort(key=lambda each: each[0].line)
         for number, (_, other, kind) in enumerate(steps):
             for before, after, later in steps[number + 1 :]:
-                turned = after.line < other.line
-                if turned and ((kind, later) in _ORDER or "schedule" in (kind, later) and kind != later):
+                if after.line > other.line:
+                    continue
+                between = kind == "zero_grad" and later == "backward" and any(
+                    last == "step" and last_one.line > other.line for _, last_one, last in steps[number + 1 :]
+                )  # fmt: skip
+                if between or (kind, later) in _ORDER or ("schedule" in (kind, later) and kind != later):
                     yield Otherwise(before, after, f"the {later} comes before the {kind} now")
                     break
