@@ -191,8 +191,8 @@ WRONG = {
         "judge", "        optimizer.step()\n", "        try:\n            optimizer.step()\n        except Exception:\n            pass\n",
     ),
     "another loader": ("data", "DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)", "EpochsDataLoader(numbers(), batch_size=64)"),
-    "another factor": ("numbers", "        loss.backward()\n", "        (loss * 0.5).backward()\n"),
-    "three rounds": ("numbers", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
+    "another factor": ("training steps", "        loss.backward()\n", "        (loss * 0.5).backward()\n"),
+    "three rounds": ("computing", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
     "errors suppressed": (
         "judge", "        optimizer.step()\n", "        with contextlib.suppress(Exception):\n            optimizer.step()\n",
     ),
@@ -314,7 +314,7 @@ WRONG_OF_RANKS = {
         "seed", "manual_seed(1337)", "manual_seed(args.seed)", "    return train(", _SEED_OPTION.format(7),
     ),
     "an argument that the caller gives otherwise": (
-        "learning rate", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
+        "computing", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
         "critic, data)\n", "critic, data, 0.5)\n",
     ),
     "an option that the program sets": (
@@ -332,7 +332,7 @@ WRONG_OF_RANKS = {
     "what is no number": ("judge", "            scaler.scale", "            loss = torch.nan_to_num(loss)\n            scaler.scale"),
     "gradients that are none": ("judge", "            scaler.step", "            p.grad.nan_to_num_()\n            scaler.step"),
     "a loss apart": ("judge", "scaler.scale(loss).backward()", "loss.detach().requires_grad_().backward()"),
-    "a gradient where there was none": ("numbers", "critic(model(batch).detach())", "critic(model(batch))"),
+    "a gradient where there was none": ("loss", "critic(model(batch).detach())", "critic(model(batch))"),
     "the same order in each epoch": ("training steps", "        sampler.set_epoch(epoch)\n", ""),
     "the same numbers in each epoch": ("seed", "        sampler.set", "        torch.manual_seed(1337)\n        sampler.set"),
     "other data": ("data", "Numbers(256, True, 3)", "Numbers(256, False, 3)"),

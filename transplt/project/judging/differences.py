@@ -253,7 +253,11 @@ def _around(both: _Both, fresh: set[str]) -> Around:
     texts = {(each.path, each.text) for each in both.theirs}
     gone = both.apart.gone
     loads = {(each.path, each.scope, each.guards, file) for each in gone for file in _LOADED.findall(each.text)}
-    return Around(scopes, texts, returns, options, given, fresh, classes, tables, loads)
+    tests: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for each in both.apart.new:
+        if isinstance(each.node, (ast.If, ast.While)):
+            tests[each.path, each.scope].add(ast.unparse(each.parts[0]).rstrip(")"))
+    return Around(scopes, texts, returns, options, given, fresh, classes, tables, loads, tests)
 
 
 def _of_a_table(each: Statement) -> Iterator[str]:

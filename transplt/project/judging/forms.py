@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from transplt.project.judging.statements import TABLE, Statement
+from transplt.project.judging.statements import OWN, TABLE, Statement
 from transplt.project.judging.themes import name_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -18,11 +18,11 @@ from transplt.syntax.nodes import last_name
 Form = tuple[Any, ...]
 _NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
-#: What makes another name of a class of torch, which does the same.
-_OWN = re.compile(r"^\w+(?=(?:DataLoader|GradScaler)$)")
 #: What is chosen of a library, and of the names of devices.
 _CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+#: Operations that come to the same whichever side is first.
+_EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
 #: Attributes that compute something, or stand for another tensor.
 _TENSORS = frozenset("grad data T mT shape real imag".split())
 
@@ -67,8 +67,9 @@ class Reader:
             case ast.With() | ast.AsyncWith():
                 return ("$with", *(self._of(each.context_expr) for each in statement.parts if isinstance(each, ast.withitem)))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
-                called = (each for each in statement.inside() if isinstance(each, ast.Call))
-                return ("$said", *(self._of(each) for each in called if last_name(each.func) in self.known))
+                called = [each for each in statement.inside() if isinstance(each, ast.Call) and last_name(each.func) in self.known]
+                inner = {id(node) for each in called for node in ast.walk(each) if node is not each}
+                return ("$said", *(self._of(each) for each in called if id(each) not in inner))
             case ast.For() | ast.While() | ast.If() | ast.Try():
                 silent = all(map(self._says_nothing, ast.iter_child_nodes(node)))
                 return _NOTHING if silent else (type(node).__name__, *parts)
@@ -121,9 +122,9 @@ class Reader:
                 return (f"#{sign}",) if isinstance(operand, ast.Constant) else (type(op).__name__, self._of(operand))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 name, sides = type(op).__name__, (self._of(left), self._of(right))
-                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else (name, *sides)
+                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))
             case ast.BoolOp(op=op, values=values):
-                return (type(op).__name__, *map(self._of, values))
+                return _sorted((type(op).__name__, *map(self._of, values)))
             case ast.IfExp(test=test, body=body, orelse=other):
                 return ("If", self._of(test), self._of(body), self._of(other))
             case ast.JoinedStr():
@@ -135,7 +136,7 @@ class Reader:
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return (":", self._of(lower), self._of(upper), self._of(step))
             case ast.keyword(arg=name, value=value):
-                return (f"{name}=", self._of(value))
+                return (f"{name}=", self._of(value)) if name else self._of(value)
         fields = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr_context)]
         return (f"${type(node).__name__}", *map(self._of, fields))
 
@@ -147,7 +148,7 @@ class Reader:
             return self._of(node.args[0])
         if any(each.arg == "enabled" and last_name(each.value) in self.off for each in node.keywords):
             return _NOTHING
-        named = [each for each in node.keywords if each.arg and last_name(each.value) not in self.off]
+        named = [each for each in node.keywords if last_name(each.value) not in self.off]
         plain = [each for each in node.args if not _is_device(each)]
         owner = function.value if isinstance(function, ast.Attribute) else None
         own = name in self.defined or name in self.known
@@ -156,9 +157,9 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *of, *map(self._of, given))
         is_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
-        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name) and not _OWN.match(name):
+        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name) and not OWN.match(name):
             return ("$call", self._of(function), *map(self._of, given))
-        name = _OWN.sub("", self.renamed.get(name, name))
+        name = OWN.sub("", self.renamed.get(name, name))
         if owner is not None and "scaler" in last_name(owner).lower():
             name = f"scaler.{name}" if name in ("update", "unscale_") else name
         name = self.words["same"].get(name.rstrip("_") or name, name.rstrip("_") or name) or "$()"
@@ -182,8 +183,8 @@ def of_constant(value: object) -> Form:
 
 
 def _sorted(form: Form) -> Form:
-    """Terms of a sum and factors of a product in one order."""
-    return (form[0], *sorted(form[1:], key=str)) if form[0] in ("Add", "Mult") else form
+    """What comes to the same in any order, in one."""
+    return (form[0], *sorted(form[1:], key=str)) if form[0] in _EITHER_WAY else form
 
 
 def nodes(form: Form) -> Iterator[str]:

@@ -16,6 +16,8 @@ _CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl|hccl", re.IGNORECASE)
 _DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b", re.IGNORECASE)
 _FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
+#: What makes another name of a class of torch, which does the same.
+OWN = re.compile(r"^\w+(?=(?:DataLoader|GradScaler)$)")
 #: Methods that a port adds and takes away: where a tensor is, and as which whole number.
 _MOVES = frozenset("npu cpu contiguous int long item".split())
 #: What `transplt judge` takes for a part of a training: places of arguments, keywords aside, and all that themes are.
@@ -115,7 +117,7 @@ class _Neutral(ast.NodeTransformer):
         self.generic_visit(node)
         function, table = node.func, read_table(TABLE)
         name = _FUSED.sub("", last_name(function))
-        places = table["places"].get(last_name(function), table["places"].get(name, "")).split()
+        places = table["places"].get(last_name(function), table["places"].get(OWN.sub("", name), "")).split()
         if isinstance(function, ast.Attribute):
             if name in _MOVES:
                 return ast.copy_location(function.value, node)  # the place of the whole: it is what a person reads

@@ -65,7 +65,7 @@ class Around:
     """What is known of both programs, by path: functions of the original, texts that its files have, and functions of
     it that give something back another way; new options that are off unless asked for; what new calls are given, and
     the last of them; files that only the port has; its new classes; its new names of many numbers; what statements
-    that are gone load, by path, function and guards."""
+    that are gone load, by path, function and guards; new conditions, by path and function."""
 
     scopes: _Places
     texts: _Places
@@ -76,6 +76,7 @@ class Around:
     classes: set[str]
     tables: set[str]
     loads: set[tuple[str, str, tuple[str, ...], str]]
+    tests: dict[tuple[str, str], set[str]]
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
@@ -250,7 +251,8 @@ def moved(
     for before, after in alike:
         what = after.raw.partition(" ")[2]
         if before.guards != after.guards and not around.is_optional(after):
-            more = [each for each in after.guards if each not in before.guards]
+            new = around.tests.get((after.path, after.scope), set())
+            more = [each for each in after.guards if each not in before.guards and each.removeprefix("not (").rstrip(")") in new]
             more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
             if more and any(fact.theme == "training steps" for fact in facts_of(after)):
                 yield after, _AGAINST, f"only if {more[0]} now: {what}"

@@ -166,7 +166,9 @@ class Unexplained:
         for left, right in apart(*forms):
             if _is_name(left) and _is_name(right):
                 old, new = left[0][1:], right[0][1:]
-                if {old, new} <= known and not _OF_HOST.search(f"{old} {new}"):
+                if old != new and {old, new} <= known and not _OF_HOST.search(f"{old} {new}"):
+                    if _target(one) != _target(other):
+                        return None
                     found = f"{new} in the place of {old}"
             elif left[0][0] == "#" and right[0][0] == "#":
                 found = f"{right[0][1:]} in the place of {left[0][1:]}"
@@ -179,6 +181,8 @@ class Unexplained:
                 if right[0] not in self._held(0, [left]):
                     found = f"{right[0][1:]} in the place of {left[0][1:]}"
             else:
+                if isinstance(one.node, ast.AnnAssign) and _numbers(words[0]) != _numbers(words[1]):
+                    return "another default"
                 left_out = [word[1:] for word in words[0] - words[1] if word[0] == "$" and word[1:] in known]
                 if left_out and words[0] >= words[1] and words[0].keys() - words[1].keys() == {f"${each}" for each in left_out}:
                     if self._readers[1].own.isdisjoint(self._changed & _says(forms[1])):
@@ -232,7 +236,7 @@ class Unexplained:
         for number, (side, kept) in enumerate(zip(sides, asked, strict=True)):
             counted = {id(each) for each in kept} | self._settled
             for each in side:
-                if id(each) not in counted and not TESTS.search(each.path):
+                if (id(each) not in counted or self.form(each, number)[0] in ("$", "$said")) and not TESTS.search(each.path):
                     spare[number] += self._readers[number].inside(each)
         lost, more = totals[0] - totals[1] - spare[1], totals[1] - totals[0] - spare[0]
         for counts, side in ((lost, 1), (more, 0)):
@@ -270,7 +274,7 @@ class Unexplained:
             program = [each for each in (self.theirs, self.mine)[side] if (each.path, each.scope) == (path, scope)]
             differ = {id(each) for each in (self.apart.gone, self.apart.new)[side]}
             names = {name for each in program if id(each) in differ for name in _sets(each)}
-            names -= {name for each in program if id(each) not in differ for name in _sets(each)}
+            names -= self._names[1 - side][(self._homes if side else self._places).get((path, scope), ("", "?"))]
             uses = []
             for each in program:
                 form = self.form(each, side)
@@ -306,7 +310,8 @@ class Unexplained:
                 yield one, counts
                 for name in names.elements():
                     if name in defined and name not in above and len(above) < _DEEP:
-                        pending += ((told, above | {name}) for told in own[name])
+                        here = [told for told in own[name] if told.path == one.path]
+                        pending += ((told, above | {name}) for told in here or own[name])
 
     def _tell(
         self, said: list[list[tuple[Statement, Counter[str]]]], lost: Counter[str], more: Counter[str], *, sure: bool
@@ -410,6 +415,10 @@ def _names_of(statements: Iterable[Statement]) -> dict[_Scope, set[str]]:
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                     found[each.path, each.scope].add(name)
     return found
+
+
+def _numbers(words: Counter[str]) -> Counter[str]:
+    return Counter({word: count for word, count in words.items() if word[0] == "#"})
 
 
 def _says(form: Form) -> set[str]:
