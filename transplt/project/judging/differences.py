@@ -139,7 +139,7 @@ def differences(original: Side, port: Side) -> Differences:
     around = _around(both, {*changed} - {*renamed.values()})
     found.drift = _drift(both)
     values = _values(original), _values(port)
-    open_ = Unexplained(both.theirs, both.mine, both.apart, around.is_optional, around.options, values)
+    open_ = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, values)
     both.apart = open_.apart
     around = _around(both, {*changed} - {*renamed.values()})
     both.open = {id(each) for told in open_.told if told.sure for each in (told.before, told.after) if each is not None}
