@@ -15,7 +15,18 @@ from transplt.project.judging.forms import of_constant
 from transplt.project.judging.sides import IGNORES, Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
 from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, name_of, theme_of
-from transplt.project.judging.tricks import READS, SKIPPED, TESTS, Around, dropped, moved, of_tests, put_on_cards, tricks, undone
+from transplt.project.judging.tricks import (
+    READS,
+    SKIPPED,
+    TESTS,
+    Around,
+    dropped,
+    moved,
+    of_tests,
+    put_on_cards,
+    tricks,
+    undone,
+)
 from transplt.project.judging.unexplained import Otherwise, Unexplained
 from transplt.syntax.nodes import last_name
 
@@ -51,7 +62,9 @@ _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \
 _LOADED = re.compile(r"load\w*\(.*'([^']*)'")
 _NAMED = 5
 #: Themes of what is computed: in them a change is none where the same is done in another form.
-_COMPUTES = frozenset({"learning rate", "optimizer", "loss", "data", "batch size", "length", "seed", "model", "metric", "training steps"})
+_COMPUTES = frozenset(
+    {"learning rate", "optimizer", "loss", "data", "batch size", "length", "seed", "model", "metric", "training steps"}
+)
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -70,6 +83,11 @@ class Differences:
     apart: Apart = field(default_factory=lambda: Apart([], [], []))
     drift: str = ""
     _said: set[tuple[str, int, str]] = field(default_factory=set)
+
+    def sort(self) -> None:
+        """Bring the findings into the order of the files."""
+        for findings in (self.against, self.also):
+            findings.sort(key=lambda each: (each.path, each.span.line))
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
@@ -139,26 +157,25 @@ def differences(original: Side, port: Side) -> Differences:
     around = _around(both, {*changed} - {*renamed.values()})
     found.drift = _drift(both)
     values = _values(original), _values(port)
-    open_ = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, values)
-    both.apart = open_.apart
+    computed = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, values)
+    both.apart, both.open = computed.apart, computed.open
     around = _around(both, {*changed} - {*renamed.values()})
-    both.open = {id(each) for told in open_.told if told.sure for each in (told.before, told.after) if each is not None}
     _facts(found, both, around)
     there = put_on_cards(both.mine)
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around, there)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     _checkpoints(found, both)
-    for each, what in (*dropped(both.apart, there), *undone(both.apart, both.mine)):
+    gone = (*dropped(both.apart, there), *undone(both.apart, both.mine))
+    for each, what in gone:
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
-    _computed(found, both, open_.told)
+    _computed(found, both, computed.told)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
     found.origin, found.apart = origin, both.apart
-    for findings in (found.against, found.also):
-        findings.sort(key=lambda each: (each.path, each.span.line))
+    found.sort()
     return found
 
 
@@ -272,7 +289,10 @@ def _of_a_table(each: Statement) -> Iterator[str]:
 def _off_unless_asked(call: ast.Call) -> Iterator[str]:
     """The names under which a program asks for an option that is off by default."""
     words = {each.arg: ast.unparse(each.value) for each in call.keywords}
-    if words.get("default", "None") in ("None", "False", "0", "0.0", "-1", "''", "[]") and words.get("action") != "'store_false'":
+    if (
+        words.get("default", "None") in ("None", "False", "0", "0.0", "-1", "''", "[]")
+        and words.get("action") != "'store_false'"
+    ):
         for each in call.args:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 yield each.value.lstrip("-").replace("-", "_")
@@ -325,7 +345,7 @@ def _grades(change: Change, both: _Both, around: Around, does: set[str]) -> Iter
 def _is_sown_again(at: Statement, around: Around) -> bool:
     """Whether each round of a loop of the original draws the same numbers now."""
     same = not any(isinstance(each, ast.BinOp) for each in at.inside())
-    return at.loop and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
+    return at.loop > 0 and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
 
 
 def _given(fact: Fact) -> str:

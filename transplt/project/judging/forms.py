@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from transplt.project.judging.statements import OWN, TABLE, Statement
-from transplt.project.judging.themes import name_of
+from transplt.project.judging.themes import defaults_of, name_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
@@ -20,6 +20,7 @@ _NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
 _CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
+_CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Operations that come to the same whichever side is first.
 _EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
@@ -42,12 +43,14 @@ class Reader:
             (each.asname or each.name).partition(".")[0]
             for told in statements if isinstance(told.node, (ast.Import, ast.ImportFrom)) for each in told.node.names
         }  # fmt: skip
+        values = (
+            (told.parts[0], ast.unparse(told.parts[-1])) for told in statements if isinstance(told.node, ast.Assign)
+        )
         self.cards = {
-            name_of(told.parts[0]) for told in statements
-            if isinstance(told.node, ast.Assign) and re.search(r"^torch\.(?:npu|accelerator)\b|getattr\(torch, ", ast.unparse(told.parts[-1]))
-        }  # fmt: skip
-        inside = (node for told in statements for node in told.inside())
-        self.attributes = {node.func.attr for node in inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+            name_of(target) for target, value in values if isinstance(target, ast.expr) and _CARD.match(value)
+        }
+        functions = (node.func for told in statements for node in told.inside() if isinstance(node, ast.Call))
+        self.attributes = {each.attr for each in functions if isinstance(each, ast.Attribute)}
         self.words = read_table(TABLE)["operations"]
 
     def form(self, statement: Statement) -> Form:
@@ -61,21 +64,24 @@ class Reader:
             case ast.AugAssign(op=op) if len(parts) > 1:
                 return ("$=", parts[0], _sorted((type(op).__name__, *parts)))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                arguments = next(each for each in statement.parts if isinstance(each, ast.arguments))
-                defaults = (*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None))
-                return ("$def", *map(self._of, defaults), *parts)
+                return ("$def", *map(self._of, defaults_of(statement).values()), *parts)
             case ast.With() | ast.AsyncWith():
-                return ("$with", *(self._of(each.context_expr) for each in statement.parts if isinstance(each, ast.withitem)))
+                items = (each.context_expr for each in statement.parts if isinstance(each, ast.withitem))
+                return ("$with", *map(self._of, items))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
-                called = [each for each in statement.inside() if isinstance(each, ast.Call) and last_name(each.func) in self.known]
-                inner = {id(node) for each in called for node in ast.walk(each) if node is not each}
-                return ("$said", *(self._of(each) for each in called if id(each) not in inner))
-            case ast.For() | ast.While() | ast.If() | ast.Try():
-                silent = all(map(self._says_nothing, ast.iter_child_nodes(node)))
-                return _NOTHING if silent else (type(node).__name__, *parts)
-            case ast.Break() | ast.Continue() | ast.Delete():
-                return (type(node).__name__, *parts)
+                return ("$said", *self._computed(statement))
+            case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
+                below = (*ast.iter_child_nodes(node),)
+                return _NOTHING if below and all(map(self._says_nothing, below)) else (type(node).__name__, *parts)
         return ("$=", *parts)
+
+    def _computed(self, statement: Statement) -> Iterator[Form]:
+        """What a message has functions of the program compute."""
+        inner: set[int] = set()
+        for call in (each for each in statement.inside() if isinstance(each, ast.Call)):
+            if last_name(call.func) in self.known and id(call) not in inner:
+                inner.update(map(id, ast.walk(call)))
+                yield self._of(call)
 
     def inside(self, statement: Statement) -> Counter[str]:
         """What is done in a statement, messages included."""
@@ -101,11 +107,11 @@ class Reader:
             return False
         name, silent = ast.unparse(node.func), self.words["silent"]
         of_card = name.partition(".")[0] in self.cards or re.search(r"\.(?:npu|cuda)\.", name)
-        return last_name(node.func) in silent or name in silent or (bool(of_card) and "seed" in name)
+        return last_name(node.func) in silent or name in silent or bool(of_card and "seed" in name)
 
     def _of(self, node: ast.AST | None) -> Form:
         match node:
-            case None:
+            case None | ast.JoinedStr():
                 return _NOTHING
             case ast.Constant(value=value):
                 return of_constant(value)
@@ -115,55 +121,66 @@ class Reader:
                 return (name, self._of(value))
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
                 return (f"${name}",)
-            case ast.BinOp(left=left, op=op, right=right):
-                return _sorted((type(op).__name__, self._of(left), self._of(right)))
-            case ast.UnaryOp(op=op, operand=operand):
-                sign = ast.unparse(node)
-                return (f"#{sign}",) if isinstance(operand, ast.Constant) else (type(op).__name__, self._of(operand))
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                name, sides = type(op).__name__, (self._of(left), self._of(right))
-                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))
-            case ast.BoolOp(op=op, values=values):
-                return _sorted((type(op).__name__, *map(self._of, values)))
+            case ast.UnaryOp(operand=ast.Constant()):
+                return (f"#{ast.unparse(node)}",)
             case ast.IfExp(test=test, body=body, orelse=other):
                 return ("If", self._of(test), self._of(body), self._of(other))
-            case ast.JoinedStr():
-                return _NOTHING
             case ast.comprehension(target=target, iter=iterated, ifs=ifs):
                 return ("For", self._of(target), self._of(iterated), *(("If", self._of(each)) for each in ifs))
-            case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=iterated, ifs=[])]) if not operations(self._of(elt)):
+            case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=iterated, ifs=[])]) if self._is_plain(elt):
                 return self._of(iterated)  # what is done to each of them is nothing
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return (":", self._of(lower), self._of(upper), self._of(step))
             case ast.keyword(arg=name, value=value):
                 return (f"{name}=", self._of(value)) if name else self._of(value)
+        return self._of_operator(node)
+
+    def _of_operator(self, node: ast.AST) -> Form:
+        match node:
+            case ast.BinOp(left=left, op=op, right=right):
+                return _sorted((type(op).__name__, self._of(left), self._of(right)))
+            case ast.UnaryOp(op=op, operand=operand):
+                return (type(op).__name__, self._of(operand))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                name, sides = type(op).__name__, (self._of(left), self._of(right))
+                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))
+            case ast.BoolOp(op=op, values=values):
+                return _sorted((type(op).__name__, *map(self._of, values)))
         fields = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr_context)]
         return (f"${type(node).__name__}", *map(self._of, fields))
 
+    def _is_plain(self, node: ast.AST) -> bool:
+        return not operations(self._of(node))
+
     def _of_call(self, node: ast.Call) -> Form:
         function, name = node.func, last_name(node.func)
-        if self._is_silent(node):
+        off = [each for each in node.keywords if last_name(each.value) in self.off]
+        if self._is_silent(node) or any(each.arg == "enabled" for each in off):
             return _NOTHING
         if name in self.words["handed on"] and node.args:
             return self._of(node.args[0])
-        if any(each.arg == "enabled" and last_name(each.value) in self.off for each in node.keywords):
-            return _NOTHING
-        named = [each for each in node.keywords if last_name(each.value) not in self.off]
-        plain = [each for each in node.args if not _is_device(each)]
         owner = function.value if isinstance(function, ast.Attribute) else None
-        own = name in self.defined or name in self.known
-        given = [*plain, *(each.value for each in named)] if own else [*plain, *named]
+        given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
+        if name in self.own:
+            given = [each.value if isinstance(each, ast.keyword) else each for each in given]
         of = () if owner is None or _root(owner) in _LIBRARIES else (self._of(owner),)
+        forms = (*of, *map(self._of, given))
         if name in self.defined:
-            return (f"$call {name}", *of, *map(self._of, given))
-        is_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
-        if not own and (is_self or owner is None) and name not in self.imported and not hasattr(builtins, name) and not OWN.match(name):
-            return ("$call", self._of(function), *map(self._of, given))
+            return (f"$call {name}", *forms)
+        return _sorted((self._named(name, owner) or "$call", *(forms if name else (self._of(function), *forms))))
+
+    def _named(self, name: str, owner: ast.AST | None) -> str:
+        """The name of what is called; empty for what a variable holds."""
+        of_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+        if (of_self or owner is None) and not (
+            name in self.own or name in self.imported or hasattr(builtins, name) or OWN.match(name)
+        ):
+            return ""
         name = OWN.sub("", self.renamed.get(name, name))
-        if owner is not None and "scaler" in last_name(owner).lower():
-            name = f"scaler.{name}" if name in ("update", "unscale_") else name
-        name = self.words["same"].get(name.rstrip("_") or name, name.rstrip("_") or name) or "$()"
-        return _sorted((name, *of, *map(self._of, given)))
+        if "scaler" in last_name(owner).lower() and name in ("update", "unscale_"):
+            return f"scaler.{name.rstrip('_')}"
+        name = name.rstrip("_") or name
+        return str(self.words["same"].get(name, name))
 
 
 def _is_device(node: ast.AST) -> bool:

@@ -20,12 +20,8 @@ TELLS = ("__str__", "__repr__", "__format__")
 #: So deep calls are followed, and so many statements for one.
 _DEEP, _MOST = 6, 2000
 #: What reads settings, and what a training does.
-_SETTINGS = re.compile(
-    r"argv|add_argument|parse_args|ArgumentParser|setattr|fields\(|safe_load|dataclass|field\("
-)
-_TRAINS = re.compile(
-    r"backward|\.step\(|loss|criterion|[Mm]odel\w*\(|[Nn]et\w*\(|optimizer|forward|torch\.|nn\."
-)
+_SETTINGS = re.compile(r"argv|add_argument|parse_args|ArgumentParser|setattr|fields\(|safe_load|dataclass|field\(")
+_TRAINS = re.compile(r"backward|\.step\(|loss|criterion|[Mm]odel\w*\(|[Nn]et\w*\(|optimizer|forward|torch\.|nn\.")
 _ENVIRONMENT = re.compile(r"environ")
 #: What a call hands on to what it is called on.
 _ADDS = ("append", "extend", "update", "add")
@@ -50,8 +46,8 @@ class Reading:
                 values.setdefault(name, set()).update(_words(value))
         for each in differ:
             match each.node:
-                case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Constant(value=value)):
-                    self.set[name].add(of_constant(value)[0])
+                case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Constant(value=number)):
+                    self.set[name].add(of_constant(number)[0])
         self._settings = _of_settings(statements)
         self._forms: dict[int, Form] = {}
         self._unused: dict[Scope, set[str]] = {}
@@ -72,10 +68,15 @@ class Reading:
         """Whether a form calls functions of the program."""
         return not self.reader.own.isdisjoint(word.rpartition(" ")[2].lstrip("$") for word in nodes(form))
 
-    def is_of_settings(self, each: Statement, words: re.Pattern[str] = _SETTINGS) -> bool:
+    def is_of_settings(self, each: Statement) -> bool:
         """Whether a statement reads settings, or stands where nothing else is done."""
-        if (each.path, each.scope.partition(".")[0]) in self._settings:
-            return True
+        return (each.path, each.scope.partition(".")[0]) in self._settings or self._only_does(each, _SETTINGS)
+
+    def asks_environment(self, each: Statement) -> bool:
+        """Whether a statement reads a variable of the environment, and does nothing else."""
+        return self._only_does(each, _ENVIRONMENT)
+
+    def _only_does(self, each: Statement, words: re.Pattern[str]) -> bool:
         text = ast.unparse(each.node) if hasattr(each.node, "body") else each.text
         return not self.says_own(self.form(each)) and words.search(text) is not None and not _TRAINS.search(text)
 
@@ -193,11 +194,6 @@ def sets_of(each: Statement) -> set[str]:
 def is_option(each: Statement) -> bool:
     """Whether a statement makes an option."""
     return any(last_name(node.func) in OPTIONS for node in each.inside() if isinstance(node, ast.Call))
-
-
-def asks_environment(reading: Reading, each: Statement) -> bool:
-    """Whether a statement reads a variable of the environment, and does nothing else."""
-    return reading.is_of_settings(each, _ENVIRONMENT)
 
 
 def _last(place: Scope) -> str:

@@ -250,22 +250,35 @@ def moved(
     puts on a card, by file."""
     for before, after in alike:
         what = after.raw.partition(" ")[2]
-        if before.guards != after.guards and not around.is_optional(after):
-            new = around.tests.get((after.path, after.scope), set())
-            more = [each for each in after.guards if each not in before.guards and each.removeprefix("not (").rstrip(")") in new]
-            more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
-            if more and any(fact.theme == "training steps" for fact in facts_of(after)):
-                yield after, _AGAINST, f"only if {more[0]} now: {what}"
-        if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
-            name = re.escape(ast.unparse(after.parts[0]))
-            if not re.search(rf"(?<![\w.]){name}\.(?:npu|to)\(|prepare\(.*\b{name}\b", there[after.path]):
-                yield after, _AGAINST, f"{ast.unparse(after.parts[0])} is not put on a card any more"
-        if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
-            yield after, _AGAINST, f"the test computes this on a card, too: {what}"
-        if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
-            on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
-            if on_card and "cpu" in after.raw and "map_location" not in after.raw:
-                yield after, _AGAINST, f"computed on the CPU now: {what}"
+        for said in (*_under_more(before, after, around), *_elsewhere(before, after, there[after.path])):
+            yield after, _AGAINST, said + (what if said.endswith(": ") else "")
+
+
+def _under_more(before: Statement, after: Statement, around: Around) -> Iterator[str]:
+    """What is done under one of the new conditions of a port, and is a step of the training."""
+    if before.guards == after.guards or around.is_optional(after):
+        return
+    new = around.tests.get((after.path, after.scope), set())
+    more = [
+        each for each in after.guards if each not in before.guards and each.removeprefix("not (").rstrip(")") in new
+    ]
+    more = [each for each in more if not _USUAL.search(each) or _COUNTS.search(each)]
+    if more and any(fact.theme == "training steps" for fact in facts_of(after)):
+        yield f"only if {more[0]} now: "
+
+
+def _elsewhere(before: Statement, after: Statement, put: str) -> Iterator[str]:
+    """What is not on a card any more, or is only now."""
+    if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
+        name = ast.unparse(after.parts[0])
+        if not re.search(rf"(?<![\w.]){re.escape(name)}\.(?:npu|to)\(|prepare\(.*\b{re.escape(name)}\b", put):
+            yield f"{name} is not put on a card any more"
+    if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
+        yield "the test computes this on a card, too: "
+    if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
+        on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
+        if on_card and "cpu" in after.raw and "map_location" not in after.raw:
+            yield "computed on the CPU now: "
 
 
 def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:

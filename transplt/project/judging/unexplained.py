@@ -13,7 +13,6 @@ from transplt.project.judging.reading import (
     TELLS,
     Reading,
     Scope,
-    asks_environment,
     is_option,
     places_of,
     readings,
@@ -79,6 +78,12 @@ class Unexplained:
         self._changed = {each.node.name for each in differ.new if isinstance(each.node, ast.FunctionDef)}
         self._weigh({id(other): one for one, other in self._match()})
         self.told += _disordered(self.apart.alike, self._places)
+
+    @property
+    def open(self) -> set[int]:
+        """The statements that surely compute something else, by their ids."""
+        both = (each for told in self.told if told.sure for each in (told.before, told.after))
+        return {id(each) for each in both if each is not None}
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
@@ -188,7 +193,10 @@ class Unexplained:
         """Tell what is done more or less often in a function of both, with what it calls that only one of them has."""
         moved = [pair for pair in self.apart.alike if self._places.get(_place(pair[0])) != _place(pair[1])]
         gone, new = [*self.apart.gone, *(one for one, _ in moved)], [*self.apart.new, *(other for _, other in moved)]
-        asked = [each for each in gone if self._has_to_be_there(each)], [each for each in new if self._has_a_reason(each)]
+        asked = (
+            [each for each in gone if self._has_to_be_there(each)],
+            [each for each in new if self._has_a_reason(each)],
+        )
         called = self.theirs.reader.attributes, self.mine.reader.attributes
         said: tuple[_Done, _Done] = (
             [*self.theirs.reached(asked[0], {*self._places}, called[1])],
@@ -215,7 +223,7 @@ class Unexplained:
 
     def _has_to_be_there(self, each: Statement) -> bool:
         """Whether the port has to do what a statement of the original does."""
-        if self._is_idle(each) or self.theirs.is_of_settings(each) or asks_environment(self.theirs, each):
+        if self._is_idle(each) or self.theirs.is_of_settings(each) or self.theirs.asks_environment(each):
             return False
         return self.theirs.says_own(self.theirs.form(each)) or not self.theirs.is_unused(
             each, self.mine.names[self._places.get(_place(each), ("", "?"))]
@@ -223,7 +231,7 @@ class Unexplained:
 
     def _has_a_reason(self, each: Statement) -> bool:
         """Whether there has to be a reason for a statement of the port."""
-        settings = self.mine.is_of_settings(each) and not asks_environment(self.mine, each)
+        settings = self.mine.is_of_settings(each) and not self.mine.asks_environment(each)
         if self._is_idle(each) or self._is_aside(each) or settings:
             return False
         known, form = self.theirs.names[self._homes.get(_place(each), ("", "?"))], self.mine.form(each)
@@ -234,11 +242,17 @@ class Unexplained:
         return not self.mine.is_unused(each, known)
 
     def _is_idle(self, each: Statement) -> bool:
-        return id(each) in self._settled or is_option(each) or each.scope.endswith(TELLS) or bool(TESTS.search(each.path))
+        return (
+            id(each) in self._settled or is_option(each) or each.scope.endswith(TELLS) or bool(TESTS.search(each.path))
+        )
 
-    def _tell(self, said: tuple[_Done, _Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]) -> None:
+    def _tell(
+        self, said: tuple[_Done, _Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]
+    ) -> None:
         words, both = {*less} | {*more}, bool(less and more)
-        sure = not any(both and words & {*heads} and words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"])
+        sure = not any(
+            both and words & {*heads} and words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"]
+        )
         whole = {id(each): counts for side in said for each, counts in side}
         told: set[int] = set()
         for each, counts in said[1]:
@@ -326,7 +340,9 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[
             yield from _overtaken(step, steps[number + 1 :])
 
 
-def _overtaken(step: tuple[str, Statement, Statement], later: list[tuple[str, Statement, Statement]]) -> Iterator[Otherwise]:
+def _overtaken(
+    step: tuple[str, Statement, Statement], later: list[tuple[str, Statement, Statement]]
+) -> Iterator[Otherwise]:
     """The first step that came after another one, and comes before it now where that counts."""
     kind, _, place = step
     stepped = any(each == "step" and after.line > place.line for each, _, after in later)
