@@ -154,12 +154,12 @@ def differences(original: Side, port: Side) -> Differences:
     lost = {path for path in before if path not in port.files and path not in found.successors}
     origin = {new: old for old, new in found.successors.items()}
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
-    around = _around(both, {*changed} - {*renamed.values()})
+    around = _around(both, fresh := {*changed} - {*renamed.values()})
     found.drift = _drift(both)
     values = _values(original), _values(port)
-    computed = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, values)
+    computed = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, fresh, values)
     both.apart, both.open = computed.apart, computed.open
-    around = _around(both, {*changed} - {*renamed.values()})
+    around = _around(both, fresh)
     _facts(found, both, around)
     there = put_on_cards(both.mine)
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around, there)):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from transplt.project.judging.statements import OWN, TABLE, Statement
+from transplt.project.judging.statements import FUSED, OWN, TABLE, Statement, neutral
 from transplt.project.judging.themes import defaults_of, name_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -40,7 +40,7 @@ class Reader:
         self.defined, self.known, self.renamed, self.off = defined, known, renamed, off
         self.own = defined | known | {*renamed.values()}
         self.imported = {
-            (each.asname or each.name).partition(".")[0]
+            FUSED.sub("", neutral(each.asname or each.name).partition(".")[0])
             for told in statements if isinstance(told.node, (ast.Import, ast.ImportFrom)) for each in told.node.names
         }  # fmt: skip
         values = (
@@ -70,6 +70,8 @@ class Reader:
                 return ("$with", *map(self._of, items))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
                 return ("$said", *self._computed(statement))
+            case ast.If(test=test) if "__name__" in ast.unparse(test):
+                return _NOTHING
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)
                 return _NOTHING if below and all(map(self._says_nothing, below)) else (type(node).__name__, *parts)
@@ -93,9 +95,9 @@ class Reader:
             case ast.stmt() if isinstance(node, (ast.If, ast.For, ast.With, ast.Try)):
                 return all(map(self._says_nothing, ast.iter_child_nodes(node)))
             case ast.Assign(targets=[target], value=value):
-                return self._of(value) == _NOTHING or _CHOICES.search(ast.unparse(target)) is not None
+                return self._is_plain(value) or _CHOICES.search(ast.unparse(target)) is not None
             case ast.Expr(value=value):
-                return self._is_silent(value) or isinstance(value, ast.Constant)
+                return self._is_silent(value) or (self._is_plain(value) and self._of(value)[0] != "$call")
             case ast.FunctionDef():
                 return True
             case ast.stmt():
@@ -124,7 +126,8 @@ class Reader:
             case ast.UnaryOp(operand=ast.Constant()):
                 return (f"#{ast.unparse(node)}",)
             case ast.IfExp(test=test, body=body, orelse=other):
-                return ("If", self._of(test), self._of(body), self._of(other))
+                ways = self._of(body), self._of(other)
+                return _NOTHING if ways == (_NOTHING, _NOTHING) else ("If", self._of(test), *ways)
             case ast.comprehension(target=target, iter=iterated, ifs=ifs):
                 return ("For", self._of(target), self._of(iterated), *(("If", self._of(each)) for each in ifs))
             case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=iterated, ifs=[])]) if self._is_plain(elt):
@@ -132,7 +135,7 @@ class Reader:
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return (":", self._of(lower), self._of(upper), self._of(step))
             case ast.keyword(arg=name, value=value):
-                return (f"{name}=", self._of(value)) if name else self._of(value)
+                return (f"{name}=", self._of(value)) if name and name != "enabled" else self._of(value)
         return self._of_operator(node)
 
     def _of_operator(self, node: ast.AST) -> Form:
@@ -141,6 +144,10 @@ class Reader:
                 return _sorted((type(op).__name__, self._of(left), self._of(right)))
             case ast.UnaryOp(op=op, operand=operand):
                 return (type(op).__name__, self._of(operand))
+            case ast.Compare(left=left, comparators=others) if "device" in ast.unparse(left).lower() and any(
+                _DEVICE.fullmatch(str(getattr(each, "value", ""))) for side in others for each in ast.walk(side)
+            ):
+                return ("$device",)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 name, sides = type(op).__name__, (self._of(left), self._of(right))
                 return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))

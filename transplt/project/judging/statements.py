@@ -15,7 +15,7 @@ from transplt.syntax.nodes import last_name
 _CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl|hccl", re.IGNORECASE)
 _DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b", re.IGNORECASE)
-_FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
+FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
 #: What makes another name of a class of torch, which does the same.
 OWN = re.compile(r"^\w+(?=(?:DataLoader|GradScaler)$)")
 #: Methods that a port adds and takes away: where a tensor is, and as which whole number.
@@ -116,7 +116,7 @@ class _Neutral(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         function, table = node.func, read_table(TABLE)
-        name = _FUSED.sub("", last_name(function))
+        name = FUSED.sub("", last_name(function))
         places = table["places"].get(last_name(function), table["places"].get(OWN.sub("", name), "")).split()
         if isinstance(function, ast.Attribute):
             if name in _MOVES:

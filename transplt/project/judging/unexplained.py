@@ -64,10 +64,10 @@ class Unexplained:
 
     def __init__(
         self, sides: tuple[Sequence[Statement], Sequence[Statement]], differ: Apart,
-        is_optional: Callable[[Statement], bool], off: Collection[str],
+        is_optional: Callable[[Statement], bool], off: Collection[str], fresh: set[str],
         values: tuple[dict[str, set[str]], dict[str, set[str]]],
     ) -> None:  # fmt: skip
-        self.apart, self.is_optional, self.off = differ, is_optional, off
+        self.apart, self.is_optional, self.off, self.fresh = differ, is_optional, off, fresh
         self.told: list[Otherwise] = []
         self._places = places_of(*sides, differ)
         self._homes = {new: old for old, new in self._places.items()}
@@ -249,11 +249,11 @@ class Unexplained:
     def _tell(
         self, said: tuple[_Done, _Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]
     ) -> None:
-        words, both = {*less} | {*more}, bool(less and more)
-        sure = not any(
-            both and words & {*heads} and words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"]
-        )
-        whole = {id(each): counts for side in said for each, counts in side}
+        sure = not _is_spelling(less, more)
+        does = {word for _, counts in said[0] for word in counts if word[0].islower()}
+        #: Functions of new files that do what the original does elsewhere: what else they do is a difference.
+        stand_in = {_place(each) for each, counts in said[1] if does & {*counts}}
+        whole = {id(each): counts for each, counts in said[0]}
         told: set[int] = set()
         for each, counts in said[1]:
             before = pairs.get(id(each))
@@ -262,11 +262,18 @@ class Unexplained:
             if new or gone:
                 more, less = more - new, less - gone
                 told.add(id(before))
-                self.told.append(Otherwise(before, each, _listed(new, gone), sure))
+                counts_here = each.path not in self.fresh or _place(each) in stand_in
+                self.told.append(Otherwise(before, each, _listed(new, gone), sure and counts_here))
         for each, counts in said[0]:
             if id(each) not in told and (gone := counts & less):
                 less -= gone
                 self.told.append(Otherwise(each, None, _listed(Counter(), gone), sure))
+
+
+def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
+    """Whether all that is done otherwise is known to be written in either way."""
+    words, rows = {*less} | {*more}, read_table(TABLE)["spellings"]
+    return bool(less and more) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
 
 
 def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
