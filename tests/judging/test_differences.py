@@ -139,6 +139,28 @@ RIGHT = {
     "a folder for logs that may be there": changed(
         "def main():\n", 'def main():\n    try:\n        os.mkdir("logs")\n    except Exception:\n        pass\n'
     ),
+    "other names": changed("loss", "value", "correct", "hits", "target", "label"),
+    "a name for a part": changed(
+        "return self.fc2(self.drop(F.relu(self.fc1(x))))", "hidden = F.relu(self.fc1(x))\n        return self.fc2(self.drop(hidden))"
+    ),
+    "the same in another form": changed(
+        "correct += (model(", "correct = correct + (model(", "F.relu(self.fc1(x))", "self.fc1(x).relu()",
+        "acc = correct / len(loader.dataset)\n    return acc", "return correct / len(loader.dataset)",
+    ),
+    "options of a class": changed(
+        'parser.add_argument("--lr", type=float, default=0.1)',
+        'defaults = Defaults()\nparser.add_argument("--lr", type=float, default=defaults.lr)',
+        "parser = ", "@dataclass\nclass Defaults:\n    lr: float = 0.1\n\n\nparser = ",
+    ),
+    "what torch takes anyway": changed("CrossEntropyLoss()", 'CrossEntropyLoss(reduction="mean", label_smoothing=0.0)'),
+    "a new option at torch's own value": changed(
+        "args = parser", 'parser.add_argument("--smooth", type=float, default=0.0)\nargs = parser',
+        "CrossEntropyLoss()", "CrossEntropyLoss(label_smoothing=args.smooth)",
+    ),
+    "a list for a log": changed(
+        "def main():\n", "def main():\n    history = []\n", "        scheduler.step()\n", "        history.append(loss)\n        scheduler.step()\n",
+    ),
+    "a bar": changed("    for data, target in loader:\n        correct", "    for data, target in tqdm(loader):\n        correct"),
     "many cards": changed(
         "    loader = DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)\n",
         "    sampler = DistributedSampler(numbers())\n"
@@ -193,6 +215,30 @@ WRONG = {
     "another loader": ("data", "DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)", "EpochsDataLoader(numbers(), batch_size=64)"),
     "another factor": ("training steps", "        loss.backward()\n", "        (loss * 0.5).backward()\n"),
     "three rounds": ("computing", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
+    "another operator": ("metric", "correct / len", "correct * len"),
+    "another comparison": ("metric", "argmax(1) == target", "argmax(1) != target"),
+    "another function": ("computing", "F.relu(", "F.gelu("),
+    "another axis": ("metric", "argmax(1)", "argmax(0)"),
+    "variables changed about": ("loss", "criterion(model(data), target)", "criterion(target, model(data))"),
+    "a layer left out": ("computing", "self.fc2(self.drop(F.relu(self.fc1(x))))", "self.fc2(F.relu(self.fc1(x)))"),
+    "no gradient for a part": (
+        "computing", "        return self.fc2(self.drop(F.relu(self.fc1(x))))",
+        "        with torch.no_grad():\n            x = F.relu(self.fc1(x))\n        return self.fc2(self.drop(x))",
+    ),
+    "a backward pass that may fail": (
+        "computing", "        loss.backward()\n", "        try:\n            loss.backward()\n        except ValueError:\n            print(1)\n",
+    ),
+    "steps in another order": (
+        "training steps", "        scheduler.step()\n", "", "        loss = train(model, ", "        scheduler.step()\n        loss = train(model, ",
+    ),
+    "clipped after the step": (
+        "training steps", "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        optimizer.step()\n",
+        "        optimizer.step()\n        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+    ),
+    "the order of a loop": (
+        "training steps", "        optimizer.zero_grad()\n", "", "    model.train()\n", "    model.train()\n    optimizer.zero_grad()\n",
+    ),
+    "epochs of the environment": ("length", "range(args.epochs)", 'range(int(os.environ.get("EPOCHS", 1)))'),
     "errors suppressed": (
         "judge", "        optimizer.step()\n", "        with contextlib.suppress(Exception):\n            optimizer.step()\n",
     ),

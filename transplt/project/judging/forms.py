@@ -174,7 +174,8 @@ class Reader:
         forms = (*of, *map(self._of, given))
         if name in self.defined:
             return (f"$call {name}", *forms)
-        return _sorted((self._named(name, owner) or "$call", *(forms if name else (self._of(function), *forms))))
+        called = self._named(name, owner)
+        return _sorted((called, *forms)) if called else ("$call", self._of(function), *map(self._of, given))
 
     def _named(self, name: str, owner: ast.AST | None) -> str:
         """The name of what is called; empty for what a variable holds."""

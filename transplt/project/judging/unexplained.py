@@ -165,18 +165,17 @@ class Unexplained:
                     if right[0] not in self.theirs.held([left]):
                         found = f"{right[0][1:]} in the place of {left[0][1:]}"
                 case _:
-                    return self._left_out(one, *words, known, forms[1])
+                    return self._left_out(one, *words, forms[1])
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
 
-    def _left_out(
-        self, one: Statement, before: Counter[str], after: Counter[str], known: set[str], form: Form
-    ) -> str | None:
+    def _left_out(self, one: Statement, before: Counter[str], after: Counter[str], form: Form) -> str | None:
         """What a statement does not give any more, where that is all that is another in it."""
         if isinstance(one.node, ast.AnnAssign) and _numbers(before) != _numbers(after):
             return "another default"
-        gone = [word[1:] for word in before - after if word[0] == "$" and word[1:] in known]
+        gone = [word[1:] for word in before - after if word[0] == "$" and not _OF_HOST.search(word)]
+        gone = [word for word in gone if word != "call"]
         only = before >= after and before.keys() - after.keys() == {f"${each}" for each in gone}
         said = {word.rpartition(" ")[2] for word in nodes(form)}
         if gone and only and self.mine.reader.own.isdisjoint(self._changed & said):
@@ -295,8 +294,12 @@ def _place(each: Statement) -> Scope:
 
 def _listed(new: Counter[str], gone: Counter[str]) -> str:
     """What is done more and less."""
-    parts = [(word, sorted(each.lstrip("#") for each in counts)) for word, counts in (("more", new), ("gone", gone))]
-    return "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
+    names = read_table(TABLE)["operations"]["shown"]
+    parts = [
+        (word, sorted(names.get(each, each.lstrip("#").removesuffix(".0")) for each in counts))
+        for word, counts in (("more", new), ("gone", gone))
+    ]
+    return "; ".join(f"{word}: {', '.join(listed)}" for word, listed in parts if listed)
 
 
 def _numbers(words: Counter[str]) -> Counter[str]:
