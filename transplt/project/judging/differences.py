@@ -209,6 +209,7 @@ def _changed(one: Statement, other: Statement) -> str:
 def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
     """What is computed otherwise, and no theme has told of."""
     known = {(each.path, each.span.line) for each in found.against}
+    has_cards = both.has_cards
     for each in told:
         before, after = each.before, each.after
         at = after or before
@@ -219,7 +220,7 @@ def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
             continue
         what = _changed(before, after) if before and after else f"{at.shown} is {'new' if after else 'gone'}"
         told_by = f"{what} ({each.what}) in {at.scope or 'the module'}"
-        of_cards = both.has_cards and _OF_MANY.search(at.text) is not None
+        of_cards = has_cards and _OF_MANY.search(at.text) is not None
         grade = Grade.AGAINST if each.sure and not of_cards else Grade.TOLD
         found.say(grade, TRAINS_OTHERWISE, theme, told_by, place, both.before(before))
 
