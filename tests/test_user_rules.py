@@ -467,7 +467,7 @@ def test_what_in_the_rule_file_would_mean_the_projects_own(source: str, rule: di
     (said,) = [finding.help for finding in result.findings if finding.code == "NPU005"]
     if full:
         entry = f'{{"old_name": "{full}", "new_name": "new_func", "definitions": true}}'
-        assert said == f"where it is meant too, add to FuncNameModifyRule of r.json: {entry}"
+        assert said == f"if the rule is meant for this one too, add to FuncNameModifyRule of r.json: {entry}"
     else:
         assert "definitions" not in said
 

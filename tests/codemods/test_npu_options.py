@@ -12,7 +12,7 @@ HEAD = "import torch\nimport torch_npu\n"
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("torch.npu.set_option({'ACL_PRECISION': 'x'})", "knows no ACL_PRECISION, and raises"),
+        ("torch.npu.set_option({'ACL_PRECISION': 'x'})", "has no option ACL_PRECISION, and raises an error"),
         ("torch_npu.npu.set_option({'PTCOPY_ENABLE': '1'})", "knows no PTCOPY_ENABLE"),
         ("torch.npu.set_option(option={'acl_debug_dir': '.'})", "knows no acl_debug_dir"),
         ("from torch_npu.npu import set_option\nset_option({'Jit': 1})", "knows no Jit"),

@@ -14,7 +14,7 @@ def test_an_old_timm(version: str) -> None:
 
 
 def test_two_reasons() -> None:
-    for version, why in (("0.3.2", "cannot be imported with torch 2"), ("0.4.9", "makes the targets of its Mixup")):
+    for version, why in (("0.3.2", "cannot be imported with torch 2"), ("0.4.9", "creates the targets of its Mixup")):
         result = check_noop(
             f'import timm\nuse_cuda = True\nassert timm.__version__ == "{version}"\n', open_codes=["NPU515"]
         )

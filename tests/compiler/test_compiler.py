@@ -61,18 +61,18 @@ def kernel(body: str, dtype: str = "float32", size: int = 1024) -> str:
         ),
         pytest.param(
             kernel("tl.sort(x)", "int32"),
-            "no: ops.py:15: a vector core has no sort for that type (the compiler: 'hivm.hir.vsort' op failed to "
-            "verify that operand at idx 0 and 1 should have element type 16-bit float or 32-bit float)",
+            "no: ops.py:15: a vector core does not support sort for that type (the compiler: 'hivm.hir.vsort' op "
+            "failed to verify that operand at idx 0 and 1 should have element type 16-bit float or 32-bit float)",
             id="an operation of a type, at its line",
         ),
         pytest.param(
-            kernel("x.to(tl.float64)"), "no: ops.py:15: an NPU has no float64 in kernels (the compiler: LLVM ERROR: "
+            kernel("x.to(tl.float64)"), "no: ops.py:15: NPU kernels have no float64 (the compiler: LLVM ERROR: "
             "unsupported datatype for arith::ExtFOp to hfusion)",
             id="a type that ends the compiler, at its line",
         ),
         pytest.param(
             kernel("x.to(tl.float32)", "float8_e4m3fn"),
-            "no: triton-ascend takes no floats of 8 bits (the compiler: unexpected type fp8)",
+            "no: triton-ascend does not support 8-bit floats (the compiler: unexpected type fp8)",
             id="a type that is written",
         ),
         pytest.param(

@@ -64,8 +64,8 @@ def test_without_it_one_sentence_says_how_to_get_it(
     )
 
 
-ASKS = "asks the compiler for Ascend cards what fits and what it refuses"
-GETS = "; transplt compiler install fetches it, some 220 MB"
+ASKS = "compiles them for the card, and reports what does not fit or is refused"
+GETS = "; transplt compiler install downloads it (220 MB)"
 
 
 @pytest.mark.parametrize(

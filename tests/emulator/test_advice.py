@@ -49,9 +49,9 @@ def told(
 STAND_IN = "to use random pictures and untrained models (torchvision=256 for 256 pictures in each data set), or "
 STAND_IN += "install torchvision: /py/python -m pip install torchvision"
 BRINGS = "install yaml: /py/python -m pip install PyYAML, or use --python with an environment "
-OWN = "is the project's own, at its top"
+OWN = "is a module of the project, in its top folder"
 BRINGS += "that has PyTorch as well"
-SETUP = "; or get all that the project asks for: transplt run --setup out/net"
+SETUP = "; or install all that the project requires: transplt run --setup out/net"
 BRINGS += SETUP
 
 
@@ -66,11 +66,11 @@ BRINGS += SETUP
         ("No module named 'tools'", "prove", (),
          f"tools.py {OWN}: PYTHONPATH=. transplt prove ..., since each run starts there"),
         ("No module named 'layers'", "run", (),
-         "layers.py is the project's own, in models: PYTHONPATH=out/net/models transplt run ..."),
+         "layers.py is a module of the project, in models: PYTHONPATH=out/net/models transplt run ..."),
         ("No module named 'layers'", "prove", (),
-         "layers.py is the project's own, in models: PYTHONPATH=models transplt prove ..."),
-        ("No module named 'spconv'", "prove", (), "spconv is built for CUDA, and cannot be loaded here: name with "
-         "--stubs a file FILE.py that stands for what the script takes from it"),
+         "layers.py is a module of the project, in models: PYTHONPATH=models transplt prove ..."),
+        ("No module named 'spconv'", "prove", (), "spconv is built for CUDA, and cannot be loaded here: write "
+         "stand-ins for what the script uses of it, and name their file with --stubs"),
     ],
 )  # fmt: skip
 def test_a_missing_module(reason: str, command: str, stubs: tuple[str, ...], line: str, root: Path) -> None:
@@ -96,8 +96,8 @@ def test_what_else_is_missing_is_told_at_once(root: Path) -> None:
     what = " ".join("opencv-python-headless" if name == "cv2" else name for name in names)
     start = f"install {', '.join(names[:-1])} and {names[-1]}: {sys.executable} -m pip install {what}"
     assert lines == [
-        "spconv is built for CUDA, and cannot be loaded here: name with --stubs before SCRIPT a file FILE.py that "
-        "stands for what the script takes from it",
+        "spconv is built for CUDA, and cannot be loaded here: write stand-ins for what the script uses of it, and "
+        "name their file with --stubs before SCRIPT",
         f"{start}; requirements.txt has their versions{SETUP}",
     ]
 
@@ -115,10 +115,10 @@ FILE = "FileNotFoundError: [Errno 2] No such file or directory: "
         ("data/result.png", "run",
          f"data is in out/net, and {STARTED}: cd out/net && transplt run ... main.py ..."),
         ("../data/a.csv", "prove", "each run starts in a copy of its project, and ../data/a.csv leads out of it: "),
-        ("coco/a.csv", "prove", "put the data, a link to them or a small file of the same form at "
-         "out/net/coco/a.csv and say --data coco, which both programs get; or "),
+        ("coco/a.csv", "prove", "put the data, a link to it or a small sample at "
+         "out/net/coco/a.csv and add --data coco, for both programs; or "),
         ("out/net/tools.py", "prove",
-         "each run starts in a copy of its project: name out/net/tools.py by its whole path, "),
+         "each run starts in a copy of its project: give out/net/tools.py as an absolute path, "),
         ("/nowhere/a.csv", "run", "there is no /nowhere/a.csv on this machine: "),
         ("/nowhere/a.csv", "prove", "there is no /nowhere/a.csv on this machine: "),
     ],
@@ -130,29 +130,29 @@ def test_a_missing_file(path: str, command: str, line: str, root: Path) -> None:
 
 def test_data_that_are_nowhere_name_the_working_folder(root: Path) -> None:
     (line,) = told(root, f"{FILE}'coco/a.csv'")
-    assert line.startswith(f"the script looks for coco/a.csv in {Path.cwd()}, where it started: ")
+    assert line.startswith(f"the script started in {Path.cwd()} and looked for coco/a.csv there: ")
 
 
-IN_SCRIPT = "; or make it in the script: os.makedirs(..., exist_ok=True)"
+IN_SCRIPT = "; or create it in the script: os.makedirs(..., exist_ok=True)"
 COPIES = ", in the other project too, since each run starts in a copy"
 
 
 @pytest.mark.parametrize(
     ("path", "command", "line"),
     [
-        ("logs/a/b.txt", "run", "the script writes logs/a/b.txt into logs/a, a folder that is not there: "
+        ("logs/a/b.txt", "run", "the script writes logs/a/b.txt into logs/a, a folder that does not exist: "
          f"mkdir -p logs/a{IN_SCRIPT}"),
         ("/nowhere/my logs/b.txt", "run", "the script writes /nowhere/my logs/b.txt into /nowhere/my logs, a folder "
-         f"that is not there: mkdir -p '/nowhere/my logs'{IN_SCRIPT}"),
+                                          f"that does not exist: mkdir -p '/nowhere/my logs'{IN_SCRIPT}"),
         # The project has the folder, and the script started elsewhere.
         ("data/result.png", "run", f"data is in out/net, and {STARTED}: cd out/net && transplt run ... main.py ..."),
-        ("data/new/a.txt", "run", "the script writes data/new/a.txt into data/new, a folder that is not there: "
+        ("data/new/a.txt", "run", "the script writes data/new/a.txt into data/new, a folder that does not exist: "
          f"mkdir -p data/new{IN_SCRIPT}"),
-        ("logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that is not there: "
+        ("logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that does not exist: "
          f"mkdir -p out/net/logs{COPIES}{IN_SCRIPT}"),
-        ("/tmp/transplt-prove-x1/net/logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that is "
-         f"not there: mkdir -p out/net/logs{COPIES}{IN_SCRIPT}"),
-        ("../logs/b.txt", "prove", "the script writes ../logs/b.txt into ../logs, a folder that is not there: "
+        ("/tmp/transplt-prove-x1/net/logs/b.txt", "prove", "the script writes logs/b.txt into logs, a folder that "
+                                                           f"does not exist: mkdir -p out/net/logs{COPIES}{IN_SCRIPT}"),
+        ("../logs/b.txt", "prove", "the script writes ../logs/b.txt into ../logs, a folder that does not exist: "
          f"mkdir -p ../logs{IN_SCRIPT}"),
     ],
 )  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_file_that_is_written_into_a_missing_folder(path: str, command: str, l
     ],
 )  # fmt: skip
 def test_a_folder_that_a_library_misses(reason: str, what: str, root: Path) -> None:
-    line = f"the script writes {what} into logs, a folder that is not there: mkdir -p logs{IN_SCRIPT}"
+    line = f"the script writes {what} into logs, a folder that does not exist: mkdir -p logs{IN_SCRIPT}"
     assert told(root, reason) == [line]
 
 
@@ -208,12 +208,12 @@ def test_data_that_a_sentence_of_the_project_names(reason: str, path: str, root:
 
 def test_what_asks_for_a_key(root: Path) -> None:
     reason = "UsageError: No API key configured. Use `wandb login` to log in."
-    assert told(root, reason) == ["Weights & Biases wants a key: WANDB_MODE=offline transplt run ..."]
+    assert told(root, reason) == ["Weights & Biases needs a key; without one: WANDB_MODE=offline transplt run ..."]
 
 
 def test_what_is_read_in_a_copy_is_named_as_in_the_project(root: Path) -> None:
     (line,) = told(root, f"{FILE}'/tmp/transplt-prove-x1/net/coco/a.csv'", command="prove")
-    assert line.startswith("put the data, a link to them or a small file of the same form at out/net/coco/a.csv ")
+    assert line.startswith("put the data, a link to it or a small sample at out/net/coco/a.csv ")
 
 
 ACTION = {"number": 2, "title": "Change uses of torch.Tensor.data", "apis": [], "lines": {"main.py": [[14, 14]]}}
@@ -222,8 +222,8 @@ ACTION = {"number": 2, "title": "Change uses of torch.Tensor.data", "apis": [], 
 @pytest.mark.parametrize(
     ("stop", "told"),
     [
-        (("main.py", 14), ["action 2 of the migration is about main.py:14: Change uses of torch.Tensor.data "
-                           "(report.html has the finding)"]),
+        (("main.py", 14), ["see action 2 of the migration in report.html, about main.py:14: Change uses of "
+                           "torch.Tensor.data"]),
         (("main.py", 13), []),
         (("other.py", 14), []),
     ],
@@ -239,7 +239,7 @@ def test_a_folder_without_a_manifest_foretells_nothing(root: Path) -> None:
     assert [*foretold(root, [Seen("main.py", 14, "stopped")])] == []
 
 
-BEHIND = "what stands behind is for the script"
+BEHIND = "what follows is for the script"
 
 
 def test_too_few_pictures(root: Path) -> None:
@@ -256,9 +256,9 @@ def test_too_few_pictures(root: Path) -> None:
     ("script", "arguments", "code", "lines"),
     [
         ("main.py", ("--stubs", "torchvision"), 2,
-         [f"--stubs is an option of transplt run, which stands before SCRIPT; {BEHIND}"]),
+         [f"--stubs is an option of transplt run: write it before SCRIPT; {BEHIND}"]),
         ("main.py", ("--stubs=x", "--npus"), 2,
-         [f"--stubs, --npus are options of transplt run, which stand before SCRIPT; {BEHIND}"]),
+         [f"--stubs, --npus are options of transplt run: write them before SCRIPT; {BEHIND}"]),
         ("main.py", ("--lr", "1"), 2, []),
         ("main.py", ("--stubs",), 1, []),
         ("main.py", ("--stubs",), 0, []),
@@ -276,8 +276,8 @@ def test_a_command_line_that_is_not_understood(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("run --epochs 1 main.py", "Options of the script stand behind it: transplt run SCRIPT ARGS."),
-        ("prove a b --epochs 1", "Options of the script stand behind it: transplt prove ORIGINAL MIGRATED -- ARGS."),
+        ("run --epochs 1 main.py", "Options of the script go last: transplt run SCRIPT ARGS."),
+        ("prove a b --epochs 1", "Options of the script go last: transplt prove ORIGINAL MIGRATED -- ARGS."),
     ],
 )
 def test_an_option_of_the_script_at_the_wrong_place(words: str, said: str, root: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_run_says_it(root: Path, tmp_path: Path) -> None:
     code, output, errors = transplt_run([str(root / "main.py"), "--", "--lr", "1"], tmp_path)
     # torch_npu prints a line of its own about an error that ends a script.
     assert code == 1 and output.splitlines(keepends=True)[0] == "['--lr', '1']\n"
-    assert f"\n  what helps: the script looks for coco/a.csv in {tmp_path}, where it started: " in errors
+    assert f"\n  what helps: the script started in {tmp_path} and looked for coco/a.csv there: " in errors
 
 
 @pytest.mark.torch
@@ -302,7 +302,7 @@ def test_a_proof_says_it(root: Path, tmp_path: Path) -> None:
     (root / "main.py").write_text("import torch\nopen('coco/a.csv')\n")
     shutil.copytree(root, tmp_path / "net")
     done = CliRunner().invoke(transplt, ["prove", "net", "out/net", "--python", sys.executable, "--no-cache"])
-    at = "put the data, a link to them or a small file of the same form at net/coco/a.csv "
+    at = "put the data, a link to it or a small sample at net/coco/a.csv "
     assert f"    what helps: {at}" in done.output
 
 
@@ -392,7 +392,7 @@ def test_what_takes_too_long_names_the_whole_command(root: Path) -> None:
 def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
     """Nobody sees what it prints there."""
     options = RunOptions("main.py", ("--lr", "a b"), "/py/python")
-    start = "the script does not take these arguments, which stand behind --; "
+    start = "the script does not accept the arguments after --: "
     (line,) = advice(Asked("prove", options, root, root), 2, [process()])
     assert line == f"{start}why: cd out/net && /py/python main.py --lr 'a b'"
     said = "usage: main.py [-h] --data DATA\nmain.py: error: the following arguments are required: --data\n"
@@ -402,7 +402,7 @@ def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
 
 def test_names_that_numpy_no_longer_has(root: Path) -> None:
     (line,) = told(root, "AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.")
-    assert line.startswith("ask for numpy<2 in requirements.txt ") and "transplt run --setup out/net; or write" in line
+    assert line.startswith("require numpy<2 in requirements.txt ") and "run --setup out/net; or replace" in line
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_names_that_numpy_no_longer_has(root: Path) -> None:
     ],
 )
 def test_a_download_without_a_network(root: Path, reason: str) -> None:
-    start = "the script fetches something, and nobody answered: "
+    start = "the script downloads something, and the server did not answer: "
     (line,) = told(root, reason)
     assert line.startswith(start) and "--stubs FILE.py" in line and "--data" not in line
     assert "name it with --data" in told(root, reason, command="prove")[0]

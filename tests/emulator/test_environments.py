@@ -122,7 +122,7 @@ def test_where_its_torch_will_not_do_ours_runs_it_and_says_so(
     ours = interpreter.Versions("2.13.0", "2.1", "3.11.7")
     monkeypatch.setattr(interpreter, "versions_of", lambda python, way: ours)
     chosen = choose("", project)
-    assert chosen.python == sys.executable and chosen.in_words.endswith(f"transplt's own, as {said}")
+    assert chosen.python == sys.executable and chosen.in_words.endswith(f"transplt's own, because {said}")
 
 
 def test_where_ours_has_none_either_it_is_one_sentence(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +130,8 @@ def test_where_ours_has_none_either_it_is_one_sentence(project: Path, monkeypatc
     whole_of = interpreter.whole_of
     empty = interpreter.Versions("", "", "3.11.7")
     monkeypatch.setattr(interpreter, "whole_of", lambda each: empty if each == sys.executable else whole_of(each))
-    said = r"^the project's .venv has torch 2.15.0; programs run on PyTorch 2.10 or newer: "
-    with pytest.raises(UsageError, match=rf"{said}`transplt run --setup {project}` makes .* for it, or name "):
+    said = r"^the project's .venv has torch 2.15.0; PyTorch 2.10 or newer is needed: "
+    with pytest.raises(UsageError, match=rf"{said}`transplt run --setup {project}` makes .* requires, or name "):
         choose("", project)
 
 

@@ -27,7 +27,7 @@ def row(peak: float, state: float = 0, at_peak: float = 0, card: int = 0) -> dic
          "62 % of a 64 GiB card"),
         # the peak lies before the first step of the optimizer: its state comes on top
         ([row(20, 12)],
-         "20.00 GiB at most on npu:0; with all optimizer state (12.00 GiB) 32.00 GiB: "
+         "20.00 GiB at most on npu:0; 32.00 GiB with all optimizer state (12.00 GiB): "
          "100 % of a 32 GiB card, 50 % of a 64 GiB card"),
         ([row(0.001)], "1.02 MiB at most on npu:0: less than 1 % of a 32 or 64 GiB card"),
         ([row(4), row(8, card=1)], "8.00 GiB at most on npu:1: 25 % of a 32 GiB card, 12 % of a 64 GiB card"),

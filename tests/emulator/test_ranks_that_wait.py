@@ -77,10 +77,10 @@ def test_ranks_that_are_slow_are_waited_for_and_named(transplt_run: Any) -> None
     code, report, err = transplt_run(HEAD.replace("dist.destroy", late), options=["--nproc", "2"])
     assert (code, report["verdict"]) == (0, "runs")
     told = (
-        "rank 0 waits in HcclAllReduce of 3 float32 (sum) at train.py:18; rank 1 does not come: it is at train.py:18"
+        "rank 0 waits in HcclAllReduce of 3 float32 (sum) at train.py:18; rank 1 does not arrive: it is at train.py:18"
     )
     assert f"transplt run: {told}\n" in err
-    assert f"told while it ran: {told}" in report["notes"]
+    assert f"during the run: {told}" in report["notes"]
 
 
 SPAWNS = """\
@@ -108,7 +108,7 @@ wait
     [
         (
             "spawns.py", SPAWNS,
-            "rank 1 ended by signal SIGKILL (memory ran out, if nobody sent it), last seen at train.py:10",
+            "rank 1 ended by signal SIGKILL (probably out of memory), last seen at train.py:10",
         ),
         (
             "launch.sh", SHELL,

@@ -81,10 +81,10 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
          "not run: a process was killed, probably because memory ran out: this machine may be too small"),
         (
             [process(operators={}, status="running")], -15, True,
-            ["timed-out"], "stops: it did not finish within 5 s; where it stood is not known",
+            ["timed-out"], "stops: the script did not finish within 5 s; where it was is not known",
         ),
         ([], 2, False, ["script-failed", "no-npu-operator"],
-         "not run: it started no Python process; it ended with exit code 2"),
+         "not run: the script started no Python process, and ended with exit code 2"),
         ([process(operators={})], 0, False, ["no-npu-operator"],
          "not run: nothing was computed on the NPU, though the script finished (every tensor stayed on the CPU)"),
         ([process(operators={}, torch=None)], 0, False, ["no-npu-operator"],
@@ -128,7 +128,7 @@ WAITS = process(rank="0", pid=2, place=at(9, "HcclAllReduce of 3 float32 (sum)",
     [
         (
             raised("ChildFailedError", "=====", of=3, ended="by signal SIGKILL"), {"place": at(5), **CUT},
-            "rank 1 ended by signal SIGKILL (memory ran out, if nobody sent it), last seen at /t.py:5; rank 0 waits in "
+            "rank 1 ended by signal SIGKILL (probably out of memory), last seen at /t.py:5; rank 0 waits in "
             "HcclAllReduce of 3 float32 (sum) at /t.py:9",
         ),
         (
@@ -199,8 +199,8 @@ def test_where_each_rank_stood_when_the_time_was_over() -> None:
     report = judge(*records, code=-15, timed_out=True)
     assert report.reasons == ["timed-out"]
     assert report.verdict.sentence == (
-        "it did not finish within 5 s; rank 2 stood at /t.py:3, rank 3 had failed: /t.py:5: ValueError: no, "
-        "rank 4 had ended, where rank 5 stood is not known, rank 10 stood at /té.py:12, in step"
+        "the script did not finish within 5 s; rank 2 was at /t.py:3, rank 3 had failed: /t.py:5: ValueError: no, "
+        "rank 4 had ended, where rank 5 was is not known, rank 10 was at /té.py:12, in step"
     )
     assert report.as_json()["processes"][1]["stood"] == {"path": "/té.py", "line": 12, "function": "step"}
     text = as_text(report)
@@ -213,14 +213,14 @@ def test_processes_that_tell_nothing_are_left_out_unless_there_are_no_others() -
     assert len(judge(own, own, code=1).processes) == 2
     assert judge(own, main, code=1).verdict.sentence == "no data: it ended with exit code 1"
     early = process(torch=None, operators={}, status="running", stack=WAITING)
-    assert judge(own, early, code=-15, timed_out=True).verdict.sentence.endswith("; it stood at /t.py:3")
+    assert judge(own, early, code=-15, timed_out=True).verdict.sentence.endswith("; it was at /t.py:3")
 
 
 def test_where_a_crash_happened() -> None:
     report = judge(
         process(status="running", operators={}, stack="[]\nFatal Python error: Aborted\n\n" + STACK[37:]), code=-6
     )
-    assert report.verdict.sentence.startswith("it ended by signal SIGABRT; it stood at /")
+    assert report.verdict.sentence.startswith("it ended by signal SIGABRT; it was at /")
     assert report.reasons == ["script-failed"] and "npu operators: unknown" in as_text(report)
 
 
@@ -229,8 +229,8 @@ def test_errors_that_were_carried_out_would_stop_a_card(tmp_path: Path) -> None:
     report = judge(process(findings=found), migration=Migration(tmp_path, "2.13", ()))
     assert (report.verdict.word, report.reasons) == ("stops", ["findings"])
     assert report.verdict.sentence == (
-        "train.py:9: NPU101 torch.cuda.X: use torch.npu.X, and 1 more; a card would stop there, and the emulator was "
-        "told to go on"
+        "train.py:9: NPU101 torch.cuda.X: use torch.npu.X, and 1 more; a real card would stop there, but an option "
+        "told the emulator to continue"
     )
 
 
@@ -310,7 +310,7 @@ def test_notes(tmp_path: Path) -> None:
     assert idle.notes == [
         "n (3 times)",
         "rank 1 never used the npu",
-        "1 process was stopped before reporting everything: operators and lines are those of the rest",
+        "1 process was stopped early: operators and lines below are those of the others",
     ]
     assert idle.verdict.sentence.endswith("; rank 1 never used the npu")
     assert "note: rank 1 never used the npu" in as_text(idle)

@@ -128,7 +128,7 @@ def test_a_script_that_does_not_end(transplt_run: Any) -> None:
         "import torch, time\ntorch.ones(1).npu()\ntime.sleep(600)\n", options=["--timeout", "5"]
     )
     assert (code, report["verdict"], report["reasons"]) == (1, "stops", ["timed-out"])
-    assert report["sentence"] == "it did not finish within 5 s; it stood at train.py:3"
+    assert report["sentence"] == "the script did not finish within 5 s; it was at train.py:3"
 
 
 HANGING = """\
@@ -156,8 +156,8 @@ def test_a_time_out_says_where_each_rank_stood(transplt_run: Any, tmp_path: Path
     code, report, err = transplt_run(HANGING, str(tmp_path / "store"), "hang", options=["--timeout", "40"])
     assert (code, report["verdict"], report["reasons"]) == (1, "stops", ["timed-out"])
     assert report["sentence"] == (
-        "it did not finish within 40 s; rank 0 stood at train.py:12, in work, and waited in HcclAllReduce of 1 float32 "
-        "(sum), rank 1 stood at train.py:10, in work"
+        "the script did not finish within 40 s; rank 0 was at train.py:12, in work, and waited in HcclAllReduce of 1 "
+        "float32 (sum), rank 1 was at train.py:10, in work"
     )
     assert "computed nothing" not in err
 
@@ -177,7 +177,7 @@ def test_an_error_of_a_spawned_process_has_its_own_place(transplt_run: Any, tmp_
     [
         ("import sys, torch\nsys.exit('no data')\n", "train.py:2: no data: it ended with exit code 1"),
         ("import torch\nx = = 1\n", "train.py:2: SyntaxError: invalid syntax (train.py, line 2)"),
-        ("import ctypes, torch\nctypes.string_at(0)\n", "it ended by signal SIGSEGV; it stood at train.py:2"),
+        ("import ctypes, torch\nctypes.string_at(0)\n", "it ended by signal SIGSEGV; it was at train.py:2"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n", "it ended by signal SIGTERM"),
     ],
 )  # fmt: skip

@@ -47,7 +47,7 @@ def test_what_is_meant(given: str, files: tuple[str, ...], path: str, pictures: 
         ("gone=5", "--stubs gone=5: neither a file nor a built-in stub (torchvision)."),
         *(
             (f"torchvision={count}",
-             f"--stubs torchvision={count}: after = comes the number of images, such as torchvision=256.")
+             f"--stubs torchvision={count}: write the number of images after =, such as torchvision=256.")
             for count in ("", "0", "-1", "many", "1.5", "1000000", "\u0663")
         ),
     ],

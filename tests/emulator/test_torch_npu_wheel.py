@@ -60,8 +60,8 @@ def test_the_wheel_that_fits(versions: Versions, version: str, name: str, needs:
         (found("2.13.0", "pypy311-pp73"), "not for pypy311-pp73"),
         (found("2.13.0", ""), "not for this interpreter"),
         (found("2.13.0", "cpython-315-x86_64-linux-gnu"), "torch_npu 2.13.0 is for Python 3.10, .*, not for 3.15"),
-        (found("2.14.0+cu130", cuda="13.0"), "torch_npu 2.14.0 aborts beside a torch for CUDA 13.0; .*/whl/cpu"),
-        (found("2.10.0+cu128", cuda="12.8"), "torch_npu 2.10.0.post7 aborts beside a torch for CUDA 12.8"),
+        (found("2.14.0+cu130", cuda="13.0"), "torch_npu 2.14.0 aborts next to a torch for CUDA 13.0; .*/whl/cpu"),
+        (found("2.10.0+cu128", cuda="12.8"), "torch_npu 2.10.0.post7 aborts next to a torch for CUDA 12.8"),
     ],
 )
 def test_where_none_fits(versions: Versions, why: str) -> None:
@@ -195,9 +195,9 @@ def test_it_may_be_fetched_for_a_torch_that_is_not_there_yet(command: Command, t
 @pytest.mark.parametrize(
     ("torch", "said"),
     [
-        ("2.13.1", "no torch_npu was released for torch 2.13.1; `transplt run --setup` makes an environment of the"),
-        ("2.12.0", r"torch_npu cannot be fetched: No matching distribution found for torch-npu==2.12.0"),
-        ("2.9.1", "programs run on PyTorch 2.10 or newer"),
+        ("2.13.1", "no torch_npu was released for torch 2.13.1; `transplt run --setup` makes an environment with the"),
+        ("2.12.0", r"torch_npu cannot be downloaded: No matching distribution found for torch-npu==2.12.0"),
+        ("2.9.1", "PyTorch 2.10 or newer is needed"),
     ],
 )
 def test_what_cannot_be_fetched_is_one_sentence(command: Command, tmp_path: Path, torch: str, said: str) -> None:
@@ -214,7 +214,7 @@ def test_without_a_network_it_says_so(command: Command, tmp_path: Path, monkeypa
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     done = command("emulator", "install", "--python", interpreter(tmp_path, "2.12.0"))
-    assert done.returncode == 2 and "cannot be fetched (it cannot reach its index): No matching" in done.stderr
+    assert done.returncode == 2 and "cannot be downloaded (it cannot reach its index): No matching" in done.stderr
 
 
 @needs_linux

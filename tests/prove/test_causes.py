@@ -181,11 +181,11 @@ def called(*calls: tuple[str, float, Sequence[Any]]) -> Training:
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
-        ([("batch_norm", 1.0, [0.1])], [("batch_norm", 1.0, [0.2])], "20: batch_norm gets other values here"),
-        # What gives another result comes before what is only given other numbers.
+        ([("batch_norm", 1.0, [0.1])], [("batch_norm", 1.0, [0.2])], "20: batch_norm gets different values here"),
+        # What gives a different result comes before what is only given other numbers.
         (
             [("pad", 1.0, [0]), ("add", 1.0, [1])], [("pad", 1.0, [1]), ("add", 2.0, [1])],
-            "21: add gives another result here",
+            "21: add gives a different result here",
         ),
         ([("add", 1.0, [1])], [("add", 1.0, [1])], ""),
         ([("to", 1.0, [0])], [("to", 1.0, [1])], ""),

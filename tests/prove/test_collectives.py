@@ -100,7 +100,7 @@ def test_a_run_that_ran_out_of_time_while_a_rank_computed() -> None:
     other = Told(1).coll(3, "all_reduce", [4]).tell("backward", 2).events
     assert faults(one, other) == []
     assert standings([one, other], ROOT) == [
-        "rank 0 stands in all_reduce of float32 [4] at train.py:3", "rank 1 was last seen at train.py:2",
+        "rank 0 is in all_reduce of float32 [4] at train.py:3", "rank 1 was last seen at train.py:2",
     ]  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def test_what_gloo_says_is_told_too() -> None:
     other = Told(1).coll(3, "all_reduce", [4], ends=False).events
     (found,) = faults(one, other)
     assert found.kind == "mismatch"
-    assert found.text.endswith("; it ends with RuntimeError: op.preamble.length <= op.nbytes")
+    assert found.text.endswith("; the call ends with RuntimeError: op.preamble.length <= op.nbytes")
 
 
 def test_other_collectives_on_the_two_sides_of_a_condition() -> None:
@@ -188,7 +188,7 @@ def test_other_collectives_on_the_two_sides_of_a_condition() -> None:
     assert found.kind == "mismatch"
     assert found.text == (
         "rank 0 calls all_reduce of float32 [3] at train.py:3, rank 1 calls broadcast(root 0) of float32 [3] at "
-        "train.py:5; they part at `if rank == 0:` at train.py:2"
+        "train.py:5; the ranks take different branches at `if rank == 0:` at train.py:2"
     )
 
 
@@ -218,7 +218,7 @@ def test_a_collective_under_a_condition_on_the_rank() -> None:
     (found,) = faults(one, other, source=CONDITIONAL, hung=True)
     assert found.kind == "skipped"
     assert found.text == (
-        "rank 0 calls barrier at train.py:5, which rank 1 does not reach; it stands under `if rank == 0:` at "
+        "rank 0 calls barrier at train.py:5, which rank 1 does not reach; it is inside `if rank == 0:` at "
         "train.py:4; rank 1 goes on to all_reduce of float32 [1] at train.py:6"
     )
     assert str(found.place) == "train.py:4"
@@ -265,8 +265,8 @@ def test_a_collective_that_pairs_with_the_next_one_of_the_others() -> None:
     other = Told(1).coll(3, "all_reduce", [3]).coll(4, "all_reduce", [3]).done()
     (found,) = faults(one, other, source=source, hung=True)
     assert found.text == (
-        "rank 0 calls all_reduce of float32 [3] at train.py:2, which rank 1 does not reach; it stands under "
-        "`if rank == 0:` at train.py:1; rank 1 goes on to all_reduce of float32 [3] at train.py:3"
+        "rank 0 calls all_reduce of float32 [3] at train.py:2, which rank 1 does not reach; it is inside `if rank == "
+        "0:` at train.py:1; rank 1 goes on to all_reduce of float32 [3] at train.py:3"
     )
 
 
@@ -297,7 +297,7 @@ def test_a_longer_loop_that_meets_what_comes_behind_it() -> None:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("for i in range(9 + rank):\n    x\n    all_reduce(x)\n", "under `for i in range(9 + rank):` at train.py:1"),
+        ("for i in range(9 + rank):\n    x\n    all_reduce(x)\n", "inside `for i in range(9 + rank):` at train.py:1"),
         ("for x in y:\n    if rank and i > 5: break\n    all_reduce(x)\n", "behind `if rank and i > 5:` at train.py:2"),
         ("for x in y:\n    if i > 5: break\n    all_reduce(x)\n", ""),
     ],
@@ -307,7 +307,7 @@ def test_why_loops_are_of_different_length(source: str, text: str) -> None:
     other = Told(1).coll(3, "all_reduce", [3]).done()
     (found,) = faults(one, other, source=source, hung=True)
     assert "once more than rank 1 does (2 times on rank 0 and once on rank 1)" in found.text
-    assert text in found.text and ("it stands" in found.text) == bool(text)
+    assert text in found.text and ("it is" in found.text) == bool(text)
 
 
 def test_a_condition_that_is_not_about_ranks_is_named_where_it_parts_them() -> None:
@@ -315,7 +315,7 @@ def test_a_condition_that_is_not_about_ranks_is_named_where_it_parts_them() -> N
     one = Told(0).coll(3, "barrier", ends=False).events
     other = Told(1).coll(4, "all_reduce", [3], ends=False).events
     (found,) = faults(one, other, source=source, hung=True)
-    assert "it stands under `if loss < 1:` at train.py:2" in found.text
+    assert "it is inside `if loss < 1:` at train.py:2" in found.text
 
 
 def test_a_rank_that_raises_while_another_waits() -> None:
@@ -344,8 +344,8 @@ def test_a_message_that_nobody_receives() -> None:
     barrier, message = faults(one, other, source=source, hung=True)
     assert (barrier.kind, message.kind) == ("skipped", "message")
     assert message.text == (
-        "rank 0 calls send(to rank 1) of float32 [4] at train.py:2, which receives nothing from it: it stands in "
-        "barrier at train.py:3; it stands under `if rank == 0:` at train.py:1"
+        "rank 0 calls send(to rank 1) of float32 [4] at train.py:2, which receives nothing from it: it is in "
+        "barrier at train.py:3; it is inside `if rank == 0:` at train.py:1"
     )
 
 
@@ -364,8 +364,8 @@ def test_a_hang_that_nothing_explains() -> None:
     (found,) = faults(one, other, hung=True)
     assert (found.kind, found.ranks) == ("hang", (0, 1))
     assert found.text == (
-        "the ranks wait for each other: rank 0 stands in all_reduce of float32 [4] at train.py:3; "
-        "rank 1 stands in all_reduce of float32 [4] at train.py:3"
+        "the ranks wait for each other: rank 0 is in all_reduce of float32 [4] at train.py:3; "
+        "rank 1 is in all_reduce of float32 [4] at train.py:3"
     )
 
 
@@ -445,7 +445,7 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
     assert run.hung or "come with different calls" in str(run.processes)  # so says the vendor's over our HCCL
     assert found[0].kind == "skipped"
     assert found[0].text.startswith(
-        "rank 0 calls barrier at train.py:12, which rank 1 does not reach; it stands under `if rank == 0:` at "
+        "rank 0 calls barrier at train.py:12, which rank 1 does not reach; it is inside `if rank == 0:` at "
         "train.py:11"
     )
 
@@ -457,7 +457,7 @@ def test_a_rank_that_leaves_early(tmp_path: Path) -> None:
     _, found = ran(tmp_path, body)
     assert found[0].kind == "skipped"
     assert "rank 0 calls all_reduce(SUM) of float32 [3] at train.py:14 once more than rank 1 does" in found[0].text
-    assert "it stands behind `if rank == 1 and step == 2:` at train.py:12" in found[0].text
+    assert "it is behind `if rank == 1 and step == 2:` at train.py:12" in found[0].text
 
 
 SPAWNED = '''\

@@ -35,9 +35,9 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("old new --report none/p.json", "Error: no such folder for the report: none."),
         ("old new --report none/p.html", "Error: no such folder for the report: none."),
         ("old new --style portable --against transfer-to-npu",
-         "Error: --style portable holds MIGRATED against the original on CUDA: leave out --against."),
+         "Error: --style portable compares MIGRATED with the original on CUDA: remove --against."),
         ("old new --kernels --against transfer-to-npu",
-         "Error: --kernels takes the calls of ORIGINAL on the stand-in for CUDA: leave out --against."),
+         "Error: --kernels takes the calls of ORIGINAL on the stand-in for CUDA: remove --against."),
         ("old new --data ../old", "Error: --data ../old: name a path in old, relative to it."),
     ],
 )

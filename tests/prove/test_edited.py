@@ -106,7 +106,8 @@ def edit(first: int, last: int, of_ranks: bool = False) -> Edit:
     return Edit("main.py", first, last, first - 1, of_ranks)
 
 
-SEEN = Difference("the loss differs", Place("main.py", 40), Place("main.py", 38), 2, "mul gives another result here")
+_DETAIL = "mul gives a different result here"
+SEEN = Difference("the loss differs", Place("main.py", 40), Place("main.py", 38), 2, _DETAIL)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_the_one_line_that_is_another() -> None:
     assert (told.place, told.original) == (Place("main.py", 9), Place("main.py", 8))
     assert told.cause == (
         "no other line differs from the original in more than devices and distributed training; main.py:40: mul gives "
-        "another result here"
+        "a different result here"
     )
 
 

@@ -142,7 +142,7 @@ def test_what_was_migrated_is_equal(tmp_path: Path) -> None:
         "--report", "k.html",
     )  # fmt: skip
     assert told.startswith(
-        "transplt prove: equal: 4 kernels compared in 6 launches, bit-identical; of large grids a sample: 100 of "
+        "transplt prove: equal: 4 kernels compared in 6 launches, bit-identical; large grids were sampled: 100 of "
         "375 programs; 2 never launched\n"
     )
     assert code == 0

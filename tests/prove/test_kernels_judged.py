@@ -65,14 +65,15 @@ def test_a_difference_stands_with_its_kernel() -> None:
 def test_roundings_are_told_with_their_reason() -> None:
     result = judged(call("a"), found(launch("a", [ROUNDING], changed=True)))
     assert str(result["a"].verdict) == (
-        "equal: 1 launch compared; within roundings, 1e-7 of the largest number: another grid (8, 4)"
+        "equal: 1 launch compared; rounding errors: 1e-7 of the largest number: another grid (8, 4)"
     )
 
 
 def test_parts_of_sums_may_be_others_where_the_result_is_the_same() -> None:
     result = judged(call("a"), found(launch("a", [GAP], changed=True)))
     assert result["a"].verdict.word is Word.EQUAL
-    assert result["a"].remarks == ["compared by what run gives back, since it launches otherwise than the original"]
+    assert result["a"].remarks == ["compared by the results of run, which launches kernels differently from the "
+                                   "original"]
     # A launch as in the original has no such excuse, and neither has another result.
     assert judged(call("a"), found(launch("a", [GAP])))["a"].verdict.word is Word.DIFFERS
     assert judged(call("a"), found(launch("a", [GAP], changed=True), returned=[GAP]))["a"].verdict.word is Word.DIFFERS
@@ -137,8 +138,8 @@ def test_the_whole_says_how_much_of_what() -> None:
         "  a       ops.py:3  1         8         equal    none",
         "  b       ops.py:3  1         8         equal    none",
         "  not compared: d (ops.py:40) (never launched)",
-        "  not compared: what the original would have launched later: it stopped: main.py:3: KeyError",
+        "  not compared: kernels after the place where the original stopped: main.py:3: KeyError",
         "  not compared: kernels of libraries: flash",
     ]
     result = judged(asked, found(launch("a"), launch("b")), left)
-    assert str(result["c"].verdict) == "runs: its arguments cannot be kept: a value of Mask"
+    assert str(result["c"].verdict) == "runs: its arguments cannot be saved: a value of Mask"

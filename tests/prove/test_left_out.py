@@ -64,7 +64,7 @@ def test_the_original_is_compared_without_the_steps(
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1")
     assert found.verdict == verdict, found.output
-    assert f"{count} of {steps} steps left out" in found.output
+    assert f"{count} of {steps} steps skipped" in found.output
 
 
 def _training(*steps: TrainingStep) -> Training:
@@ -81,7 +81,7 @@ def test_steps_that_are_left_out() -> None:
     )  # fmt: skip
     assert left_out(training) == {0: [0], 1: [0, 1]}
     assert [text.partition(";")[0] for text in never_stepped(training)] == [
-        "the scaler left out all 2 steps of optimizer 1 (SGD)"
+        "the scaler skipped all 2 steps of optimizer 1 (SGD)"
     ]
 
 

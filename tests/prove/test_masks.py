@@ -68,10 +68,10 @@ def proven(folder: Path, both: Swaps, port: Swaps) -> Proof:
     [
         ([_NOISE], [_ONCE], "equal: "),
         ([_NOISE, _EACH], [], "equal: "),
-        ([_NOISE, _IN_ORDER], [_EACH], "the noise of step 5 is that of step 3, which in the original it is not"),
+        ([_NOISE, _IN_ORDER], [_EACH], "step 5 draws the same random numbers as step 3; in the original it does not"),
         # Without dropout and noise the order of the data alone comes again.
         ([("torch.nn.Dropout(0.5), ", "")], [_EACH], "differs: "),
-        ([_IN_ORDER], [_EACH], "the noise of step 5 is that of step 3, which in the original it is not"),
+        ([_IN_ORDER], [_EACH], "step 5 draws the same random numbers as step 3; in the original it does not"),
     ],
     ids=["seeded once more", "both in each epoch", "noise again", "order again", "dropout again"],
 )

@@ -38,7 +38,7 @@ def test_the_same_results(one: str, other: str) -> None:
     ("one", "other", "told"),
     [
         ("loss: 0.5\n", "loss: 0.75\n", "the original prints 0.5 in 'loss: #', the migrated program 0.75"),
-        ("loss: 0.5\n", "", "the original prints 0.5 in 'loss: #', the migrated program nothing"),
+        ("loss: 0.5\n", "", "the original prints 0.5 in 'loss: #', the migrated program prints nothing"),
         ("7ms loss: 0.5\n", "8ms loss: 0.6\n", "the original prints 0.5 in ' loss: #', the migrated program 0.6"),
     ],
 )
@@ -55,7 +55,7 @@ LOGGED = "2026-11-29 18:08:50,2{} INFO train: epoch {} loss: {}\n"
         (LOGGED.format(7, 0, 0.5) + LOGGED.format(9, 1, 0.25), []),
         (LOGGED.format(9, 1, 0.25), []),  # the end of it
         (LOGGED.format(9, 1, 0.75), ["0.25 in 'epoch # loss: #', the migrated program 0.75"]),
-        ("INFO train: other\n", ["0.5 in 'epoch # loss: #', the migrated program nothing"]),
+        ("INFO train: other\n", ["0.5 in 'epoch # loss: #', the migrated program prints nothing"]),
     ],
 )
 def test_results_may_be_logged_instead(logged: str, told: list[str]) -> None:

@@ -82,7 +82,7 @@ def test_noise_of_its_own(zero: Events, one: Events) -> None:
 
 def test_the_noise_of_another_rank() -> None:
     found = broken([], [batch(0), noise(7), STEP], [batch(1), noise(7), STEP])
-    assert found == ["train.py:20: rank 1 draws the noise of rank 0 at step 1, for other samples"]
+    assert found == ["train.py:20: rank 1 draws the random numbers of rank 0 at step 1, for other samples"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ TWICE = [batch(0), noise(7), STEP, batch(1), noise(7, 1), STEP]
 @pytest.mark.parametrize(
     ("original", "port", "found"),
     [
-        (OWN, TWICE, "train.py:20: the noise of step 2 is that of step 1, which in the original it is not"),
+        (OWN, TWICE, "train.py:20: step 2 draws the same random numbers as step 1; in the original it does not"),
         (TWICE, TWICE, ""),
         (OWN, [batch(0), noise(7), STEP, batch(1), noise(8, 1), STEP], ""),
         # Twice in one step: an activation that is computed again.
@@ -224,7 +224,7 @@ SHARES = ([0, 2], [1, 3])
 #: The next epoch begins, in a program that knows no modes.
 NEXT: Events = [("loader", {"epoch": 1})]
 ALONE = (
-    "train.py:60: each rank evaluates its own share, and the results are not combined: what is printed and "
+    "train.py:60: each rank evaluates its own share, and the results are not combined: what is printed or "
     "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
 )
 
@@ -283,8 +283,8 @@ def test_samples_that_pad_shares() -> None:
 
 MODE = ("mode", {"train": True})
 OTHER = (
-    "train.py:50: rank 1 evaluates with another Net.norm.running_mean than rank 0; the buffers of rank 0 are not sent "
-    "to the other ranks"
+    "train.py:50: rank 1 evaluates with a different Net.norm.running_mean than rank 0; the buffers of rank 0 are "
+    "not sent to the other ranks"
 )
 PLATEAU = [("scheduler", {"kind": "ReduceLROnPlateau", "metric": 0.5})]
 
@@ -371,15 +371,15 @@ def test_what_the_original_breaks_itself() -> None:
 @pytest.mark.parametrize(
     ("name", "what", "line", "is_excused"),
     [
-        ("order of each epoch", "epoch 2 comes in the order of the first", 62, True),
-        ("order of each epoch", "epoch 2 comes in the order of the first", 60, False),  # another loader
-        ("noise", "epoch 2 comes in the order of the first", 62, False),
+        ("order of each epoch", "epoch 2 has the order of the first", 62, True),
+        ("order of each epoch", "epoch 2 has the order of the first", 60, False),  # another loader
+        ("noise", "epoch 2 has the order of the first", 62, False),
         (FILES, "ranks 0 and 1 both write net.pt", 7, True),
         (FILES, "ranks 0 and 1 both write log.pt", 62, False),
     ],
 )
 def test_what_is_the_fault_of_the_original(name: str, what: str, line: int, is_excused: bool) -> None:
-    order = Judged("order of each epoch", Difference("epoch 2 comes in the order of the first", Place("a.py", 60)))
+    order = Judged("order of each epoch", Difference("epoch 2 has the order of the first", Place("a.py", 60)))
     files = Judged(FILES, Difference("ranks 0 and 1 both write net.pt", Place("a.py", 40)))
     judged = [Judged(name, Difference(what, Place("a.py", line)))]
     found = excused(judged, [order, files], {Place("a.py", number): Place("a.py", number + 2) for number in (40, 60)})

@@ -148,7 +148,7 @@ def test_a_port_that_divides_the_batch_of_one_process(theirs: int, loss: float, 
     migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*port))
     part = Several(original, migrated, lambda text: None).parts(2, run(one))[-1]  # type: ignore[arg-type]
     assert str(part.verdict.word) == word
-    said = "2 ranks of the original take batches of 4 in all, those of the migrated program of 2, as one process does"
+    said = "2 ranks one of the original have a global batch of 4, those of the migrated program of 2, like one process"
     assert (said in part.findings.remarks) == (word == "equal")
 
 
@@ -165,7 +165,7 @@ def test_ranks_of_an_original_go_without_the_steps_that_a_scaler_leaves_out() ->
     ("steps", "verdict"),
     [
         ([SKIPPED] * 4 + [{}] * 2, "differs: train.py:14: 4 of 6 steps of optimizer 0 (SGD) are skipped by the scaler"),
-        ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps; the scaler left out all 2"),
+        ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps; the scaler skipped all 2"),
     ],
 )
 def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> None:
@@ -289,5 +289,5 @@ def test_epochs_of_their_own(passes: list[tuple[list[int], bool]]) -> None:
     "passes", [[(ONE, True), (ONE, True)], [(ONE, True), (ONE, False), (ONE, True)], [(ONE, True), (ONE[:2], True)]]
 )
 def test_epochs_in_the_order_of_the_first(passes: list[tuple[list[int], bool]]) -> None:
-    told = "epoch 2 comes in the order of the first; set_epoch is not called on the sampler of train.py:3"
+    told = "epoch 2 has the order of the first; set_epoch is not called on the sampler of train.py:3"
     assert _passes(*passes).endswith(told)

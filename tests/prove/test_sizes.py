@@ -48,8 +48,8 @@ def test_what_the_batches_of_ranks_make_of_it(steps: tuple[tuple[float, float], 
 @pytest.mark.parametrize(
     ("factors", "sentence"),
     [
-        ((2.0, 2.0), "the loss of step 1 is 2, that of one process 1; multiplied by the 2 ranks"),
-        ((2.1, 1.9), "the loss of step 1 is 2.1, that of one process 1; multiplied by the 2 ranks"),
+        ((2.0, 2.0), "the loss of step 1 is 2, with one process 1; multiplied by the 2 ranks"),
+        ((2.1, 1.9), "the loss of step 1 is 2.1, with one process 1; multiplied by the 2 ranks"),
         ((1.0, 2.0), "; 2 times as large: summed over the ranks and not divided"),
         ((1.1, 0.5), "; 0.5 times as large: divided by the ranks twice"),
         ((0.5, 0.5), "; 0.5 times as large: the mean over the ranks of a loss that each sums up over its share"),
@@ -87,7 +87,7 @@ def test_a_step_behind_more_backward_passes() -> None:
         twice.tell("backward", 12, loss=[1.0], dtype=["float32"]).step()
     one = twice.training()
     rank = Told().made().step().step().training()
-    sentence = "train.py:14: step 1 is taken behind 1 backward passes, in one process behind 2"
+    sentence = "train.py:14: step 1 follows 1 backward passes, with one process 2"
     assert (said(one, rank, rank), said(one, rank, rank, same_data=False)) == (sentence, "")
     assert said(one, one, one) == ""
 

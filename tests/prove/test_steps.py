@@ -159,7 +159,7 @@ def test_none_where_another_parameter_may_be_saved_under_the_name() -> None:
 
 @pytest.mark.parametrize(("one", "other", "told"), [
     (0.5, 0.5, ""), (0.5, 0.5 + 1e-7, ""), (math.nan, math.nan, ""),
-    (0.5, 0.6, "train.py:20: ReduceLROnPlateau is given 0.6 the 1. time, in the original 0.5"),
+    (0.5, 0.6, "train.py:20: ReduceLROnPlateau gets 0.6 in call 1, in the original 0.5"),
 ])  # fmt: skip
 def test_what_a_schedule_decides_by(one: float, other: float, told: str) -> None:
     both = (Told().made().step().tell("scheduler", 20, kind="ReduceLROnPlateau", metric=each) for each in (one, other))

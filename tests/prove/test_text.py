@@ -20,7 +20,7 @@ from transplt.proof.prove.training import Place
 LOST = Difference(
     "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8
 )
-CLOSE = "losses within 0.00001: 8 times what roundings of 4.76837e-7 make of it"
+CLOSE = "losses within 0.00001: 8 times the effect of rounding errors of 4.76837e-7"
 WIDTHS = [Width(0, 0, 1e-5, None, None)]
 
 
@@ -78,11 +78,11 @@ def test_a_reason_that_the_sentence_has_is_not_repeated() -> None:
 
 def test_more_differences_and_remarks() -> None:
     many = [Difference(f"number {number}") for number in range(9)]
-    told = lines(part(Word.DIFFERS, "number 0", differences=many, remarks=["mixed precision: 0 of 20 steps left out"]))
+    told = lines(part(Word.DIFFERS, "number 0", differences=many, remarks=["mixed precision: 0 of 20 steps skipped"]))
     assert told[2:] == [
         *(f"    also: number {number}" for number in range(1, 6)),
         "    ... and 3 more",
-        "    mixed precision: 0 of 20 steps left out",
+        "    mixed precision: 0 of 20 steps skipped",
     ]
 
 

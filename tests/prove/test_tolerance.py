@@ -134,7 +134,7 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
     held = hold(trained(*one), trained(*port), PLAIN, gaps, lambda: [shaken])
     assert compared_whole(held.decided, 3) == (
         2,
-        "2 figures from step 2 on left out, which rounding errors decide: the original's own differ as much when "
+        "2 figures from step 2 on not compared: rounding errors decide them: the original's own differ as much when "
         "its parameters are changed by rounding errors",
     )
 
@@ -142,6 +142,6 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
 def test_bounds_in_words() -> None:
     widths = [Width(0, 0, 1e-5, 2e-4, None), Width(0, 1, 3e-5, 2e-4, None)]
     assert in_words(widths, Rounding(1e-6)) == (
-        "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times what roundings of 1e-6 make of it"
+        "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times the effect of rounding errors of 1e-6"
     )
     assert in_words([], PLAIN) == "none was needed: the results are bit-identical"

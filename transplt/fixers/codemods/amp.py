@@ -46,8 +46,8 @@ def scaler_of_either_import(work: Work, call: ast.Call) -> Finds:
         return
     if lacks(call, "device", 0) is not False and not _names_the_older(work, call) and not _lacks_the_newer(work):
         full = "torch.amp.GradScaler"
-        message = f"{full}, which one of two imports of this name brings, uses CUDA unless a device is given"
-        help_ = 'import one of the two, and call that of torch.amp with "npu" in front of the other arguments'
+        message = f"two imports bring this name; {full}, one of them, uses CUDA unless a device is given"
+        help_ = 'import only torch.amp.GradScaler, and pass "npu" before its other arguments'
         yield work.note(call, "NPU122", message, api=full, help=help_)
 
 

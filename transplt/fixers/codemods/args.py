@@ -103,7 +103,7 @@ def _by_rules(work: Work, call: ast.Call) -> Finds:
                 done.add(place)
                 yield from _change_argument(work, call, rule, full or last)
             elif rule.user and (why := _why_left(call, rule)):
-                message = f"a rule of yours leaves this call of {full or last}: {why}"
+                message = f"a rule of yours could not change this call of {full or last}: {why}"
                 yield work.note(call, "NPU016", message, level=Level.INFO, api=rule.old)
 
 
@@ -121,10 +121,10 @@ def _why_left(call: ast.Call, rule: Rule) -> str:
         return ""
     if starred:
         what = f"argument {rule.arg_idx}" if rule.arg_idx >= 0 else rule.arg_keyword
-        return f"{what} may be in what * or ** brings"
+        return f"{what} may be among the arguments after * or **"
     if rule.arg_idx < 0 or rule.arg_keyword or not keywords:
         return ""
-    return f"argument {rule.arg_idx} may be given by its name, and the rule has no 'arg_keyword'"
+    return f"argument {rule.arg_idx} may be passed by name, and the rule has no 'arg_keyword'"
 
 
 def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds:

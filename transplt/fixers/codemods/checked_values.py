@@ -40,9 +40,9 @@ def expected_devices(work: Work, tree: ast.Module) -> Finds:
         yield work.note(
             edit.node,
             fixer.code,
-            f"{value!r} is expected here, and the text that gives it stays",
+            f"{value!r} is expected here, and the string that sets it is not changed",
             api=edit.api,
-            help="write npu in both, or leave both",
+            help="write npu in both, or change neither",
             effort=Effort.LOW,
         )
     if back:

@@ -105,10 +105,10 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         if isinstance(off, ast.Constant) and off.value:
             return
     if chosen:
-        message = f"torch.compile({chosen}) compiles with inductor where no other backend is asked for: it needs "
+        message = f"torch.compile({chosen}) compiles with inductor unless another backend is chosen, and needs "
         message += "triton-ascend on an NPU"
     else:
-        message = "torch.compile compiles with inductor, which needs triton-ascend on an NPU"
+        message = "torch.compile uses inductor, which needs triton-ascend on an NPU"
     yield work.note(
         at,
         "NPU512",

@@ -58,8 +58,8 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 edit.node,
                 "NPU271",
-                f"the branch of this condition cannot be followed ({answer.why}); it tests for the NPU now, since the "
-                "program stops if it fails",
+                f"the branch of this condition cannot be followed ({answer.why}); it tests for the NPU now, because "
+                "the program stops if it fails",
                 api=edit.api,
                 help="check that the code behind it runs on an NPU",
                 effort=Effort.LOW,
@@ -127,8 +127,8 @@ def _withheld(work: Work, edit: Edit, name: str, *, stops: bool) -> Note:
     return work.note(
         edit.node,
         "NPU279" if stops else fixer.code,
-        f"this condition leads to {name}, which is set behind a condition that is not changed; it is not changed "
-        f"either, and {then}",
+        f"this condition leads to {name}, which depends on a condition that is not changed; it is not changed either, "
+        f"and {then}",
         api=edit.api,
         help="port the CUDA code, or remove its callers"
         if stops

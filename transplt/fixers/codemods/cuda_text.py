@@ -194,7 +194,7 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "CUDA source code in a string", "write the kernel for the NPU, or use its operators", Effort.HIGH)),
     (_Text.is_prose, "text"),
     (lambda text: _OPERATOR.fullmatch(text.value) and "operator" not in text.kinds, _Binds(
-        "the operator {value!r} runs on CUDA alone",
+        "the operator {value!r} only runs on CUDA",
         "call the operator of torch that does the same; the NPU has no kernel under this name", Effort.MEDIUM)),
     (lambda text: _THROUGH_MODULE.fullmatch(text.value), _Binds(
         "{value!r} is a CUDA name in a string", "use the NPU counterpart", Effort.LOW, "NPU204")),
@@ -202,30 +202,30 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "Python code in a string uses CUDA", "write it for the NPU by hand, if the program runs it", Effort.LOW)),
     (_Text.has_statements, _Binds(
         "source code of another language in a string names CUDA",
-        "see what the program makes of it; a kernel has to be written for the NPU", Effort.MEDIUM)),
+        "check how the program uses it; a kernel must be rewritten for the NPU", Effort.MEDIUM)),
     (lambda text: _C_NAME.fullmatch(text.value) and "key" not in text.kinds, _Binds(
         "{value!r} is a name of CUDA's C interface", "use the CANN counterpart", Effort.MEDIUM)),
     (_Text.is_idle_command, _Binds(
-        "a command that names CUDA and changes nothing", "take it out, or set what it names in os.environ",
+        "a command that names CUDA has no effect here", "remove it, or set its variable in os.environ",
         Effort.LOW, blocks="tidy")),
-    (_Text.is_command, _Binds("a command line that names CUDA", "give the command of the NPU", Effort.LOW)),
+    (_Text.is_command, _Binds("a command line that names CUDA", "write the command for the NPU", Effort.LOW)),
     (lambda text: _CONFIGURATION.search(text.value), _Binds(
         "a configuration in a string mentions CUDA",
         "write npu and hccl in it if the program reads it as a configuration", Effort.LOW)),
     (lambda text: _LIST.fullmatch(text.value) and not text.kinds & {"key", "flag"}, _Binds(
-        "the list {value!r} has names of CUDA", "use the NPU counterpart, if the program reads it", Effort.LOW)),
+        "the list {value!r} contains CUDA names", "use the NPU counterpart, if the program reads it", Effort.LOW)),
     (lambda text: "kernel" in text.kinds, _Binds(
-        "{value!r} says for which device a kernel is", "register a kernel for the NPU (dispatch key PrivateUse1)",
+        "{value!r} names the device of a kernel", "register a kernel for the NPU (dispatch key PrivateUse1)",
         Effort.HIGH)),
     (_Text.is_tried_library, "library-tried"),
     (lambda text: _LIBRARY.search(text.value), _Binds(
-        "the library {value!r} belongs to CUDA", "load the one of CANN that does the same", Effort.MEDIUM)),
+        "the library {value!r} belongs to CUDA", "load the CANN library that does the same", Effort.MEDIUM)),
     (_Text.is_macro, "compiler-flag"),
     (_Text.is_shipped, "own-string"),
     (_Text.is_of_the_toolkit, _Binds(
         "{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM)),
     (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(
-        "the environment variable {value} is named", "name the variable of the NPU if the program reads it",
+        "the environment variable {value} is named", "write the NPU variable if the program reads it",
         Effort.LOW)),
 )  # fmt: skip
 

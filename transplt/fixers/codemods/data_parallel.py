@@ -105,7 +105,7 @@ def behind_a_question(work: Work, call: ast.Call) -> Finds:
 def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) -> Note:
     """The finding on a question that stays CUDA's, or on a part of what it guards; `call` divides the batch there."""
     api = work.names.qualified(call.func) or work.text(call.func)
-    message = f"{api} is for CUDA alone here: on NPUs one card computes the whole batch"
+    message = f"{api} only works on CUDA here: on NPUs one card computes the whole batch"
     help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
     return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
 
@@ -217,7 +217,7 @@ def _advice(work: Work) -> str:
 def _reason_to_stay(work: Work, call: ast.Call) -> str:
     """Why the class cannot take its place, and what to do then; empty where it can."""
     if _gives_elsewhere(work, call):
-        return "output_device is another card than the first: put what meets the output on the first card, and drop it"
+        return "output_device is not the first card: remove it, and use the output on the first card"
     # the wrapper may be pickled as an object: its class would be looked for where it is loaded
     saved_here = work.once(_names_saved)
     names = _names_of(work, call) if saved_here else set[str]()
@@ -225,8 +225,8 @@ def _reason_to_stay(work: Work, call: ast.Call) -> str:
     if saved is None:
         return ""
     return (
-        f"line {saved.lineno} saves the model as an object, and the file would ask for its class where it is loaded: "
-        "save the state_dict() there, and the next migration puts the model on one card"
+        f"line {saved.lineno} saves the whole model, so that loading the file needs its class: save the state_dict() "
+        "there, and the next migration puts the model on one card"
     )
 
 

@@ -36,7 +36,7 @@ def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
             renaming = work.project.renamings.get(rule.old) or Renaming(rule.new)
             full = work.project.canonical(use.full)
             if not work.project.known and rule.old in (use.name, full):
-                yield from _note_left(work, rule, "the other files of its project were not looked at", use, place)
+                yield from _note_left(work, rule, "the other files of the project were not read", use, place)
             elif full not in renaming.full:
                 continue
             elif renaming.why:
@@ -54,9 +54,9 @@ def _note_left(work: Work, rule: Rule, why: str, use: NameUse, place: ast.expr |
         place,
         fixer.code,
         Level.MANUAL,
-        f"a rule of yours renames {rule.old} with its definition; nothing is renamed: {why}",
+        f"a rule of yours that renames {rule.old} and its definition was not applied: {why}",
         api=rule.old,
-        help=f"mend what is named, or rename {use.name} and its uses by hand",
+        help=f"change that place, or rename {use.name} and its uses by hand",
         effort=Effort.LOW,
     )
 

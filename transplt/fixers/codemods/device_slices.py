@@ -62,7 +62,7 @@ def _perhaps(work: Work, node: ast.Subscript) -> Note:
         node,
         "NPU202",
         "a device string may be sliced here by position, and 'npu' is one letter shorter",
-        help="for a string, use a position one lower",
+        help="for a string, lower the position by one",
     )
 
 
@@ -75,7 +75,7 @@ def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:
         yield work.note(
             node,
             "NPU202",
-            "the sixth item of a device is taken; in a string, 'npu:0' has its index one place earlier",
+            "this reads the sixth character of a device string; 'npu:0' has its index one place earlier",
             help="if this is a string, write 4 for 5",
         )
 

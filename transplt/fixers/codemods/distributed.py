@@ -29,8 +29,8 @@ _OPTIONS = frozenset(
 #: Attributes of NCCL's options that HCCL's have not, and what to use.
 _FIELDS = {
     "config": "HCCL's communicators are set up with options.hccl_config, a dict",
-    "split_from": "HCCL splits no communicators",
-    "split_color": "HCCL splits no communicators",
+    "split_from": "HCCL cannot split communicators",
+    "split_color": "HCCL cannot split communicators",
 }
 
 

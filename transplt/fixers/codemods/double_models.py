@@ -65,7 +65,7 @@ def _looked_up(work: Work) -> Finds:
     for call in work.scan.calls_by_last_name({"set_default_dtype"}) if words else ():
         match call.args:
             case [ast.Subscript(value=ast.Name(id=table)) as given] if _has_double(work, table):
-                message = f"{_DEFAULT}: {words} asks for it where it is not given"
+                message = f"{_DEFAULT}: {words} makes it the default"
                 yield work.note(given, fixer.code, message, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
 
 

@@ -121,15 +121,14 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
         yield work.note(
             node,
             "NPU222",
-            f"{variable.name} steers {library} here, which reads it by this name: it stays",
+            f"{variable.name} is read by {library} under this name: not changed",
             level=Level.INFO,
-            help=f"a host without cards of NVIDIA shows {library} no device whatever it holds; torch_npu reads "
-            f"{variable.npu}",
+            help=f"on a host without NVIDIA cards, {library} finds no device; torch_npu reads {variable.npu}",
         )
         return
     reason = objection(work, variable, given_value(node))
     if reason and _is_removed(node):
-        message = f"{variable.name} is removed from the environment, where it means nothing on NPU"
+        message = f"{variable.name} is removed from the environment: it has no effect on NPU"
         yield work.note(node, "NPU222", message, level=Level.INFO)
         return
     if reason:

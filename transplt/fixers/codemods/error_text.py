@@ -57,9 +57,9 @@ def looked_for(work: Work, node: ast.Constant) -> Finds:
         yield work.note(
             node,
             "NPU231",
-            f"the code looks for an error message of CUDA: {value!r}",
-            help="errors of torch_npu and CANN have other texts (with codes such as ERR00100 or EE9999): "
-            "also look for the corresponding text",
+            f"the code searches for an error message of CUDA: {value!r}",
+            help="torch_npu and CANN have other error messages (with codes such as ERR00100 or EE9999): also search "
+                 "for the corresponding one",
             effort=Effort.LOW,
         )
 
@@ -145,8 +145,8 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
         yield work.note(
             node,
             "NPU230",
-            "the code looks for the text of CUDA's out of memory error",
-            help=f"torch_npu says {new}: look for both",
+            "the code searches for CUDA's out-of-memory message",
+            help=f"torch_npu's message is {new}: search for both",
             effort=Effort.LOW,
         )
 
@@ -163,7 +163,7 @@ def _has_partner(node: ast.expr) -> bool:
 
 
 def _for_both(node: ast.expr, new: New, text: str) -> Edit:
-    message = f"{text} is also looked for: the out of memory text of torch_npu"
+    message = f"{text} is also searched for: torch_npu's out-of-memory message"
     return Edit(node, "NPU230", message, new, api="out of memory")
 
 

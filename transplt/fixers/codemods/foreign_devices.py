@@ -35,6 +35,6 @@ def handed_to_another_library(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 value,
                 fixer.code,
-                f"the device string of torch reaches {root} here, and names the NPU now",
-                help=f"give {root} its own name of the device",
+                f"{root} gets torch's device string here, which now names the NPU",
+                help=f"give {root} its own device name",
             )

@@ -42,8 +42,8 @@ def scaled_by_torch(work: Work, call: ast.Call) -> Finds:
         yield work.note(
             call,
             fixer.code,
-            f"{IGNORED}, where fused is on and a GradScaler steps it",
+            f"{IGNORED}, if fused is on and a GradScaler steps it",
             level=Level.MANUAL if here else Level.INFO,
             api=_ADAMW[0],
-            help="write fused=False, or see that it is on only where nothing is scaled (bfloat16, float32)",
+            help="write fused=False, or turn it on only without a GradScaler (bfloat16, float32)",
         )

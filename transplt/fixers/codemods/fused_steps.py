@@ -44,9 +44,9 @@ def scaler_of_torch_npu(work: Work, tree: ast.Module) -> Finds:
     uses = by_place(node for node, _ in uses_of(work, stays) if not is_type(node))
     program = program_around(work) if uses else None
     if program is not None and (beside := _fused(program, work.scan.path)):
-        do = 'leave out fused=True, or see that torch.amp.GradScaler is called, with "npu" in front of other arguments'
+        do = 'remove fused=True, or call torch.amp.GradScaler with "npu" before the other arguments'
         if beside.startswith("AdamW"):
-            do = f"leave out fused=True: with a scaler of torch nothing stops, but {IGNORED}"
+            do = f"remove fused=True: with torch's scaler nothing stops, but {IGNORED}"
         message = f"{_SCALER} cannot step {beside}: TypeError at the first step"
         yield work.note(uses[0], fixer.code, message, api=_SCALER, help=do)
 
@@ -61,7 +61,7 @@ def scaler_of_accelerate(work: Work, call: ast.Call) -> Finds:
             fixer.code,
             f"the scaler of accelerate is {_SCALER} on an NPU, which cannot step {beside}: TypeError at the first step",
             api="accelerate.Accelerator",
-            help='leave out fused=True, or take mixed_precision="bf16", which scales nothing',
+            help='remove fused=True, or use mixed_precision="bf16", which needs no scaler',
         )
 
 
@@ -84,7 +84,7 @@ def scaler_of_transformers(work: Work, tree: ast.Module) -> Finds:
                 f"{_SCALER}, which {name}(fp16=...) takes, cannot step {_FUSED}: TypeError at the first step{when}",
                 level=Level.MANUAL if certain else Level.INFO,
                 api=name,
-                help='write optim="adamw_torch", or train with bf16=True, which scales nothing',
+                help='write optim="adamw_torch", or train with bf16=True, which needs no scaler',
             )
 
 

@@ -23,29 +23,28 @@ fixer = Fixer(__name__, code="NPU241", rank=300)
 
 _CAPABILITY = "torch.cuda.get_device_capability"
 #: What a message says of an answer without which the program does not go on.
-RAISES = "and what is made of it here raises"
+RAISES = "and its use here raises an error"
 _PROPERTIES = "torch.cuda.get_device_properties"
 _NAME = "torch.cuda.get_device_name"
 #: Attributes of device properties without a value on NPU, and what to ask instead.
 #: Ascend/pytorch, torch_npu/csrc/npu/Module.cpp of all release branches: up to 2.4 they do not exist at all; later they
 #: are None, but for multi_processor_count in 2.6, 2.8 and 2.13, which is the number of vector cores.
-_CORES = "ask for vector_core_num or cube_core_num (torch 2.1, and 2.5 on)"
-_NO_SHARED = "there is no shared memory of this kind on NPU"
+_CORES = "use vector_core_num or cube_core_num (torch 2.1, and 2.5 or newer)"
+_NO_SHARED = "NPUs have no such shared memory"
 _MISSING = {
-    "major": "there is no compute capability on NPU: ask for what the number stands for, such as "
-    "torch.npu.is_bf16_supported()",
-    "minor": "there is no compute capability on NPU: ask for what the number stands for",
+    "major": "NPUs have no compute capability: test for the feature itself, such as torch.npu.is_bf16_supported()",
+    "minor": "NPUs have no compute capability: test for the feature itself",
     "multi_processor_count": _CORES,
-    "warp_size": "there are no warps on NPU",
-    "regs_per_multiprocessor": "there are no such registers on NPU",
+    "warp_size": "NPUs have no warps",
+    "regs_per_multiprocessor": "NPUs have no such registers",
     "gcnArchName": "a name of ROCm: torch.npu.get_device_name() names the chip",
-    **{f"max_threads_per_{each}": "there are no threads of this kind on NPU" for each in ("multi_processor", "block")},
+    **{f"max_threads_per_{each}": "NPUs have no such threads" for each in ("multi_processor", "block")},
     **{f"shared_memory_per_{each}": _NO_SHARED for each in ("block", "block_optin", "multiprocessor")},
     **dict.fromkeys(("is_integrated", "is_multi_gpu_board"), "not filled on NPU"),
     **dict.fromkeys(("clock_rate", "memory_clock_rate", "memory_bus_width", "pci_bus_id"), "npu-smi shows it"),
     # Ascend/pytorch, torch_npu/csrc/npu/Module.cpp, initDeviceProperty; vllm-ascend, npu_ipc_engine.py
-    "uuid": "or all zeros, on every card, where CANN has no aclrtDeviceGetUuid: name a card by host and by its id in "
-    "ASCEND_RT_VISIBLE_DEVICES, on both sides alike, as vllm-ascend does",
+    "uuid": "or all zeros on every card, if CANN has no aclrtDeviceGetUuid: name a card by host and by its id in "
+            "ASCEND_RT_VISIBLE_DEVICES, on both sides alike, as vllm-ascend does",
 }
 #: What a comparison of the capability gives for 8.0 and later: the tuple, and its first number.
 _AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
@@ -208,7 +207,7 @@ def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
         text,
         level=Level.UNSAFE,
         api=_CAPABILITY,
-        help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",
+        help=f"if this tests for bf16, write {text} (--unsafe-fixes does it); NPUs have no compute capability",
         effort=Effort.LOW,
         writes_npu=True,
     )
@@ -227,13 +226,13 @@ def _version(work: Work, node: ast.expr) -> Finds:
             f"torch.version.cuda is only {'shown' if only_shown(node) else 'kept or shown'}: it is None on NPU",
             level=Level.INFO,
             api="torch.version.cuda",
-            help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter there",
+            help="torch_npu.version.cann and torch_npu.__version__ name the versions that matter on NPU",
         )
     elif _asks_whether_there_is_one(node) and work.take(node):
         yield work.note(
             node,
             "NPU240",
-            "this asks whether there is a version of CUDA: there is none on NPU, as on a CPU",
+            "this tests for a CUDA version: there is none on NPU, as on a CPU",
             level=Level.INFO,
             api="torch.version.cuda",
         )
@@ -338,7 +337,7 @@ def _chip_name(work: Work, node: ast.expr) -> Finds:
                 "NPU242",
                 "the device name is compared with a name of NVIDIA or AMD",
                 api=_NAME,
-                help="NPUs have names such as Ascend910B3, so this is never true: decide what to do on NPUs",
+                help="NPUs have names such as Ascend910B3, so this is never true: decide what the program does on NPUs",
                 effort=Effort.LOW,
             )
 
@@ -396,8 +395,8 @@ def _skipped(work: Work, node: ast.expr | ast.alias, full: str) -> Note:
         "NPU244",
         f"{full.rpartition('.')[2]} requires CUDA: on NPU the tests it guards are silently skipped",
         api=full,
-        help="take min_cuda_gpus and bf16_cuda out of what it is given, and ask torch.npu.device_count() and "
-        "torch.npu.is_bf16_supported() for them"
+        help="remove min_cuda_gpus and bf16_cuda from its arguments, and test torch.npu.device_count() and "
+             "torch.npu.is_bf16_supported() instead"
         if full.rpartition(".")[2] in _BY_KEYWORD
         else "guard them with torch.npu.is_available(), or with the package's helper for any accelerator",
         effort=Effort.LOW,

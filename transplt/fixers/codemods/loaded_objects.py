@@ -34,7 +34,7 @@ def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
             load = _loaded(work, node.value) if call_of(node) is not None and not _is_asked_first(work, node) else None
             if load is not None and id(load) not in said:
                 said.add(id(load))
-                message = f"torch.load refuses this file since torch 2.6: .{name}() is called of what is in it"
+                message = f"torch.load refuses this file since torch 2.6: the program calls .{name}() on its content"
                 yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP)
 
 

@@ -50,7 +50,7 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
             yield work.note(
                 call,
                 "NPU313",
-                "torchrun fails to start it: torchrun passes no --local_rank",
+                "torchrun cannot start this script: torchrun passes no --local_rank",
                 level=Level.INFO,
                 help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
             )

@@ -60,18 +60,18 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
             yield work.note(
                 node,
                 "NPU217",
-                "`.is_cuda` is an attribute of tensors, and a class that this file knows stores one of that name too",
+                "`.is_cuda` may be that of a tensor, or an attribute of a class of the project",
                 api="torch.Tensor.is_cuda",
-                help="write `.is_npu` for a tensor; leave a flag of the project",
+                help="write `.is_npu` for a tensor; do not change a flag of the project",
             )
     elif base := _foreign_base(work, node):
         if work.take(node):
             yield work.note(
                 node,
                 "NPU216",
-                f"super().{old} is that of {base}, which may have no .{new}",
+                f"super().{old} calls the method of {base}, which may have no .{new}",
                 api=f"{base}.{old}",
-                help=f"see whether {base} moves to the NPU by .{new}() or .to('npu'), and call that here",
+                help=f"check whether {base} has .{new}() or .to('npu'), and call it here",
             )
     elif work.take(node):
         if old == "cuda":
@@ -291,7 +291,7 @@ def _uncalled(work: Work, node: ast.Attribute) -> Finds:
             "NPU212",
             "`.cuda` is used here without a call",
             api="torch.Tensor.cuda",
-            help="for the method of a tensor or module, write `.npu`; otherwise leave it",
+            help="write `.npu` for the method of a tensor or module; otherwise do not change it",
             effort=Effort.LOW,
         )
 

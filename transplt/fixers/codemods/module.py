@@ -64,7 +64,7 @@ def unlisted(work: Work, node: ast.expr | ast.alias, full: str, more: str = "") 
     return work.note(
         node,
         "NPU601",
-        f"{full} is not in the tables of torch.cuda names",
+        f"{full} is not a known name of torch.cuda",
         level=Level.UNKNOWN,
         api=full,
         help=f"look up the name in the documentation of torch_npu{more}",

@@ -102,7 +102,7 @@ def method_of_move(work: Work, node: ast.Attribute) -> Decides[str]:
     yield work.note(
         call,
         _CODE,
-        f"`.npu({text})` of a module takes the number of a card, and {text} may be a string or a torch.device here",
+        f"`.npu({text})` of a module takes a card number, and {text} may be a string or a torch.device here",
         api="torch.nn.Module.cuda",
         help=f"write .to({text}) where it is a string or a torch.device; for a number or None .npu({text}) is right, "
         "and .to(None) would leave the module on the CPU",

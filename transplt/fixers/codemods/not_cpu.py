@@ -34,9 +34,9 @@ def tests_for_another_device_than_the_cpu(work: Work, tree: ast.Module) -> Finds
             yield work.note(
                 node,
                 fixer.code,
-                f"an NPU is not the CPU either: this condition leads to code that needs CUDA ({answer.why})",
-                help="ask for what that code needs (whether its library finds a CUDA device), so that an NPU takes the "
-                "path of the CPU there",
+                f"an NPU is not the CPU: this condition leads to code that needs CUDA ({answer.why})",
+                help="test for what that code needs (for example, that its library finds a CUDA device), so that NPUs "
+                     "take the CPU path",
                 effort=Effort.LOW,
                 details=(("needs", answer.why),),
             )

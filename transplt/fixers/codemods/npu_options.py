@@ -38,12 +38,12 @@ def options(work: Work, call: ast.Call) -> Finds:
         known = _table()["options"].get(name)
         if known is None:
             close = difflib.get_close_matches(name, _table()["options"], n=1, cutoff=0.6)
-            hint = f"did you mean {close[0]}?" if close else "leave it out; transplt explain NPU558 lists the keys"
-            message = f"torch.npu.set_option knows no {name}, and raises"
+            hint = f"did you mean {close[0]}?" if close else "remove it; transplt explain NPU558 lists the keys"
+            message = f"torch.npu.set_option has no option {name}, and raises an error"
             yield work.note(key, fixer.code, message, api=_API, help=hint)
         elif isinstance(value, ast.Constant) and (wanted := _refused(known, str(value.value))):
-            message = f"torch.npu.set_option takes {wanted} for {name}, and raises for {value.value!s}"
-            yield work.note(value, fixer.code, message, api=_API, help="give it one of these")
+            message = f"torch.npu.set_option takes {wanted} for {name}, not {value.value!s}"
+            yield work.note(value, fixer.code, message, api=_API, help="pass one of these")
         elif known.get("deprecated"):
             message = f"torch_npu advises against {name} of torch.npu.set_option"
             yield work.note(key, fixer.code, message, level=Level.INFO, api=_API, help="measure with and without it")

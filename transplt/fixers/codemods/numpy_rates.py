@@ -19,8 +19,8 @@ fixer = Fixer(
     __name__, code="NPU154", rank=182, versions=">=2.6", needs=(b"numpy",), words=("[\'lr\'] =", '["lr"] =')
 )
 
-_MESSAGE = "torch.load refuses the saved state of this optimizer since torch 2.6: its learning rate is of NumPy"
-_HELP = "set float(...) of it, or load the file with weights_only=False"
+_MESSAGE = "torch.load refuses the saved state of this optimizer since torch 2.6: its learning rate is a NumPy number"
+_HELP = "convert it with float(...), or load the file with weights_only=False"
 
 
 @fixer.on(ast.Module)

@@ -21,7 +21,7 @@ fixer = Fixer(__name__, code="NPU515", rank=350, needs=(b"__version__",))
 _FAILS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     "timm": (
         ((0, 4, 5), "cannot be imported with torch 2"),
-        ((0, 5, 4), "makes the targets of its Mixup on CUDA"),
+        ((0, 5, 4), "creates the targets of its Mixup on CUDA"),
     )
 }
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
@@ -48,7 +48,7 @@ def version_insisted_on(work: Work, compare: ast.Compare) -> Finds:
         yield work.note(
             compare,
             fixer.code,
-            f"the program insists on {package} {wanted}, which {wrong}",
+            f"the program requires {package} {wanted}, which {wrong}",
             api=package,
-            help=f"install {package} {good} or newer and take the assertion out",
+            help=f"install {package} {good} or newer, and remove the assertion",
         )

@@ -65,7 +65,7 @@ def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
             value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
         ):
             scalars = work.once(_scalars)
-            message = "since torch 0.4 a loss or a reduction has no dimensions: indexing it raises"
+            message = "since torch 0.4 a loss or a reduction is a scalar tensor: [0] raises an error"
             certain = scalars.is_one(work.file, value) or _walks(work, scalars, value)
             if certain or (id(work.scan.scope_of(value)), work.text(value)) in work.once(_driven):
                 level = Level.SAFE if certain else Level.UNSAFE

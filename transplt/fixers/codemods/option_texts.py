@@ -91,7 +91,7 @@ def _usages(work: Work, tree: ast.Module) -> Finds:
         )
         if marks and work.take(given):
             pairs = dict(_NEW[mark] for mark in sorted(marks))
-            message = "the usage that docopt reads gives an option its default: " + ", ".join(pairs.values())
+            message = "docopt reads the default of an option from its usage text: " + ", ".join(pairs.values())
             yield Edit(given, "NPU201", message, _swap_lines(pairs), writes_npu=True)
 
 

@@ -48,14 +48,15 @@ def binding_that_stays(work: Work, func: ast.expr) -> str:
 def left(work: Work, func: ast.expr, name: str, why: str, rule: Rule | None = None) -> Note:
     """The note of a call that a rule leaves; for a rename it says what in the rule file would mean the definition."""
     full = _renamable(work, func) if rule is not None and "." not in rule.new else ""
-    help_ = f"if the rule is meant for it too, change the definition of {name} and its calls by hand"
+    help_ = f"if the rule is meant for this one too, change the definition of {name} and its calls by hand"
     if rule is not None and full:
         entry = f'{{"old_name": "{full}", "new_name": "{rule.new}", "definitions": true}}'
-        help_ = f"where it is meant too, add to {rule.kind.value} of {PurePath(rule.origin).name}: {entry}"
+        help_ = (f"if the rule is meant for this one too, add to {rule.kind.value} of {PurePath(rule.origin).name}: "
+                 f"{entry}")
     return work.note(
         func,
         fixer.code,
-        f"a rule of yours is for calls of {name}; this {name} is the project's own ({why}) and stays",
+        f"a rule of yours changes calls of {name}; this {name} is the project's own ({why}) and is not changed",
         api=name,
         help=help_,
     )
@@ -86,9 +87,9 @@ def imports_of_own_modules(work: Work, node: ast.Import | ast.ImportFrom) -> Fin
             yield work.note(
                 where if isinstance(node, ast.Import) else node,
                 fixer.code,
-                f"a rule of yours is for the module {name}; this {name} is the project's own and stays",
+                f"a rule of yours changes the module {name}; this {name} is the project's own and is not changed",
                 api=name,
-                help=f"where the rule means it too, rename {name} and its imports by hand",
+                help=f"if the rule is meant for this one too, rename {name} and its imports by hand",
             )
 
 

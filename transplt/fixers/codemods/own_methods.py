@@ -43,7 +43,7 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
         return  # data as well: it is read, not called
     else:
         definition = last
-    message = f"{node.name} defines {old}; its uses are called {new} now"
+    message = f"{node.name} defines {old}; its uses now call {new}"
     start = work.source.line_starts[definition.lineno - 1]
     alone_on_its_line = not work.source.utf8[start : start + definition.col_offset].strip()
     if parent(definition) is node and alone_on_its_line:
@@ -52,8 +52,8 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
         yield work.note(
             definition,
             "NPU215",
-            f"{node.name} defines {old} where no line fits behind it; its uses are called {new} now",
-            help=f"write `{new} = {old}` behind the definition",
+            f"{node.name} defines {old}, and no line can be added after it; its uses now call {new}",
+            help=f"write `{new} = {old}` after the definition",
         )
 
 

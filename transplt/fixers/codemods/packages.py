@@ -49,7 +49,7 @@ GOES_ON = "the program also runs without it"
 REPLACED = "the program replaces it with one from an Ascend package"
 
 #: The message of an import that stands on CUDA's side of a choice.
-NOT_ON_NPU = "on an NPU the program takes another path"
+NOT_ON_NPU = "on an NPU the program does not come here"
 
 #: The message of a class that nothing makes.
 NEVER_MADE = "nothing creates one here"

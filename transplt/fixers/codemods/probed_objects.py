@@ -26,7 +26,7 @@ def left_undecided(work: Work, tree: ast.Module) -> Finds:
         yield work.note(
             name,
             fixer.code,
-            f"an object is asked for the attribute {old!r}",
-            help=f"for a tensor or module, write {MEMBERS[old]!r}; otherwise leave it",
+            f"the code tests an object for the attribute {old!r}",
+            help=f"for a tensor or module, write {MEMBERS[old]!r}; otherwise do not change it",
             effort=Effort.LOW,
         )

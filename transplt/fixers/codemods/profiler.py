@@ -90,8 +90,8 @@ def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
             "NPU131",
             f"the profiler is not changed, and torch.profiler does not see NPUs: {why}",
             api=_CUDA,
-            help="write it with torch_npu.profiler (ProfilerActivity.NPU) and read the tables it exports, or "
-            'use torch.autograd.profiler.profile(use_device="npu")',
+            help="use torch_npu.profiler (ProfilerActivity.NPU) and read the tables it exports, or use "
+                 "torch.autograd.profiler.profile(use_device=\"npu\")",
             effort=Effort.MEDIUM,
             blocks=blocks,
         )
@@ -120,7 +120,7 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
     """Why the profiler of a file cannot move; empty when it can."""
     utf8 = work.source.utf8
     if _NPU.search(utf8):
-        return "the file has a way for the NPU of its own"
+        return "the file has its own code for the NPU"
     if not calls:
         return "the file uses activities but creates no profiler: change it where the profiler is created"
     if any("torch.profiler" in star for star in work.scan.root.stars):
@@ -149,7 +149,7 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
             return f"torch_npu.profiler.profile has no {method}"
     bound = _bound(calls)
     if (taker := _taker(work, bound)) is not None:
-        return f"the profiler is handed to {taker}, which may read tables that torch_npu.profiler.profile has not"
+        return f"{taker} gets the profiler, and may read tables that torch_npu.profiler.profile does not have"
     events = [node.value for node in work.scan.attributes.get("events", ())]
     if any(plain_name(value) in bound for value in events):
         return "torch_npu.profiler.profile has no events"
@@ -228,12 +228,12 @@ def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> Finds:
             yield work.note(
                 node,
                 "NPU133",
-                f"{node.value!r} is a column of torch's profiler, not of torch_npu's",
+                f"torch_npu's profiler has no column {node.value!r}",
                 help="torch_npu calls it self_npu_time_total (export_stacks)",
             )
         elif old:
             yield work.note(
-                node, "NPU133", f"{node.value!r} is a column of CUDA times in this version of torch", help=help_
+                node, "NPU133", f"the column {node.value!r} has CUDA times in this version of torch", help=help_
             )
         else:
             yield work.keep(node, "profiler-column")
@@ -242,5 +242,5 @@ def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> Finds:
             for attribute in work.scan.attributes.get(name, ()):
                 if isinstance(attribute.ctx, ast.Load) and work.take(attribute):
                     yield work.note(
-                        attribute, "NPU133", f"`.{name}` is a time of CUDA in this version of torch", help=help_
+                        attribute, "NPU133", f"`.{name}` is a CUDA time in this version of torch", help=help_
                     )

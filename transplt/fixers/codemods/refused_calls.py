@@ -148,7 +148,7 @@ def methods_that_have_to_be_static(work: Work, node: ast.ClassDef) -> Finds:
             yield work.note(
                 node.bases[0],
                 fixer.code,
-                f"{node.name} is an autograd function of the old style: torch refuses a forward that is not static",
+                f"{node.name} is an old-style autograd function: torch refuses a forward that is not static",
                 api="torch.autograd.Function",
                 help="make forward and backward @staticmethod with ctx as the first argument, and call apply",
             )
@@ -180,8 +180,8 @@ def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
     for call in _handing_on(node):
         match call.args:
             case [ast.Name() | ast.Attribute() | ast.Constant(), *_]:
-                message = f"torch's Sampler takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
-                help_ = "write super().__init__(): the argument had no use"
+                message = f"Sampler.__init__ takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
+                help_ = "write super().__init__(): the argument was never used"
                 yield work.note(call, fixer.code, message, api="torch.utils.data.Sampler", help=help_)
 
 
@@ -198,7 +198,7 @@ def first_of_a_number(work: Work, node: ast.Subscript) -> Finds:
             called = plain_name(_callee_unpacked_to(work, name))
             given = [each for each in work.scan.functions if each.name == called]
             if len(given) == 1 and _gives_numbers(work, given[0]):
-                message = f"{called} returns tensors without dimensions: {name.id}[0] raises since torch 0.4"
+                message = f"{called} returns scalar tensors: {name.id}[0] raises an error since torch 0.4"
                 yield work.note(node, fixer.code, message, api="torch.Tensor", help=f"write {name.id}.item()")
 
 

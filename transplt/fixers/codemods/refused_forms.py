@@ -60,10 +60,10 @@ def packed_sequences(work: Work, made: ast.Call) -> Finds:
         yield work.note(
             made.func,
             fixer.code,
-            f"nn.{kind} computes other numbers from a packed sequence on an NPU{also}",
+            f"nn.{kind} gives wrong results for a packed sequence on an NPU{also}",
             api=f"torch.nn.{kind}",
-            help="give it the padded tensor and take each sequence's last output by its length (gather), or use "
-            "nn.LSTM, which takes packed sequences",
+            help="pass the padded tensor and select each sequence's last output by its length (gather), or use "
+                 "nn.LSTM, which takes packed sequences",
             blocks="first step" if unpacks else "numbers",
         )
 
@@ -103,7 +103,7 @@ def projections(work: Work, call: ast.Call) -> Finds:
             fixer.code,
             "torch_npu refuses an nn.LSTM with proj_size",
             api="torch.nn.LSTM",
-            help="leave proj_size out and put an nn.Linear behind the LSTM (another model: its weights do not load)",
+            help="remove proj_size and add an nn.Linear after the LSTM (old weights do not load into that model)",
         )
 
 
@@ -123,10 +123,10 @@ def places_that_are_undone(work: Work, tree: ast.Module) -> Finds:
                     yield work.note(
                         call.func,
                         fixer.code,
-                        f"max_unpool{size}d takes no places from this pooling on an NPU: they are no int64 there",
+                        f"max_unpool{size}d cannot use the indices of this pooling on an NPU: there they are not int64",
                         api=f"torch.nn.MaxUnpool{size}d",
-                        help="pool and unpool on the CPU, or with adaptive_max_pool2d, whose places are right, where "
-                        "the windows are equal and do not overlap",
+                        help="pool and unpool on the CPU; for equal windows that do not overlap, adaptive_max_pool2d "
+                             "gives right indices",
                     )
 
 
@@ -144,7 +144,7 @@ def groups_that_are_split(work: Work, call: ast.Call) -> Finds:
             fixer.code,
             f"torch_npu refuses {what} where init_process_group has a device_id (line {call.lineno})",
             api="torch.distributed.init_process_group",
-            help="leave device_id out there, and call torch.npu.set_device before it",
+            help="remove device_id there, and call torch.npu.set_device before it",
         )
 
 
@@ -169,9 +169,9 @@ def snapshots_of_a_pool(work: Work, call: ast.Call) -> Finds:
         yield work.note(
             given,
             fixer.code,
-            "MemPool.snapshot of torch_npu takes no include_traces",
+            "torch_npu's MemPool.snapshot has no argument include_traces",
             api="torch.cuda.MemPool.snapshot",
-            help="leave the argument out",
+            help="remove the argument",
         )
 
 
@@ -186,9 +186,9 @@ def sleep_with_segments(work: Work, call: ast.Call) -> Finds:
         yield work.note(
             asleep,
             fixer.code,
-            f"the sleep mode of vLLM does not go with expandable segments, which line {asked[0].lineno} asks for",
+            f"vLLM's sleep mode does not work with expandable segments, which line {asked[0].lineno} turns on",
             api="vllm.LLM",
-            help="leave expandable_segments out for the processes of vLLM, or enable_sleep_mode",
+            help="remove expandable_segments for the processes of vLLM, or remove enable_sleep_mode",
         )
 
 
@@ -208,7 +208,7 @@ def norms_of_private_formats(work: Work, call: ast.Call) -> Finds:
                 fixer.code,
                 f"{last_name(call.func)} refuses tensors in a format of the card, which line {store.lineno} allows",
                 api="torch._foreach_norm",
-                help="leave allow_internal_format at False, or give clip_grad_norm_ foreach=False",
+                help="keep allow_internal_format=False, or pass foreach=False to clip_grad_norm_",
             )
             return
 
@@ -219,15 +219,16 @@ def products_of_groups(work: Work, call: ast.Call) -> Finds:
     the offsets on the host. huggingface/transformers PR 46743; torch/_meta_registrations.py and GroupedMMUtils.h.
     """
     alone, full = work.settings.torch_version == "2.8", str(work.names.qualified(call.func))
-    what = "has kernels for CUDA alone in torch 2.8" if alone else "goes group by group on an NPU, and waits for it"
+    what = "only has CUDA kernels in torch 2.8" if alone else ("computes group by group on an NPU, and waits for "
+                                                                    "each")
     yield work.note(
         call.func,
         fixer.code,
         f"{full} {what}",
         level=Level.MANUAL if alone else Level.INFO,
         api=full,
-        help="torch_npu.npu_grouped_matmul([x], [weights], group_list=offsets, split_item=2, group_type=0) does it at "
-        "once, in the type and layout that its page asks for",
+        help="torch_npu.npu_grouped_matmul([x], [weights], group_list=offsets, split_item=2, group_type=0) does it in "
+             "one call; its page says which dtype and layout it needs",
     )
 
 
@@ -238,5 +239,5 @@ def order_of_the_cards(work: Work, tree: ast.Module) -> Finds:
         value = string_of(given_value(node))
         reason = refused("CUDA_VISIBLE_DEVICES", value) if value is not None and names_environment(work, node) else ""
         if "ascending" in reason:
-            message = f"{_CARDS} is not in ascending order here, and the program sees no card"
+            message = f"{_CARDS} is not in ascending order here, and the program finds no card"
             yield work.note(node, "NPU221", message, api=_CARDS, help=reason, blocks="first step")

@@ -13,8 +13,7 @@ from transplt.rules.card_limits import card_named, card_title, limit_text
 _WORDS = ("view_as_complex", "torch.polar", "torch.complex", "torch.fft", "cfloat", "cdouble", "torch.uint16")
 fixer = Fixer(__name__, code="NPU137", rank=264, needs=NEEDS, words=_WORDS)
 _COMPLEX_INDEX = (
-    "index torch.view_as_real(...) and make what comes of it complex again by torch.view_as_complex, or compute this "
-    "on the CPU"
+    "index torch.view_as_real(...) and convert the result with torch.view_as_complex, or compute this on the CPU"
 )
 
 

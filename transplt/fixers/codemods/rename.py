@@ -203,7 +203,7 @@ def _rename_root(work: Work, name: ast.Name, local: str, base: str) -> Finds:
         yield Edit(
             name,
             "NPU401",
-            f"{name.id} is imported as {local} now",
+            f"{name.id} is now imported as {local}",
             local,
             api=name.id,
             # It belongs to the rule that the import follows.

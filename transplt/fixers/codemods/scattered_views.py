@@ -33,7 +33,7 @@ def view_of_a_part(work: Work, call: ast.Call) -> Finds:
         ) if ast.unparse(shape) == "-1" and _is_first_rows(rows) and _lies_transposed(work, name, _LONGEST_WAY):
             text = work.text(func)
             if text.endswith("view") and work.take(func):
-                message = ".view(-1) of a non-contiguous tensor -> .reshape(-1): it raises since torch 1.7"
+                message = ".view(-1) of a non-contiguous tensor -> .reshape(-1): .view raises an error since torch 1.7"
                 yield Edit(func, fixer.code, message, f"{text[:-4]}reshape", api="torch.Tensor.view")
 
 

@@ -29,6 +29,6 @@ def shares_a_storage_of_cuda(work: Work, node: ast.Attribute) -> Finds:
             fixer.code,
             f"`.{node.attr}` shares the memory of a CUDA storage with another process",
             api=f"torch.UntypedStorage.{node.attr}",
-            help="hand the tensor itself to the other process (torch.multiprocessing), or copy it through the CPU",
+            help="pass the tensor itself to the other process (torch.multiprocessing), or copy it through the CPU",
             effort=Effort.MEDIUM,
         )

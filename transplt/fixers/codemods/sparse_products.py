@@ -47,8 +47,8 @@ _KEEPS = names_of(TENSOR, "to_card") | frozenset(
 _PRODUCTS = ("mm", "matmul", "bmm", "mv", "addmm")
 _OF_THE_CPU = frozenset({"torch.from_numpy", *(f"torch.{name}Tensor" for name in ("Float", "Double", "Long", "Int"))})
 _HELP = (
-    "keep the matrix dense (to_dense() before it goes to the card), or compute this product on the CPU; "
-    "torch.index_add or scatter_add over the edges needs no matrix"
+    "call to_dense() before the matrix goes to the card, or compute this product on the CPU, or replace it by "
+    "torch.index_add or scatter_add over the edges"
 )
 
 

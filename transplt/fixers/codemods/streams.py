@@ -58,8 +58,8 @@ def priority(work: Work, node: ast.Attribute) -> Finds:
     """Streams of torch_npu raise when they are asked for it (torch_npu/csrc/npu/Stream.cpp)."""
     if isinstance(node.ctx, ast.Load) and _is_made_by_torch(work, node.value) and work.take(node):
         yield work.note(
-            node, "NPU501", "torch.npu.Stream raises when it is asked for its priority",
-            api="torch.cuda.Stream.priority", help="keep the priority that the stream was made with in a variable",
+            node, "NPU501", "reading the priority of a torch.npu.Stream raises an error",
+            api="torch.cuda.Stream.priority", help="store the priority in a variable when the stream is created",
             effort=Effort.LOW,
         )  # fmt: skip
 
@@ -107,7 +107,7 @@ def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
             node,
             "NPU128",
             f"`.{old}` is a CUDA handle if this is a stream or event of torch",
-            help=f"write .{new} then; if it is data of the project's own, leave it",
+            help=f"write .{new} then; if this is the project's own data, do not change it",
         )
 
 
@@ -130,7 +130,7 @@ def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:
         yield work.keep(node, "asked-before")
         return
     known = _PUBLIC.get(name, "") or (f"torch_npu._C.{name.replace('_cuda_', '_npu_')}" if name in _PRIVATE else "")
-    nothing = f"nothing of torch_npu does this: leave the call out on NPU, behind hasattr(torch._C, {name!r})"
+    nothing = f"torch_npu has no such function: skip the call on NPU, with hasattr(torch._C, {name!r})"
     yield work.note(
         node,
         "NPU129",

@@ -175,9 +175,9 @@ def _note_of_library(work: Work, node: ast.expr, value: str, library: str) -> No
     return work.note(
         node,
         "NPU273",
-        f"{value!r} is the device of {library or 'a simulator or a renderer'}, not one of torch",
-        help=f"{library or 'a simulator that needs a card of NVIDIA'} has none beside an NPU: let it run on the CPU, "
-        "and move what it gives to the NPU",
+        f"{value!r} is the device of {library or 'a simulator or a renderer'}, not of torch",
+        help=f"{library or 'a simulator that needs a card of NVIDIA'} finds none on an NPU host: let it run on the "
+             "CPU, and move its results to the NPU",
         effort=Effort.MEDIUM,
         details=(("library", library),) if library else (),
     )
@@ -191,12 +191,12 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
     elif _is_asked_for(work, "NPU302", node):
         yield from _replace_as_planned(work, node, value, BACKEND)
     else:
-        said = names.message if names is not None else f"{taker.called} is not known to hand it to torch.distributed"
-        help_ = "write hccl if it does hand it on; leave it if it is a name of its own, and see what that is on NPUs"
+        said = names.message if names is not None else f"{taker.called} may not pass it to torch.distributed"
+        help_ = "write hccl if it does; do not change a name of its own, and check what that means on NPUs"
         yield work.note(
             node,
             "NPU302",
-            f"the string {value!r} is given to another package: {said}",
+            f"the string {value!r} goes to another package: {said}",
             details=(("in question", "backend"),),
             help=names.help if names is not None else help_,
         )
@@ -219,8 +219,8 @@ def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list
     """A device that another library than torch takes, alone or beside other code."""
     root = next(place.detail for place in found if place.kind == "foreign")
     if any(place.kind != "foreign" for place in found):
-        help_ = f"give {root} its own name of the device, and torch 'npu'"
-        return work.note(node, code, f"the string {value!r} reaches {root} beside other code", help=help_)
+        help_ = f"give {root} its own device name, and torch 'npu'"
+        return work.note(node, code, f"the string {value!r} reaches {root} and other code", help=help_)
     if root in NEEDS_A_CARD:
         return _note_of_library(work, node, value, root)
     return work.keep(node, "library-device", root)
@@ -245,8 +245,8 @@ def _of_a_compiler(work: Work, node: ast.expr, value: str, taken: Taken) -> Note
     if taken.alone:
         message, more = f"{value!r} is a target of {library} here", ""
     else:
-        message, more = f"{value!r} is a target of {library} here, beside other uses", ", and give torch 'npu'"
-    help_ = f"let {library} compile for a target that it has where the program runs on an NPU{more}"
+        message, more = f"{value!r} is a target of {library} here, and has other uses", ", and give torch 'npu'"
+    help_ = f"on an NPU, let {library} compile for another of its targets{more}"
     return work.note(node, "NPU203", message, help=help_, effort=Effort.MEDIUM)
 
 
@@ -276,8 +276,8 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Reach
         yield work.note(
             node,
             "NPU208",
-            f"{value!r} says for which device an operator's kernel is",
-            help="register a kernel for the NPU ('npu', dispatch key PrivateUse1); another name alone makes none",
+            f"{value!r} names the device of an operator's kernel",
+            help="register a kernel for the NPU ('npu', dispatch key PrivateUse1); renaming does not create one",
             effort=Effort.HIGH,
         )
     elif wanted == DEVICE and not value.islower():
@@ -294,9 +294,9 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Reach
         yield work.note(
             node,
             code,
-            f"the string {value!r} is not seen to be used as a {what}",
+            f"the string {value!r} may be a {what}, but no use as one was found",
             details=(("in question", what),),
-            help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
+            help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; otherwise do not change it",
         )
 
 
@@ -380,7 +380,7 @@ def _row(work: Work, node: ast.expr, value: str, holder: ast.AST | None) -> Find
         node,
         "NPU213",
         f"a table has an entry for {value!r} but none for the NPU",
-        help="if its keys are device types, add an entry for 'npu'; otherwise leave it",
+        help="if its keys are device types, add an entry for 'npu'; otherwise do not change it",
     )
 
 
@@ -454,8 +454,8 @@ def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:
         yield work.note(
             node,
             "NPU202",
-            f"the string {value!r} reaches a place that takes a device, and is not written as one",
-            help="write the device of the NPU in its place",
+            f"the string {value!r} is used as a device, but its text is not a device name",
+            help="write the NPU device instead",
         )
         return
     yield from explain(work, node, value, found)

@@ -125,7 +125,7 @@ def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> Finds:
         statement,
         "NPU125",
         f"{_SET} refuses NPU types -> set_default_dtype and set_default_device",
-        refusing("a comment stands inside the statement") if "#" in work.text(statement) else text,
+        refusing("there is a comment inside the statement") if "#" in work.text(statement) else text,
         api=_SET,
         writes_npu="npu" in device,
     )

@@ -53,7 +53,7 @@ def texts_of_the_file(work: Work, tree: ast.Module) -> Finds:
         if not WORD.search(value) or OF_NVIDIA.search(value):
             continue
         if (_is_help(work, outer) or (" " in value.strip() and _is_message(work, outer))) and work.take(outer):
-            yield Edit(outer, "NPU207", "a text for people mentions the NPU", in_literals(swap_words))
+            yield Edit(outer, "NPU207", "a message mentions the NPU", in_literals(swap_words))
 
 
 def _is_help(work: Work, node: ast.expr) -> bool:

@@ -25,8 +25,8 @@ def module_of_the_first_plugin(work: Work, statement: ast.Import | ast.ImportFro
             yield work.note(
                 alias,
                 fixer.code,
-                f"there is no {alias.name} before torch_npu is imported: the import fails",
+                f"{alias.name} does not exist before torch_npu is imported: the import fails",
                 api="torch.npu",
-                help="import torch and torch_npu in its place",
+                help="import torch and torch_npu instead",
                 blocks="import",
             )

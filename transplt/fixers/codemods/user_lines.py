@@ -41,7 +41,7 @@ def _string(work: Work, node: ast.Constant, rule: Rule) -> Finds:
     found, value = literals(work.text(node)), str(node.value)
     plain = len(found) == 1 and value in work.text(node)
     if not plain or any(each in rule.new for each in "'\"\\\n\r{}"):
-        yield work.note(node, "NPU007", f"{value!r} is not a single plain literal: the rule leaves it", api=value)
+        yield work.note(node, "NPU007", f"{value!r} is not a single plain literal: not changed", api=value)
         return
     new = in_literals(lambda text: text.replace(value, rule.new), several=False, holding=(value,))
     yield Edit(
@@ -78,7 +78,7 @@ def lines(work: Work, tree: ast.Module) -> Finds:
             statement = _statement(call)
             if not isinstance(statement, _SIMPLE) or (rule.below and isinstance(statement, (ast.Return, ast.Raise))):
                 where = "behind" if rule.below else "above"
-                yield work.note(call, "NPU009", f"no place for lines {where} this call of {name}", api=name)
+                yield work.note(call, "NPU009", f"lines cannot be inserted {where} this call of {name}", api=name)
             elif (id(statement), name) not in done and not _stand_there(work, statement, rule):
                 done.add((id(statement), name))
                 yield Edit(

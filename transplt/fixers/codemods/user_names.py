@@ -75,7 +75,7 @@ def _name_asked_for(work: Work, base: str | None, name: ast.Constant) -> Finds:
     if rule is None:
         return
     if base is None:
-        yield _note_left(work, name, old, rule, "its owner is unknown")
+        yield _note_left(work, name, old, rule, "the class of its object is unknown")
     elif work.slots.own.project_name(base) is not None:
         yield _note_left(work, name, old, rule, f"{base} is the project's own")
     elif "." in rule.new or _changes_arguments(rule):
@@ -120,7 +120,7 @@ def _elsewhere(work: Work, tree: ast.Module) -> Finds:
         if rule is None or not rule.renames or _is_built_in(node.value) or id(node) in work.taken:
             continue
         if not isinstance(parent(node), (ast.Expr, ast.JoinedStr)) and not only_shown(node):
-            yield _note_left(work, node, node.value, rule, "who looks it up cannot be seen")
+            yield _note_left(work, node, node.value, rule, "the code that looks it up was not found")
 
 
 def _changes_arguments(rule: Rule) -> bool:
@@ -143,7 +143,7 @@ def _note_left(work: Work, name: ast.Constant, full: str, rule: Rule, why: str) 
         f"a rule of yours renames {rule.old}, and {full!r} appears here in a string: {why}",
         level=Level.MANUAL,
         api=rule.old,
-        help=f"where it is the one that the rule means, write {rule.new.rpartition('.')[2]} in the string",
+        help=f"if the rule is meant for it, write {rule.new.rpartition('.')[2]} in the string",
         effort=Effort.LOW,
     )
 

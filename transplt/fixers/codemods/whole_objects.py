@@ -36,7 +36,8 @@ _SAVER = re.compile(
     r"save\w*(?:checkpoint|ckpt|state|snapshot)|save_on_(?:master|main)\w*|(?:checkpoint|ckpt)\w*save", re.I
 )
 _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
-_NUMPY_HELP = "save float(x), or torch.from_numpy(x) of an array; a trusted file loads with weights_only=False"
+_NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
+               "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
 _HELP = "if you trust the file, load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 

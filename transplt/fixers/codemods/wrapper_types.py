@@ -58,7 +58,7 @@ def _by_class(work: Work, test: ast.Compare) -> Finds:
 
 def _by_name(work: Work, test: ast.Compare) -> Finds:
     given = test.comparators[0]
-    message = f"the class is called {CLASS_NAME} now"
+    message = f"the class is now called {CLASS_NAME}"
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)) and string_of(given) == _NAME:
         if work.take(test):
             operator = "in" if isinstance(test.ops[0], ast.Eq) else "not in"

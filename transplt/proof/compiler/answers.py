@@ -31,21 +31,21 @@ _DROPPED = ("trans_a", "trans_b")
 #: What sentences of the compiler mean, in words; the groups of each are put into them.
 _MEANINGS = (
     (r"don't support cast (\w+?)(?:_t)?_to_(\w+?)(?:_t)?_\w+mode", "a vector core does not cast {0} to {1}"),
-    (r"vgather' op .* idx 1 should have element type 32-bit", "tl.gather takes positions of int32 alone"),
-    (r"'hivm\.hir\.v?(\w+)' op failed to verify that operand", "a vector core has no {0} for that type"),
-    (r"'hfusion\.(\w+)' op operand .* must be", "a vector core has no {0} for that type"),
-    (r"unexpected type fp8", "triton-ascend takes no floats of 8 bits"),
-    (r"fp64\] is unsupported|unsupported datatype for arith::(?:Ext|Trunc)F", "an NPU has no float64 in kernels"),
+    (r"vgather' op .* idx 1 should have element type 32-bit", "tl.gather only takes int32 positions"),
+    (r"'hivm\.hir\.v?(\w+)' op failed to verify that operand", "a vector core does not support {0} for that type"),
+    (r"'hfusion\.(\w+)' op operand .* must be", "a vector core does not support {0} for that type"),
+    (r"unexpected type fp8", "triton-ascend does not support 8-bit floats"),
+    (r"fp64\] is unsupported|unsupported datatype for arith::(?:Ext|Trunc)F", "NPU kernels have no float64"),
     (r"Unsupported (?:lhs|rhs) dtype (\w+)", "tl.dot does not multiply {0}"),
     (r"tt\.sort only supports .* got (\w+)", "tl.sort does not take {0}"),
-    (r"tf32 .*is invalid|allow_tf32 is deprecated", "an NPU has no tf32: leave it out, for float32"),
-    (r"'hf32' must be used with", "hf32 is for products of float32 alone"),
+    (r"tf32 .*is invalid|allow_tf32 is deprecated", "NPUs have no tf32: remove it to compute in float32"),
+    (r"'hf32' must be used with", "hf32 only works for float32 products"),
     (r"(atomic_\w+) does not support (\w+)", "tl.{0} does not take {1}"),
-    (r"Expected dtype .* but got (\w+)", "this function takes floats alone, not {0}"),
-    (r"must be signless-integer-like, but got '(\w+)'", "an operation on bits does not take floats ({0})"),
-    (r"AddPtrOp produced by unsupported", "it does not follow a pointer that a loop or a condition changes"),
+    (r"Expected dtype .* but got (\w+)", "this function only takes floats, not {0}"),
+    (r"must be signless-integer-like, but got '(\w+)'", "a bitwise operation does not take floats ({0})"),
+    (r"AddPtrOp produced by unsupported", "it cannot follow a pointer that a loop or a condition changes"),
     (r"unsupported AST node type: (\w+)", "a kernel cannot hold this statement ({0})"),
-    (r"failed to legalize", "it has no form of this operation for an NPU"),
+    (r"failed to legalize", "it cannot translate this operation for an NPU"),
 )
 #: What an autotuner passes over (triton-ascend 3.2.0, runtime/autotuner.py): what fails behind the front end, and
 #: assertions of the kernel's own. What the front end itself refuses stops the program.
@@ -112,7 +112,7 @@ def read(told: dict[str, Any], kernel: dict[str, Any], front_end: str, chip: str
     answer.sentence = re.sub(r"""^\w+(?:Error|Exception)\((['"])(.*)\1\)$""", r"\2", answer.sentence).rstrip(".")
     crash = _CRASH.search(text)
     if not answer.sentence or (crash and "LLVM ERROR" not in chosen and "error:" not in chosen):
-        last = crash[0][:120] if crash else "it says nothing"
+        last = crash[0][:120] if crash else "no message"
         answer.word, answer.sentence = UNJUDGED, f"the compiler itself crashed ({last})"
     return answer
 
@@ -121,16 +121,16 @@ def _is_older(answer: Answer, said: str, function: dict[str, Any], front_end: st
     """True where a front end refuses that is older than the program or the chip: no word about the kernel. Or what no
     other one would take, either."""
     if gpu := _OF_GPUS.search(said):
-        answer.sentence = f"triton.language.extra.{gpu[1]} is for GPUs alone"
+        answer.sentence = f"triton.language.extra.{gpu[1]} is only for GPUs"
         return True
     if older := _OLDER.search(said):
         name = next((each for each in reversed(older.groups()) if each), "")
         answer.line = next(iter(_lines_with(function, name)), answer.line)
         if name in _DROPPED:
-            answer.sentence = f"tl.dot has no {name}, as only early releases of Triton had: give it tl.trans of a tile"
+            answer.sentence = f"tl.dot has no {name} (early releases of Triton had it): pass tl.trans(tile)"
             return True
-        what = f"{name} is not known to the front end" if name else f"{older[0]}: the front end"
-        answer.sentence = f"{what}, {front_end}, which is older than what the program is for"
+        what = f"{front_end} does not know {name}" if name else f"{front_end}: {older[0]}"
+        answer.sentence = f"{what}; the program needs a newer Triton"
     elif "95" in chip and (found := _NOT_OF_A5.search(said)):
         answer.sentence = f"{front_end} is older than this chip: {found[0]}"
     else:

@@ -115,7 +115,7 @@ class Compiler:
         except NoAnswer as why:
             told, late = {"why": str(why)}, why.late
         except ValueError:
-            told = {"why": "it gives no answer"}
+            told = {"why": "it gave no result"}
         if self.cache is not None and not late:
             self.cache.write(name, json.dumps(told))
         return told

@@ -17,8 +17,8 @@ ESTIMATED = frozenset(f"NPU57{digit}" for digit in (0, 1, 2, 3, 4, 9))
 OVERFLOW, REFUSED = "NPU574", "NPU580"
 #: Configurations of an autotuner that are compiled, and those that are named.
 MOST_CONFIGURATIONS, _MOST_NAMED = 16, 3
-HELP_OVERFLOW = "take a smaller block, or go through the block in parts"
-HELP_REFUSED = "write this line otherwise; docs/triton.md has what stands for what"
+HELP_OVERFLOW = "use a smaller block, or process the block in parts"
+HELP_REFUSED = "rewrite this line; docs/triton.md lists replacements"
 
 
 @dataclass
@@ -125,7 +125,7 @@ def _finding(kernel: CompiledKernel, answer: Answer) -> dict[str, Any]:
     return {
         "path": answer.path or kernel.path, "line": answer.line or kernel.line,
         "code": OVERFLOW if answer.overflow else REFUSED,
-        "message": f"kernel {kernel.name}: it does not compile: {answer.said}",
+        "message": f"kernel {kernel.name} does not compile: {answer.said}",
         "help": HELP_OVERFLOW if answer.overflow else HELP_REFUSED, "level": "error", "count": 1,
     }  # fmt: skip
 
@@ -181,7 +181,7 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     if most == len(tried):
         return replace(least, configurations=f"none of its {most} configurations compiles" if most > 1 else "")
     what = f"{len(tried)} configurations{some}" if len(tried) > 1 else "the one configuration that is known"
-    return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; it may have others")
+    return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; others are possible")
 
 
 def _left_out(refused: Sequence[tuple[str, Answer]]) -> str:

@@ -77,7 +77,7 @@ def _there() -> tuple[str, str] | None:
     if named:
         return named, f"named by {VARIABLE}"
     if shutil.which("bishengir-compile") is not None and _has_front_end():
-        return sys.executable, "of this host, beside CANN"
+        return sys.executable, "of this host, installed with CANN"
     try:
         python = folder() / "bin" / "python"
     except NoCache:
@@ -87,8 +87,8 @@ def _there() -> tuple[str, str] | None:
 
 def hint(how: str = "--compile") -> str:
     """For the end of a command that saw kernels and did not compile them."""
-    way = "" if _there() is not None else f"; {INSTALL} fetches it, some 220 MB"
-    return f"Triton kernels: {how} asks the compiler for Ascend cards what fits and what it refuses{way}"
+    way = "" if _there() is not None else f"; {INSTALL} downloads it (220 MB)"
+    return f"Triton kernels: {how} compiles them for the card, and reports what does not fit or is refused{way}"
 
 
 def needed() -> Place:
@@ -109,7 +109,7 @@ def _has_front_end() -> bool:
 def _asked(python: str, whose: str) -> Place:
     told = about(python)
     if not told.get("versions", {}).get("triton-ascend"):
-        raise UsageError(f"{shown(python)}, {whose}, has no triton-ascend: {INSTALL} makes an environment that has.")
+        raise UsageError(f"{shown(python)}, {whose}, has no triton-ascend: {INSTALL} makes an environment with it.")
     return Place(python, whose, told["versions"], told["chips"])
 
 

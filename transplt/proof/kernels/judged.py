@@ -64,14 +64,14 @@ class KernelResult:
             return Verdict(Word.EQUAL, self._agreement())
         if doubt:
             return doubt[0]
-        return Verdict(Word.RUNS, self.reasons[0] if self.reasons else "nothing of it could be compared")
+        return Verdict(Word.RUNS, self.reasons[0] if self.reasons else "no result of this kernel could be compared")
 
     def _agreement(self) -> str:
         told = f"{self.compared} {'launch' if self.compared == 1 else 'launches'} compared"
         if self.sampled:
-            told += f", {self.ran:,} of {self.programs:,} programs of the largest"
+            told += f", {self.ran:,} of {self.programs:,} programs of the largest launch"
         if self.largest:
-            told += f"; within roundings, {figure(self.share, 2)} of the largest number: {'; '.join(self.roundings)}"
+            told += f"; rounding errors: {figure(self.share, 2)} of the largest number: {'; '.join(self.roundings)}"
         return told
 
 
@@ -132,7 +132,7 @@ class _Judge:
         decides = returned is not None and returned["results"] > 0
         if not compared["paired"]:
             if returned is None:
-                _each([self.results[each] for each in kernels], Verdict(Word.RUNS, "it launches different kernels"))
+                _each([self.results[each] for each in kernels], Verdict(Word.RUNS, "the port launches other kernels"))
                 return
             for kernel in dict.fromkeys(kernels):
                 self._by_result(self.results[kernel], call, returned)
@@ -152,7 +152,7 @@ class _Judge:
             self._gaps(self.results[kernels[-1]], returned["gaps"], returned["reasons"], "", False, call["name"])
 
     def _by_result(self, result: KernelResult, call: dict[str, Any], returned: dict[str, Any]) -> None:
-        remark = f"compared by what {call['name']} gives back, since it launches otherwise than the original"
+        remark = f"compared by the results of {call['name']}, which launches kernels differently from the original"
         if remark not in result.remarks:
             result.remarks.append(remark)
         self._gaps(result, returned["gaps"], returned["reasons"], "", True, call["name"])
@@ -210,7 +210,7 @@ def judge(calls: Calls, found: Iterable[dict[str, Any]]) -> list[KernelResult]:
     for call, each in zip(calls.calls, found, strict=True):
         judging.call(call, each)
     for kernel, why in left.items():
-        results[kernel].reasons.append(f"its arguments cannot be kept: {why}")
+        results[kernel].reasons.append(f"its arguments cannot be saved: {why}")
     for result in results.values():
         if result.reasons and not result.compared and not result.verdicts:
             result.verdicts.append(Verdict(Word.RUNS, result.reasons[0]))
@@ -225,8 +225,8 @@ def take_compiled(results: Iterable[KernelResult], compiled: Compiled) -> None:
         kernel = refused.get((result.kernel.name, place.path))
         for answer in (kernel.told if kernel is not None else ()):
             where = Place(answer.path, answer.line)
-            result.differences.append(Difference(f"it does not compile: {answer.said}", where, result.place))
-            result.verdicts.append(Verdict(Word.STOPS, f"{where}: it does not compile: {answer.said}"))
+            result.differences.append(Difference(f"the kernel does not compile: {answer.said}", where, result.place))
+            result.verdicts.append(Verdict(Word.STOPS, f"{where}: the kernel does not compile: {answer.said}"))
 
 
 def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:

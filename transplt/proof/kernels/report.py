@@ -59,7 +59,7 @@ class KernelProof(Proof):
         sampled = [each for each in self.kernels if each.sampled]
         if sampled:
             most = max(sampled, key=lambda each: each.programs)
-            told += f"; of large grids a sample: {most.ran:,} of {most.programs:,} programs"
+            told += f"; large grids were sampled: {most.ran:,} of {most.programs:,} programs"
         return Verdict(Word.EQUAL, told + (f"; {len(self.never)} never launched" if self.never else ""))
 
     def left(self) -> list[str]:
@@ -68,7 +68,7 @@ class KernelProof(Proof):
         if len(self.never) > _SHOWN:
             found.append(f"{len(self.never) - _SHOWN} more kernels that were never launched")
         if self.why:
-            found.append(f"what the original would have launched later: it stopped: {self.why}")
+            found.append(f"kernels after the place where the original stopped: {self.why}")
         return found + self.shortened
 
 

@@ -140,7 +140,7 @@ def foretold(root: Path, stops: Iterable[Seen]) -> Iterator[str]:
     """The actions of a migration that are about the lines at which a program of its output stopped."""
     for number, title, lines in proofs(read_manifest(root) or {}, stops):
         places = ", ".join(dict.fromkeys(":".join(line.split(":", 2)[:2]) for line in lines))
-        yield f"action {number} of the migration is about {places}: {title} ({PAGE} has the finding)"
+        yield f"see action {number} of the migration in {PAGE}, about {places}: {title}"
 
 
 def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
@@ -155,15 +155,15 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
     elif file is not None:
         yield _of_file(asked, file[1])
     elif _REMOVED.search(reason) is not None:
-        older = "ask for numpy<2 in requirements.txt (numpy<1.24 for np.int and np.float) and"
-        yield f"{older} {_setup(asked)}; or write what replaces it in the original, and migrate that again"
+        older = "require numpy<2 in requirements.txt (numpy<1.24 for np.int and np.float) and"
+        yield f"{older} {_setup(asked)}; or replace it in the original, and migrate again"
     elif "wandb login" in reason:
-        yield f"Weights & Biases wants a key: WANDB_MODE=offline transplt {asked.command} ..."
+        yield f"Weights & Biases needs a key; without one: WANDB_MODE=offline transplt {asked.command} ..."
     elif _DOWNLOAD.match(reason):
         data = "and name it with --data, " if asked.copied else ""
         yield (
-            "the script fetches something, and nobody answered: fetch it elsewhere, put it where the script looks for "
-            f"it, {data}or replace what fetches it with --stubs FILE.py"
+            "the script downloads something, and the server did not answer: download it elsewhere, put it where the "
+            f"script looks for it, {data}or replace the download with --stubs FILE.py"
         )
     else:
         yield from _of_a_path(asked, _in_project(asked, reason))
@@ -189,11 +189,11 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
     if own is not None:
         called = name if (own / name).exists() else f"{name}.py"
         if own == asked.root:
-            yield f"{called} is the project's own, at its top: {_from_the_top(asked)}"
+            yield f"{called} is a module of the project, in its top folder: {_from_the_top(asked)}"
         else:
             place = _from(own.resolve(), asked.root)
             path = shlex.quote(place if asked.copied else _short(own))
-            yield f"{called} is the project's own, in {place}: PYTHONPATH={path} transplt {asked.command} ..."
+            yield f"{called} is a module of the project, in {place}: PYTHONPATH={path} transplt {asked.command} ..."
         return
     given = {stub_of(each)[0] for each in asked.options.stubs}
     yield from _of_packages(asked, [name, *(each for each in _others(asked, given) if each != name)], given)
@@ -221,8 +221,8 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
     for each in wanted:
         if fails_to_load(each):
             yield (
-                f"{each} is built for CUDA, and cannot be loaded here: name with --stubs{where} a file FILE.py that "
-                "stands for what the script takes from it"
+                f"{each} is built for CUDA, and cannot be loaded here: write stand-ins for what the script uses of it, "
+                f"and name their file with --stubs{where}"
             )
     missing = [each for each in wanted if each not in ready and not fails_to_load(each)]
     if missing:
@@ -236,7 +236,7 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
 def _setup(asked: Asked) -> str:
     """The command that makes an environment of all that a project asks for."""
     place = "" if asked.root.resolve() == Path.cwd() else f" {shlex.quote(_short(asked.root))}"
-    return f"get all that the project asks for: transplt run --setup{place}"
+    return f"install all that the project requires: transplt run --setup{place}"
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -287,9 +287,9 @@ def _of_file(asked: Asked, path: str) -> str:
     if found is not None and not (asked.folder / first).exists():
         return _started_elsewhere(asked, first, found)
     return (
-        f"the script looks for {path} in {asked.folder}, where it started: put the data there, a link to them or a "
-        "small file of the same form; start it in the folder that has them; or replace what reads them with --stubs "
-        "FILE.py"
+        f"the script started in {asked.folder} and looked for {path} there: put the data, a link to it or a small "
+        "sample there; start the script in the folder that has the data; or replace the code that reads it with "
+        "data with --stubs FILE.py"
     )
 
 
@@ -300,10 +300,10 @@ def _of_folder(asked: Asked, path: str, folder: str) -> str:
     found = next((each for each in _above(asked) if (each / folder).is_dir()), None) if inside else None
     if found is not None and not asked.copied and not (asked.folder / folder).is_dir():
         return _started_elsewhere(asked, folder, found)
-    what = f"the script writes {path or 'a file'} into {folder}, a folder that is not there"
+    what = f"the script writes {path or 'a file'} into {folder}, a folder that does not exist"
     made = _short(asked.root / folder) if asked.copied and inside else folder
     other = ", in the other project too, since each run starts in a copy" if asked.copied and inside else ""
-    return f"{what}: mkdir -p {shlex.quote(made)}{other}; or make it in the script: os.makedirs(..., exist_ok=True)"
+    return f"{what}: mkdir -p {shlex.quote(made)}{other}; or create it in the script: os.makedirs(..., exist_ok=True)"
 
 
 def _started_elsewhere(asked: Asked, name: str, found: Path) -> str:
@@ -322,21 +322,21 @@ def _in_project(asked: Asked, path: str) -> str:
 def _of_file_in_copy(asked: Asked, path: str) -> str:
     here = Path.cwd() / path
     if here.exists():
-        return f"each run starts in a copy of its project: name {path} by its whole path, {here.resolve()}"
+        return f"each run starts in a copy of its project: give {path} as an absolute path, {here.resolve()}"
     if path.startswith(".."):
         return f"each run starts in a copy of its project, and {path} leads out of it: {_other_path()}"
     shortest = Path(path).as_posix()
     first = shortest.partition("/")[0]
     return (
-        f"put the data, a link to them or a small file of the same form at {_short(asked.root / shortest)} and say "
-        f"--data {shlex.quote(first)}, which both programs get; or replace what reads them with --stubs FILE.py"
+        f"put the data, a link to it or a small sample at {_short(asked.root / shortest)} and add "
+        f"--data {shlex.quote(first)}, for both programs; or replace the code that reads it with --stubs FILE.py"
     )
 
 
 def _other_path() -> str:
     return (
-        "give the script a whole path that is there, if it has an option for it, or replace what reads the data with "
-        "--stubs FILE.py"
+        "give the script an absolute path that exists, if it has an option for this, or replace the code that reads "
+        "the data with --stubs FILE.py"
     )
 
 
@@ -347,13 +347,13 @@ def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]], errors: str) ->
     if own:
         what = f"{', '.join(own)} {'is an option' if len(own) == 1 else 'are options'} of transplt {asked.command}"
         where = "before SCRIPT" if asked.command == "run" else "before the --"
-        yield f"{what}, which {'stands' if len(own) == 1 else 'stand'} {where}; what stands behind is for the script"
+        yield f"{what}: write {'it' if len(own) == 1 else 'them'} {where}; what follows is for the script"
     if asked.copied and not own:
         words = [asked.options.python, asked.options.script, *asked.options.arguments]
         command = f"cd {shlex.quote(_short(asked.root))} && {shlex.join(words)}"
         said = _SAID.findall(errors)
         why = f"it says: {said[-1]}" if said else f"why: {command}"
-        yield f"the script does not take these arguments, which stand behind --; {why}"
+        yield f"the script does not accept the arguments after --: {why}"
     script = Path(asked.options.script).resolve()
     started = any(each.get("torch") for each in processes)
     if asked.options.shell and not started and not asked.copied and asked.folder.resolve() != asked.root.resolve():

@@ -101,7 +101,7 @@ class Run:
     dump_steps: str = option("The steps to record (default: all).", default="", metavar="0,2-4")
     seed: int = option("Random seed for --dump and --fault.", default=1234, show_default=True)
     faults: tuple[str, ...] = option(
-        "Make an operator compute a wrong result, below the recorder: linear=scale:1.02, or relu.3@1=nan for the "
+        "Make an operator compute a wrong result, before it is recorded: linear=scale:1.02, or relu.3@1=nan for the "
         f"fourth call in a step, on rank 1. {'; '.join(f'{kind}: {what}' for kind, what in FAULTS.items())}.",
         "--fault", multiple=True, metavar="OP=KIND[:VALUE]",
     )

@@ -123,7 +123,7 @@ def _compiler(machine: str) -> list[str]:
         # Of a target with a name it compiles for any processor of that kind, not for this one.
         return [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu.{_GLIBC}"]
     raise UsageError(
-        f"no C compiler (cc) is here to build the driver of the emulated card: install gcc, or {install_command('zig')}"
+        f"no C compiler (cc) was found for the driver of the emulated card: install gcc, or {install_command('zig')}"
     )
 
 

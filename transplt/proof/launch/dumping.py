@@ -55,7 +55,7 @@ def read_fault(text: str) -> tuple[str, str, str, int | None]:
         try:
             float(value)
         except ValueError:
-            raise UsageError(f"--fault {shown(text)}: {shown(value)} is no number.") from None
+            raise UsageError(f"--fault {shown(text)}: {shown(value)} is not a number.") from None
     return match["op"], kind, value, int(match["rank"]) if match["rank"] else None
 
 
@@ -66,7 +66,7 @@ def read_steps(text: str) -> tuple[int, ...]:
         match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last or last - first > 100_000:
-            raise UsageError(f"{shown(text)} are no steps: write 0,2-4 (the first is 0).")
+            raise UsageError(f"{shown(text)} does not name steps: write 0,2-4 (the first is 0).")
         found.update(range(first, last + 1))
     return tuple(sorted(found))
 

@@ -78,7 +78,7 @@ def choose(given: str, start: Path) -> Chosen:
         ours = interpreter.versions_of(sys.executable, setup_clause(start))
     except UsageError as error:
         raise UsageError(f"{f'{refused}; ' if refused else ''}{error}") from error
-    return Chosen(sys.executable, ours, f"transplt's own, as {refused}" if refused else "")
+    return Chosen(sys.executable, ours, f"transplt's own, because {refused}" if refused else "")
 
 
 def setup_clause(start: Path) -> str:
@@ -86,7 +86,7 @@ def setup_clause(start: Path) -> str:
     place = project_of(start)
     within = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
     words = "" if place == Path.cwd() else f" {shlex.quote(shown(str(within)))}"
-    return f"`transplt run --setup{words}` makes an environment of the project's own packages for it"
+    return f"`transplt run --setup{words}` makes an environment with the packages that the project requires"
 
 
 def _found(start: Path) -> Iterator[tuple[str, str]]:
@@ -148,7 +148,7 @@ def place_of(project: Path) -> Path:
     try:
         cache = cache_folder()
     except NoCache as why:
-        raise UsageError(f"an environment of a project lies in the user's cache, and there is none: {why}.") from why
+        raise UsageError(f"environments are kept in the user's cache folder, which cannot be used: {why}.") from why
     key = hashlib.blake2b(os.fsencode(project.resolve()), digest_size=8).hexdigest()
     return cache / "environments" / f"{re.sub(r'[^A-Za-z0-9.-]', '_', project.name)[:40]}-{key}"
 

@@ -25,7 +25,7 @@ _OLDER = "PyTorch 2.10 or newer"
 _NEWER = f"PyTorch {TORCH_VERSIONS[-1]} or older, as no torch_npu was released for a newer one"
 _SPECIFIERS = {_OLDER: ">=2.10", _NEWER: f"<{_NEWEST[0]}.{_NEWEST[1] + 1}"}
 #: What hosts do that have no torch_npu of their own.
-CONTAINER = "docker build -t transplt -f docs/container/Dockerfile . makes a container in which all of it works"
+CONTAINER = "docker build -t transplt -f docs/container/Dockerfile . makes a container where everything works"
 #: With `-c` the current folder is searched first, and may be anybody's.
 _ASK = f"""
 import sys
@@ -74,12 +74,12 @@ def versions_of(python: str, way: str = "") -> Versions:
     if not found.torch:
         how = install_command("emulator") if python == sys.executable else f"{shown(python)} has none; install it there"
         raise UsageError(
-            f"programs run on PyTorch 2.10 or newer: {way or how}, or name an interpreter that has it with --python."
+            f"PyTorch 2.10 or newer is needed: {way or how}, or name an interpreter that has it with --python."
         )
     if why := unfit(found):
         how = f"pip install 'torch{_SPECIFIERS[why]}'"
         raise UsageError(
-            f"programs run on {why}, this interpreter has {found.torch}: {way or how}, or name another interpreter "
+            f"{why} is needed, and this interpreter has {found.torch}: {way or how}, or name another interpreter "
             "with --python."
         )
     return found

@@ -97,15 +97,15 @@ def judge(facts: Facts) -> Verdict:
     if facts.too_small:
         return Verdict(Word.NOT_RUN, facts.too_small)
     if facts.timed_out:
-        return Verdict(Word.STOPS, f"it did not finish within {facts.limit or 0:g} s; {_standing(facts)}")
+        return Verdict(Word.STOPS, f"the script did not finish within {facts.limit or 0:g} s; {_standing(facts)}")
     if facts.code and not facts.processes:
-        return Verdict(Word.NOT_RUN, f"it started no Python process; it ended {_ending(facts.code)}")
+        return Verdict(Word.NOT_RUN, f"the script started no Python process, and ended {_ending(facts.code)}")
     if facts.failed:
         unsaid = "" if facts.code else "; what started the ranks ended with exit code 0"
         return Verdict(Word.STOPS, f"{_stop(facts)}{unsaid}")
     if facts.errors:
         what = _first_and_count(facts.errors)
-        return Verdict(Word.STOPS, f"{what}; a card would stop there, and the emulator was told to go on")
+        return Verdict(Word.STOPS, f"{what}; a real card would stop there, but an option told the emulator to continue")
     if not facts.calls:
         return Verdict(
             Word.NOT_RUN, f"nothing was computed on the NPU, though the script finished ({_why_nothing(facts)})"
@@ -212,7 +212,7 @@ def _waits(process: dict[str, Any]) -> bool:
 def _end(process: dict[str, Any]) -> str:
     """How a rank ended that has no error to show."""
     how = f"ended {process['ended']}" if process["ended"] else "was killed"
-    how += " (memory ran out, if nobody sent it)" if "SIGKILL" in how else ""
+    how += " (probably out of memory)" if "SIGKILL" in how else ""
     if process["leaving"]:
         return f"{_at(process, process['leaving'])}: it {how}"
     if process["stood"]:
@@ -256,19 +256,19 @@ def _place(process: dict[str, Any]) -> str:
     if where:
         inside = "" if where["function"].startswith("<") else f", in {where['function']}"
         waits = f", and waited in {process['place']['what']}" if _waits(process) else ""
-        return f"{who} stood at {where['path']}:{where['line']}{inside}{waits}"
+        return f"{who} was at {where['path']}:{where['line']}{inside}{waits}"
     if process["exception"]:
         return f"{who} had failed: {_at({'rank': None}, process['exception'])}"
     if process["status"] != "running":
         return f"{who} had ended"
-    return f"where {who} stood is not known"
+    return f"where {who} was is not known"
 
 
 def _why_nothing(facts: Facts) -> str:
     if not facts.processes:
         return "it started no Python process"
     if facts.cut:
-        return f"{number_of(facts.cut, 'process')} of it had to stop before reporting, and the others only used the CPU"
+        return f"{number_of(facts.cut, 'process')} had to stop before reporting, and the others only used the CPU"
     if not any(process["torch"] for process in facts.processes):
         return "PyTorch was never imported"
     if facts.warnings:

@@ -60,7 +60,7 @@ def in_words(found: list[Use]) -> str:
     state = f", of which {shown(use.state_at_peak)} is optimizer state" if use.state_at_peak else ""
     text = f"{shown(use.peak)} at most on npu:{use.card}{who}{state}"
     if use.needs > use.peak:
-        text += f"; with all optimizer state ({shown(use.state)}) {shown(use.needs)}"
+        text += f"; {shown(use.needs)} with all optimizer state ({shown(use.state)})"
     shares = [(100 * use.needs / (size << 30), size) for size in SIZES]
     sizes: dict[str, list[str]] = {}
     for share, size in shares:

@@ -9,7 +9,7 @@ from typing import Any
 #: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
 LIMITS = (
     "the NPU's numerics and precision (results equal the CPU's)",
-    "limits of operators beyond the tables of kernels and of limits",
+    "limits of operators that no published table lists",
     "speed, and memory beyond the tensors (workspaces, fragmentation)",
     "real HCCL (gloo carries the collectives) and races between streams",
     "graph capture, inductor, sparse tensors other than COO",

@@ -61,7 +61,7 @@ def carry_out(command: Sequence[str], keep_open: Sequence[int] = ()) -> str:
         output, _ = process.communicate(timeout=LONGEST)
     except subprocess.TimeoutExpired as error:
         _end(process)
-        raise Failed(f"it took longer than {LONGEST / 60:.0f} minutes") from error
+        raise Failed(f"the installation took longer than {LONGEST / 60:.0f} minutes") from error
     except BaseException:
         _end(process)
         raise

@@ -101,7 +101,7 @@ class Waits:
             text = path.read_text("utf-8", "replace")
             self.heard[path.stem] = len(text)
             where = stood(text.partition("\n")[0] + "\n" + text[before[path] :])
-            sentences.append(f"rank {rank} does not come: it is {_where(where)}")
+            sentences.append(f"rank {rank} does not arrive: it is {_where(where)}")
         return sentences
 
 
@@ -119,6 +119,6 @@ def in_words(places: Iterable[dict[str, Any]], shorten: Callable[[str], str] = o
 
 def _where(frame: dict[str, Any] | None) -> str:
     if frame is None:
-        return "in no line of the program"
+        return "outside of the program's lines"
     inside = "" if frame["function"].startswith("<") else f", in {frame['function']}"
     return f"at {os.path.relpath(frame['path'])}:{frame['line']}{inside}"

@@ -155,7 +155,7 @@ def build(
         operators,
         _lines(migration, ran),
         processes,
-        counted + _limits(facts) + [f"told while it ran: {told}" for told in outcome.waits],
+        counted + _limits(facts) + [f"during the run: {told}" for told in outcome.waits],
         shapes,
         reference,
         outcome.code,
@@ -170,7 +170,7 @@ def _limits(facts: Facts) -> list[str]:
     if not facts.cut:
         return idle
     word = "process was" if facts.cut == 1 else "processes were"
-    return [*idle, f"{facts.cut} {word} stopped before reporting everything: operators and lines are those of the rest"]
+    return [*idle, f"{facts.cut} {word} stopped early: operators and lines below are those of the others"]
 
 
 def relative(path: str, root: Path) -> str:

@@ -209,7 +209,7 @@ def stub_of(given: str) -> tuple[str, int]:
             f"--stubs {shown(given)}: neither a file nor a built-in stub ({', '.join(ready_stubs())})."
         )
     if equals and re.fullmatch("[1-9][0-9]{0,5}", count) is None:
-        raise UsageError(f"--stubs {shown(given)}: after = comes the number of images, such as {name}=256.")
+        raise UsageError(f"--stubs {shown(given)}: write the number of images after =, such as {name}=256.")
     return str(READY_STUBS / f"{name}.py"), int(count or 0)
 
 

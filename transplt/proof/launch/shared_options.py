@@ -36,7 +36,7 @@ class ScriptCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            said = f"{error.message} Options of the script stand behind it: {usage} {end}."
+            said = f"{error.message} Options of the script go last: {usage} {end}."
             raise click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx) from None
 
 

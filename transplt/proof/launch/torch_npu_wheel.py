@@ -73,7 +73,7 @@ def wheel_for(found: Versions) -> Wheel:
     # It registers options of the allocator that torch for CUDA has registered; tried with 2.10 to 2.14 of both.
     if found.cuda:
         raise NoWheel(
-            f"torch_npu {version} aborts beside a torch for CUDA {found.cuda}; that of CPUs comes by pip install "
+            f"torch_npu {version} aborts next to a torch for CUDA {found.cuda}; install the CPU build: pip install "
             f"'torch=={release}' --index-url https://download.pytorch.org/whl/cpu"
         )
     there = zip(_IMPORTED, (found.numpy, found.yaml), strict=True)
@@ -90,7 +90,7 @@ def folder_of_wheels() -> Path:
     try:
         return Cache.of_user().folder / "torch_npu"
     except NoCache as why:
-        raise UsageError(f"torch_npu lies in the cache of the user, and there is none: {why}.") from why
+        raise UsageError(f"torch_npu is kept in the user's cache folder, which cannot be used: {why}.") from why
 
 
 def is_there(wheel: Wheel, cache: Path) -> bool:
@@ -110,7 +110,7 @@ def fetch(wheel: Wheel, python: str, cache: Path) -> None:
                 pip.carry_out([*command, "--no-deps", "--target", str(made), *wanted])
         except pip.Failed as why:
             away = " (it cannot reach its index)" if why.offline else ""
-            raise UsageError(f"torch_npu cannot be fetched{away}: {why}.") from why
+            raise UsageError(f"torch_npu cannot be downloaded{away}: {why}.") from why
         except OSError as error:
             raise UsageError(f"torch_npu cannot be written to {shown(cache)}: {reason(error)}.") from error
 
@@ -125,7 +125,7 @@ def _installer(wheel: Wheel, python: str) -> list[str]:
         return [sys.executable, "-m", "pip", "install", "--no-compile", *other]
     if (uv := shutil.which("uv")) is not None:
         return [uv, "pip", "install", "--python", python]
-    raise UsageError(f"neither pip nor uv is here to fetch torch_npu with: {shown(python)} -m ensurepip")
+    raise UsageError(f"pip or uv is needed to download torch_npu: {shown(python)} -m ensurepip")
 
 
 def _has_pip(python: str) -> bool:

@@ -39,9 +39,9 @@ HOST_MODULES = (
 _TABLES = ("schema.json", "support/env_vars.json", "support/versions.json")
 _README = """\
 Start `python card_pack.py` in this folder, in the environment of the training, on the machine with the card.
-It writes card_result.json here: send that file back, `transplt card-read card_result.json` says what held.
+It writes card_result.json here: send that file back, `transplt card-read card_result.json` reports what matches.
 What lies here: program/ is the migrated program, recorded.json what it did on the emulated card, on_card/ the scripts.
-Data that --data named are not here: put them, or links to them, at the same places in program/.
+The data of --data is not here: put it, or links to it, at the same places in program/.
 More: docs/diagnose.md of transplt.
 """
 
@@ -59,7 +59,7 @@ class Pack:
 
     def __str__(self) -> str:
         told = f"{many(self.calls, 'call')} of {many(self.operators, 'operator')}, {many(self.steps, 'training step')}"
-        left = f", {many(self.left, 'call')} not written down" if self.left else ""
+        left = f", {many(self.left, 'call')} not recorded" if self.left else ""
         stopped = f"; the program stopped: {self.stopped}" if self.stopped else ""
         return f"{shown(self.folder)}: {told}{left}{stopped}"
 
@@ -96,7 +96,7 @@ def write_pack(
             raise UsageError(f"--card-pack: {error}") from error
         path = stage.folder / "recorded.json"
         if not path.is_file():
-            why = "it took too long" if made.timed_out else f"exit code {made.code}"
+            why = "the run took too long" if made.timed_out else f"exit code {made.code}"
             raise UsageError(f"--card-pack: nothing was recorded, {why}")
         recorded: dict[str, Any] = json.loads(read_regular(path, RECORDS))
         if not recorded["calls"]:

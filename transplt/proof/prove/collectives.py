@@ -60,7 +60,7 @@ def collective_faults(
 
 
 def standings(traces: Sequence[list[dict[str, Any]]], root: Path) -> list[str]:
-    """Where each rank was at the end of a run that was stopped: `rank 0 stands in barrier at train.py:9`."""
+    """Where each rank was at the end of a run that was stopped: `rank 0 is in barrier at train.py:9`."""
     return [f"rank {rank.rank} {rank.whereabouts}" for world in read_ranks(traces, root) for rank in world.values()]
 
 
@@ -203,8 +203,8 @@ class _Search:
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
         if condition is not None:
-            word = "behind" if condition.way == "behind" else "under"
-            text += f"; it stands {word} `{condition.text}`{_at(where)}"
+            word = "behind" if condition.way == "behind" else "inside"
+            text += f"; it is {word} `{condition.text}`{_at(where)}"
         gone = world.get(missing)
         if instead is not None and instead is not made:
             text += f"; rank {missing} goes on to {instead.what}{_at(instead.place)}"
@@ -254,9 +254,9 @@ class _Search:
         theirs = other.exchanges if other is not None else []
         condition, _ = self._divider(made, None, 0, ([], theirs))
         condition = condition if condition is not None and condition.divides else None
-        text = f"rank {number} calls {made.what}{_at(made.place)}{where or ', and no rank answers'}"
+        text = f"rank {number} calls {made.what}{_at(made.place)}{where or ', and no other rank takes part'}"
         if condition is not None:
-            text += f"; it stands under `{condition.text}`{_at(self._place(condition))}"
+            text += f"; it is inside `{condition.text}`{_at(self._place(condition))}"
         places = (made.place,) if other is None else (made.place, other.place)
         return CollectiveFault("message", text, (number, *others), places, self._place(condition))
 
@@ -315,10 +315,10 @@ def _mismatch(
     ]
     text = what + ", ".join(calls)
     if condition is not None:
-        text += f"; they part at `{condition.text}`{_at(at)}"
+        text += f"; the ranks take different branches at `{condition.text}`{_at(at)}"
     # A connection that is lost shows only that the other rank has failed.
     error = next((each for each in (one.error, other.error) if each and "onnection" not in each), "")
-    text += f"; it ends with {error}" if error else ""
+    text += f"; the call ends with {error}" if error else ""
     return CollectiveFault("mismatch", text, pair, (one.place, other.place), at)
 
 

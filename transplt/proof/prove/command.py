@@ -94,7 +94,7 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
 
     worlds, witness = worlds_of(given.nproc), WITNESSES[given.against]
     if given.style == "portable" and witness is not CUDA:
-        raise UsageError("--style portable holds MIGRATED against the original on CUDA: leave out --against.")
+        raise UsageError("--style portable compares MIGRATED with the original on CUDA: remove --against.")
     _check_folders(given.json_report, given.html_report)
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
     pack = check_pack(given.card_pack, before.root, after.root) if given.card_pack is not None else None
@@ -135,9 +135,9 @@ def kernels_alone(given: Prove, command: str) -> int:
     if given.card_pack is not None:
         raise UsageError("--kernels cannot write a card pack: prove the whole program instead.")
     if given.compile_mode:
-        raise UsageError("--kernels runs no networks: leave out --compile-mode.")
+        raise UsageError("--kernels runs no networks: remove --compile-mode.")
     if given.against != "cuda":
-        raise UsageError("--kernels takes the calls of ORIGINAL on the stand-in for CUDA: leave out --against.")
+        raise UsageError("--kernels takes the calls of ORIGINAL on the stand-in for CUDA: remove --against.")
     before, after = find_projects(given.original, given.migrated, given.main, given.data)
     options, versions = for_output(given.run_options(), after.root, before.root)
     return prove_kernels(given, command, before, after, options, versions)

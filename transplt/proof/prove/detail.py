@@ -51,7 +51,7 @@ def _given_otherwise(one: Training, other: Training) -> Difference | None:
     """The first call that gives the same result for other numbers, such as a batch norm with another momentum."""
     for mine, theirs in zip(_calls(one, _MOVES), _calls(other, _MOVES), strict=False):
         if mine.fields.get("given") != theirs.fields.get("given"):
-            what = f"{_name(theirs)} gets other values here"
+            what = f"{_name(theirs)} gets different values here"
             return Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
     return None
 
@@ -63,7 +63,7 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
         if tag == "equal":
             for mine, theirs in zip(left[a:b], right[c:d], strict=True):
                 if _apart(mine, theirs):
-                    what = f"{_name(theirs)} gives another result here"
+                    what = f"{_name(theirs)} gives a different result here"
                     return theirs.index, Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
             continue
         before = left[a].place if a < len(left) else None

@@ -50,7 +50,7 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
             everything += 1
             continue
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
-            what = "each rank evaluates its own share, and the results are not combined: what is printed and "
+            what = "each rank evaluates its own share, and the results are not combined: what is printed or "
             what += "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
             made = loaders.where(first.event)
             what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
@@ -126,7 +126,7 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
             mine, theirs = first.fields["b"], event.fields["b"]
             other = [name for name in mine.keys() & theirs.keys() if mine[name][3] != theirs[name][3]]
             statistics = sorted(name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var"))
-            what = f"rank {rank.rank} evaluates with another {key[0]}.{(statistics or [''])[0]} than rank {whose}"
+            what = f"rank {rank.rank} evaluates with a different {key[0]}.{(statistics or [''])[0]} than rank {whose}"
             if statistics and _counts(rank, event):
                 return Difference(what, event.place, cause=_unsent(rank)), remarks
             apart += bool(statistics)

@@ -94,7 +94,7 @@ class Rank:
             return "ended without an error"
         if self.standing is not None:
             at = f" at {self.standing.place}" if self.standing.place else ""
-            return f"stands in {self.standing.what}{at}"
+            return f"is in {self.standing.what}{at}"
         return f"was last seen at {self.last}" if self.last else "told nothing"
 
 

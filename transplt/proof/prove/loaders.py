@@ -292,7 +292,7 @@ def same_order(training: Training, one: Training | None = None) -> Difference | 
         if told and earlier and _begins(earlier[0], given):
             sampler = f"the sampler of {where(event)}"
             cause = f"set_epoch is not called on {sampler}" if shared else f"the sampler is a {event.fields['sampler']}"
-            return Difference(f"epoch {len(earlier) + 1} comes in the order of the first", event.place, cause=cause)
+            return Difference(f"epoch {len(earlier) + 1} has the order of the first", event.place, cause=cause)
         earlier.append(given)
     return None
 

@@ -61,7 +61,7 @@ def of_its_own(ranks: Sequence[Training]) -> Difference | str:
                 if draw.samples == other.samples:
                     continue
                 if draw.checksum == other.checksum:
-                    what = f"rank {training.rank} draws the noise of rank {rank} at step {draw.step + 1}"
+                    what = f"rank {training.rank} draws the random numbers of rank {rank} at step {draw.step + 1}"
                     return Difference(f"{what}, for other samples", draw.place, step=draw.step + 1)
                 compared += 1
             others.append((training.rank, draw))
@@ -78,6 +78,6 @@ def _repeated(training: Training) -> Difference | None:
     for draw in draws(training):
         first = known.setdefault((draw.place, draw.checksum), draw.step)
         if first != draw.step:
-            what = f"the noise of step {draw.step + 1} is that of step {first + 1}"
-            return Difference(f"{what}, which in the original it is not", draw.place, step=draw.step + 1)
+            what = f"step {draw.step + 1} draws the same random numbers as step {first + 1}"
+            return Difference(f"{what}; in the original it does not", draw.place, step=draw.step + 1)
     return None

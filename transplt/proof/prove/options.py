@@ -66,7 +66,7 @@ class Prove:
         "With --kernels: write the recorded calls.", type=REPORT, metavar="FILE"
     )
     programs: int = option(
-        "With --kernels: of larger grids, only run N programs (first, last and a sample); 0: all.",
+        "With --kernels: only run N programs of a larger grid (first, last and a sample); 0: all.",
         type=click.IntRange(0), default=512, show_default=True, metavar="N"
     )
     tolerance: float = option(
@@ -76,7 +76,7 @@ class Prove:
     )
     compiled: bool = shared(COMPILE)
     compile_mode: bool = flag(
-        "Also run MIGRATED eagerly and with torch.compile, to see where the graph breaks and what is compiled again."
+        "Also run MIGRATED eagerly and with torch.compile, to see where the graph breaks and what is recompiled."
     )
     exit_zero: bool = flag("Exit with 0 instead of 1.")
     original: Path = argument(type=click.Path(exists=True, path_type=Path))

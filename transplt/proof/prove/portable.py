@@ -112,7 +112,7 @@ def tests_on_a_cpu(before: Project, after: Project, options: RunOptions, words: 
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
     passed = sum(outcome == "passed" for outcome in one.values())
     if not passed:
-        return Part(title, Verdict(Word.NOT_RUN, f"of {many(len(one), 'test')} of the original none passes"), found)
+        return Part(title, Verdict(Word.NOT_RUN, f"none of {many(len(one), 'test')} of the original passes"), found)
     return Part(title, Verdict(Word.EQUAL, f"{many(len(one), 'test')} with the same outcomes, {passed} passed"), found)
 
 

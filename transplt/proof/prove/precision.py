@@ -176,7 +176,7 @@ def never_stepped(training: Training) -> Iterator[str]:
     for which, numbers in left_out(training).items():
         if len(numbers) == sum(step.optimizer == which for step in training.steps):
             kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
-            yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
+            yield f"the scaler skipped all {len(numbers)} steps of optimizer {which} ({kind}); run more steps"
 
 
 def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
@@ -192,4 +192,4 @@ def summary(training: Training) -> str:
     steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     scale = f", the scale is {figure(scales[-1])} at the end" if scales else ""
-    return f"{left_out} of {steps} steps left out{scale}"
+    return f"{left_out} of {steps} steps skipped{scale}"

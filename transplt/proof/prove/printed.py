@@ -89,7 +89,7 @@ def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Dif
         theirs[words] += [*[None] * (count - len(values)), *values] if values else []
     for words, value in left:
         if not theirs[words]:
-            what = f"the original prints {figure(value)} in {words!r}, the migrated program nothing"
+            what = f"the original prints {figure(value)} in {words!r}, the migrated program prints nothing"
             yield words, math.inf, Difference(what)
             continue
         again = theirs[words].pop(0)

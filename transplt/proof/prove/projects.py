@@ -138,7 +138,7 @@ def find_projects(original: Path, migrated: Path, main: str, data: tuple[str, ..
     try:
         after = find_project(migrated, main or (before.main if original.is_dir() else ""), data, above)
     except UsageError as error:
-        newer = " The original has it: migrate that again, with --force." if "no such script" in str(error) else ""
+        newer = " The original has it: migrate again, with --force." if "no such script" in str(error) else ""
         raise UsageError(f"{error}{newer}") from error
     for path in before.data:
         if not (before.root / path).exists() and not (after.root / path).exists():

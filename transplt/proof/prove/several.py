@@ -47,7 +47,7 @@ class Several:
         if not has_groups(run):
             return [Part(title, Verdict(Word.NOT_RUN, "the program starts no process group"), found)]
         if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
-            what = f"ran to the end; no rank was seen to take an optimizer step{ends.caught(run)}"
+            what = f"ran to the end, but no rank took an optimizer step{ends.caught(run)}"
             return [Part(title, Verdict(Word.RUNS, what), found)]
         twin = self._twin(world, run, reference)
         self._judge(run, twin, reference, found)
@@ -76,8 +76,8 @@ class Several:
         part = self._against_one(world, several, reference)
         if part.verdict.word is not Word.EQUAL:
             return None
-        taken = f"{world} ranks of the original take batches of {theirs} in all"
-        part.findings.remarks.append(f"{taken}, those of the migrated program of {ours}, as one process does")
+        taken = f"{world} ranks of the original have a global batch of {theirs}"
+        part.findings.remarks.append(f"{taken}, those of the migrated program one of {ours}, like one process")
         return part
 
     def _judge(self, run: Run, twin: Run | None, reference: Run, found: Findings) -> None:
@@ -164,7 +164,7 @@ class Several:
         found.steps = sum(1 for _ in steps.pairs(one, meant))
         found.curves = steps.curves(one, meant)
         why = _incomparable(several.trainings)
-        without = "the data come from no loader with a sampler, so one process cannot be given the same"
+        without = "the data come from no loader with a sampler, so one process cannot get the same batches"
         lacks = "" if same.batches else without
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)

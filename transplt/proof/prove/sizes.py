@@ -45,7 +45,7 @@ def _other_passes(one: Training, rank: Training) -> Difference | None:
                   for side, step in ((one, left), (rank, right))]  # fmt: skip
         if before[0] != before[1]:
             number = right.number + 1
-            what = f"step {number} is taken behind {before[1]} backward passes, in one process behind {before[0]}"
+            what = f"step {number} follows {before[1]} backward passes, with one process {before[0]}"
             return Difference(what, right.place, left.place, number, event=True)
     return None
 
@@ -59,7 +59,7 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
         return None
     left, right = first[0]
     if _are(losses, world):
-        what = f"the loss of step 1 is {figure(_loss(right))}, that of one process {figure(_loss(left))}"
+        what = f"the loss of step 1 is {figure(_loss(right))}, with one process {figure(_loss(left))}"
         place = right.losses[0].place
         return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks", event=True)
     summed = "the mean over the ranks of a loss that each sums up over its share"
@@ -67,7 +67,7 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, small)):
         if _are(gradients, factor):
             what = f"the gradients of step 1 have the norm {figure(_norm(mean, right))}, "
-            what += f"in one process {figure(_norm(one, left))}"
+            what += f"with one process {figure(_norm(one, left))}"
             place = exchanged(rank, right) or right.place
             return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
     return None

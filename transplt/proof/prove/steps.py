@@ -66,7 +66,7 @@ def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap
         gap = farthest(before, after)
         if gap:
             shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
-            what = f"{theirs.fields.get('kind')} is given {shown[1]} the {number + 1}. time, in the original {shown[0]}"
+            what = f"{theirs.fields.get('kind')} gets {shown[1]} in call {number + 1}, in the original {shown[0]}"
             scale = max([1e-6, *(abs(value) for value in (*before, *after) if math.isfinite(value))])
             difference = Difference(what, theirs.place, mine.place, figure=("metric", number))
             yield Gap(("metric", number), gap, scale, _SUMMED * rounding.share * scale, difference)

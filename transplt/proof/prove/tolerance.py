@@ -170,7 +170,7 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
             parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
     if not parts:
         return "none was needed: the results are bit-identical"
-    how = f"{TIMES:g} times what roundings of {figure(rounding.share)} make of it"
+    how = f"{TIMES:g} times the effect of rounding errors of {figure(rounding.share)}"
     return f"{', '.join(parts)}: {how}"
 
 
@@ -179,6 +179,6 @@ def compared_whole(decided: Sequence[Gap], steps: int, whose: str = "the origina
     first = min(gap.difference.step or 0 for gap in decided)
     losses = [gap.difference.step or 0 for gap in decided if gap.figure[0] == "loss"]
     whole = min([steps, *(step - 1 for step in losses)])
-    what = f"{many(len(decided), 'figure')} from step {first} on left out, which rounding errors decide"
+    what = f"{many(len(decided), 'figure')} from step {first} on not compared: rounding errors decide them"
     how = f"{whose} own differ as much when its parameters are changed by rounding errors"
     return whole, f"{what}: {how}"
