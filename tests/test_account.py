@@ -238,7 +238,7 @@ def test_what_a_package_nobody_knows_has_of_cuda_is_said_once(source: str, packa
     result = migrate(source)
     (said,) = result.findings
     assert (said.code, said.api) == ("NPU602", package)
-    assert said.message.startswith(f"the package {package} has a name with 'cuda' here")
+    assert said.message.startswith(f"{package} has a name with 'cuda' here")
     assert result.tokens.unknown == result.tokens.found == 2
 
 

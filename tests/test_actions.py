@@ -748,7 +748,7 @@ def test_a_program_of_tensorrt_is_left() -> None:
     engine = [line_of("trt/run.cu", 3, "NPU806", "nvinfer1::ICudaEngine"), line_of("trt/a.hpp", 3, "NPU806", "cuda.h"),
               line_of("trt/CMakeLists.txt", 3, "NPU806", "CUDA")]  # fmt: skip
     (action,) = actions_of([*engine, line_of("trt/plugins/k.cu", 3, "NPU806", "cudaStream_t")])
-    assert action.title.startswith("Leave out the C++ program in trt") and action.blocks == "tidy"
+    assert action.title.startswith("Skip the C++ program in trt") and action.blocks == "tidy"
     assert not any("Leave" in each for each in titles(actions_of(engine[1:])))
     details = (("binds", "trt_ops"), ("functions", "run"))
     bound = at("trt/run.cu", 1, "NPU557", level=Level.INFO, details=details)

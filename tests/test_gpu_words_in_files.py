@@ -295,7 +295,7 @@ def test_the_example_of_the_page_is_what_happens(code: str) -> None:
 def test_a_file_full_of_words_does_not_drown_the_report() -> None:
     found = words("run.sh", "srun --gres=gpu:8 x\n" * (MAX_FINDINGS + 50))
     assert len(found) == MAX_FINDINGS
-    assert found[-1].message.endswith("; 50 more lines of this file ask for GPUs")
+    assert found[-1].message.endswith("; 50 more lines of this file request GPUs")
 
 
 @pytest.mark.parametrize(

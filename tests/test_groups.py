@@ -122,7 +122,7 @@ def test_a_rule_for_the_wrapper_comes_before_our_own() -> None:
 
 def test_a_comment_that_switches_the_share_off() -> None:
     (why,) = taken_back(distributed(PROGRAM.replace(LOADER, f"{LOADER}  # transplt: ignore[NPU339]")))
-    assert why.endswith("in line 11: it is switched off there)")
+    assert why.endswith("in line 11: it is turned off there)")
 
 
 def test_a_comment_for_another_edit_of_the_loader_takes_nothing_back() -> None:

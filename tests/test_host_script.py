@@ -76,7 +76,7 @@ def test_a_script_of_the_project_keeps_its_name(tmp_path: Path) -> None:
     ("name", "text"),
     [
         ("ACL_OP_SELECT_IMPL_MODE", "it takes high_performance, high_precision; deprecated in torch_npu"),
-        ("ACL_AICORE_NUM", "it takes a number from 1 to 32"),
+        ("ACL_AICORE_NUM", "its value is a number from 1 to 32"),
         ("acl_op_debug_level", "an option of torch.npu.set_option"),
         ("jitCompile", "torch.npu.set_compile_mode"),
         ("tcmalloc", "cost: memory is given back later"),

@@ -79,6 +79,17 @@ PHRASES = (
     "no Python has any more",
     "passes it over",
     "for which there is no torch_npu: this is",
+    "; otherwise leave it",
+    "where all ranks come by",
+    "are those of the rest",
+    "wants a key",
+    "by its whole path",
+    "nobody answered",
+    "goes group by group",
+    "in front of the other arguments",
+    "it stands under",
+    "no YAML reads",
+    "is here to build",
 )
 #: In no title and no action of a page: they are read in lists, without more around them.
 IN_TITLES = (

@@ -244,7 +244,7 @@ def test_lines_are_taken_from_helps_and_pages(code: str, help_: str, wanted: lis
     [
         ("NPU512", "instead: torch_npu.optim fused optimizers; nothing else"),
         ("NPU510", "instead: flash-attn-npu; the import differs"),
-        ("NPU203", "if it is a device, write npu; otherwise leave it"),
+        ("NPU203", "if it is a device, write npu; otherwise do not change it"),
         ("NPU200", "if the NPU needs it too, add its case beside it (for an NPU alone: torch.cuda.x -> torch.npu.x)"),
         ("NPU806", ""),
     ],

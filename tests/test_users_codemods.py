@@ -174,8 +174,8 @@ def test_codemods_run_in_their_order_on_one_another(project: Path) -> None:
 @pytest.mark.parametrize(
     ("comment", "name", "said"),
     [
-        ("acme fails", "ToNpu", "ToNpu: could not be carried out here: ValueError: no such placement (visit_Module, "),
-        ("", "Wrong", "Wrong: could not be carried out here: what it makes of the file is no Python (SyntaxError: "),
+        ("acme fails", "ToNpu", "ToNpu: could not run here: ValueError: no such placement (visit_Module, "),
+        ("", "Wrong", "Wrong: could not run here: its output is not valid Python (SyntaxError: "),
         ("acme skips", "ToNpu", ""),
     ],
 )

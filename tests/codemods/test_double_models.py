@@ -116,4 +116,4 @@ _OPTION = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--def
 )
 def test_a_default_type_that_an_option_asks_for(table: str, option: str, count: int) -> None:
     found = [each for each in migrate(table, files={"arguments.py": option}).findings if each.code == "NPU136"]
-    assert len(found) == count and all("--default_dtype asks for it" in each.message for each in found)
+    assert len(found) == count and all("--default_dtype makes it the default" in each.message for each in found)

@@ -204,7 +204,7 @@ def test_a_newer_file_of_the_same_card_stands_and_others_stay(read: Read) -> Non
 )
 def test_what_says_nothing_of_a_card_is_not_kept(document: dict[str, Any], read: Read, tmp_path: Path) -> None:
     _, told = read(document)
-    assert "nothing is kept of it" in told and not (tmp_path / "own").exists()
+    assert "nothing new was kept" in told and not (tmp_path / "own").exists()
 
 
 def outcome(ran: Ran, message: str = "") -> Outcome:

@@ -294,4 +294,4 @@ def test_the_set_of_one_framework_and_what_installs_it() -> None:
 
 def test_a_framework_without_a_set() -> None:
     code, text = doctor_for("flask")
-    assert code == 2 and "no releases are known to go together for flask" in text
+    assert code == 2 and "no table of matching releases for flask" in text

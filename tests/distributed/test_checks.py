@@ -18,8 +18,8 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data.distributed import DistributedSampler
 """
-NOT_ALL = "a collective that not every rank reaches: "
-EARLY = " before the process group is there"
+NOT_ALL = "some ranks do not reach this a collective: "
+EARLY = " before the process group exists"
 START = 'dist.init_process_group(backend="hccl")\n'
 
 
@@ -76,10 +76,10 @@ def test_what_every_rank_reaches(body: str) -> None:
         ('if int(os.getenv("RANK", 0)) == 0:\n    dist.barrier()', NOT_ALL + "barrier()"),
         ("y = dist.all_reduce(x) if rank == 0 else 0", NOT_ALL + "all_reduce()"),
         ("rank == 0 and dist.barrier()", NOT_ALL + "barrier()"),
-        ("if rank == 0:\n    loss.backward()", "a training step that not every rank reaches: backward()"),
+        ("if rank == 0:\n    loss.backward()", "some ranks do not reach this a training step: backward()"),
         (
             "net = DistributedDataParallel(net)\nif rank == 0:\n    print(optimizer.step(f))",
-            "a training step that not every rank reaches: step()",
+            "some ranks do not reach this a training step: step()",
         ),
         ("def mean(x):\n    dist.all_reduce(x)\n\nif rank == 0:\n    mean(x)", NOT_ALL + "all_reduce()"),
         ("with no_grad():\n    if rank:\n        dist.barrier()\n        dist.barrier()", NOT_ALL + "barrier()"),
@@ -120,7 +120,7 @@ def test_a_rank_behind_the_start(body: str) -> None:
         (f"if args.many:\n    {START}dist.barrier()", "barrier()" + EARLY),
         (f"{START}{START}", "a second process group on one path"),
         (f"def f():\n    {START}\nf()\nf()", "a second process group on one path"),
-        ("print(1)", "no process group is made"),
+        ("print(1)", "no process group is created"),
     ],
 )  # fmt: skip
 def test_a_rank_before_the_start(body: str, what: str) -> None:
@@ -221,8 +221,8 @@ WRAP, MEAN = "net = DistributedDataParallel(net)", "for p in net.parameters():\n
         ("", MEAN, "other", []),
         (WRAP, "", "unknown()", []),
         (WRAP, "", "other", ["an optimizer of other, whose gradients no rank exchanges"]),
-        ("", "", "other", ["a step with the gradients of one rank"]),
-        ("", "dist.all_reduce(x)", "net", ["a step with the gradients of one rank"]),
+        ("", "", "other", ["an optimizer step that uses the gradients of one rank"]),
+        ("", "dist.all_reduce(x)", "net", ["an optimizer step that uses the gradients of one rank"]),
     ],
 )
 def test_gradients_that_no_rank_exchanges(wrap: str, mean: str, second: str, what: list[str]) -> None:

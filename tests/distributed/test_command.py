@@ -100,7 +100,7 @@ def test_a_script_of_the_project_keeps_its_name(project: Path) -> None:
     [
         (["-i", "work", "distributed"], "Missing option '-m'"),
         (["-i", "work", "distributed", "-m", "nothing.py"], "there is no such file"),
-        (["-i", "work", "distributed", "-m", "other.py"], "does not lie in the input"),
+        (["-i", "work", "distributed", "-m", "other.py"], "is not in the input"),
         (["-i", "work", "distributed", "-i", "work", "-m", "src/main.py"], "given twice"),
         (["distributed", "-m", "nothing.py"], "no such file"),
     ],

@@ -1,4 +1,4 @@
-"""Programs that are distributed already: the launch script gives the option without which they take one card."""
+"""Programs that are distributed already: the launch script passes the option without which they take one card."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def given(stated: str, begin: str, more: str = "") -> list[str]:
     """What the launch script gives, by the remarks on the main file."""
     found = distributed(PROGRAM.format(stated=stated, begin=begin, more=more)).findings
     messages = [finding.message for finding in found if finding.code == "NPU330"]
-    return [message.removeprefix("the launch script gives ") for message in messages if "launch script" in message]
+    return [message.removeprefix("the launch script passes ") for message in messages if "launch script" in message]
 
 
 @pytest.mark.parametrize(

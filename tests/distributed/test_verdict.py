@@ -460,9 +460,9 @@ def test_episodes_without_gradients_send_no_buffers() -> None:
 
 
 def test_a_program_on_no_card() -> None:
-    assert refused(script(model="model = net()")).startswith("nothing of this program is on a card")
+    assert refused(script(model="model = net()")).startswith("this program puts nothing on a card")
     on_cpu = 'device = torch.device("cpu")\nmodel = net().to(device)'
-    assert refused(script(model=on_cpu)).startswith("nothing of this program is on a card")
+    assert refused(script(model=on_cpu)).startswith("this program puts nothing on a card")
 
 
 @pytest.mark.parametrize(
@@ -1243,7 +1243,7 @@ WRITTEN = "[p.grad.data.copy_(self.kept @ p.grad) for p in self.parameters]"
 
 
 def test_curvature_of_one_rank_leaves_the_program_whole() -> None:
-    assert "changes gradients by what its hooks keep of the batches of one rank" in refused(
+    assert "changes gradients by values that its hooks store from the batches of one rank" in refused(
         own(init=HOOKED, step=WRITTEN)
     )
 

@@ -497,9 +497,9 @@ def test_portable_gets_an_extra(before: str, after: str) -> None:
         # pip would refuse the extra beside what the project pins.
         (
             '[project]\ndependencies = ["torch==1.13.1+cu117"]\n',
-            "no extra can: torch==1.13.1+cu117 rules out torch 2.12.0",
+            "an extra cannot add it: torch==1.13.1+cu117 rules out torch 2.12.0",
         ),
-        ('[tool.poetry.dependencies]\ntorch = "~2.3"\n', "no extra can: torch~2.3 rules out torch 2.12.0"),
+        ('[tool.poetry.dependencies]\ntorch = "~2.3"\n', "an extra cannot add it: torch~2.3 rules out torch 2.12.0"),
         ('[project]\ndependencies = ["torch"]\ndynamic = ["optional-dependencies"]\n', ""),
         ('[project]\ndependencies = ["torch"]\noptional-dependencies.dev = ["x"]\n', ""),
         ('[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\nascend = ["x"]\n', ""),
@@ -634,7 +634,7 @@ def test_the_requirements_of_a_part_of_a_project_keep_their_torch_where_it_has_a
 ) -> None:
     result = check(before, after, "examples/gan/requirements.txt")
     assert [each.message for each in result.findings if not each.applied and each.code == "NPU840"] == [
-        "examples/gan asks for a torch of its own, which stays; the migration aims at torch 2.12"
+        "examples/gan requires its own torch, which is not changed; the migration aims at torch 2.12"
     ]
 
 
@@ -667,7 +667,7 @@ def test_each_part_has_its_own_torch_and_one_without_a_torch_npu_the_oldest(
     path: str, before: str, after: str
 ) -> None:
     said = [each.message for each in check(before, after, path, target=PARTS).findings if each.code == "NPU840"]
-    raised = "b asks for a torch without torch_npu and gets 2.1.0, the oldest that has one; the migration aims at"
+    raised = "b requires a torch without a torch_npu release; it gets 2.1.0, the oldest with one; the migration aims at"
     named = "torch-npu==2.1.0" in after and path.endswith(".txt")
     assert any(each.startswith(raised) for each in said) is named
 
@@ -746,13 +746,13 @@ def test_pins_with_a_wheel_are_not(before: str) -> None:
 @pytest.mark.parametrize("pin", ["tensorboard==2.5.0", "tensorboardX==2.1", "tensorboard<2.9", "tensorboardX<=2.4"])
 def test_pins_that_protobuf_of_today_breaks(pin: str) -> None:
     (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
-    assert note.message == f"{pin}: its import fails with protobuf 4 and newer, which pip chooses"
+    assert note.message == f"{pin}: importing this version fails with protobuf 4 and newer, which pip chooses"
 
 
 @pytest.mark.parametrize("more", ["", "numpy==1.18.5\n"])  # such a numpy has to be a newer one, and has no np.complex
 def test_pins_that_numpy_of_today_breaks(more: str) -> None:
     found = [each.message for each in migrate(f"torch==1.9.0\nlibrosa==0.8.0\n{more}").findings]
-    assert "librosa==0.8.0: its import fails with NumPy 1.24 and newer, which pip chooses" in found
+    assert "librosa==0.8.0: importing this version fails with NumPy 1.24 and newer, which pip chooses" in found
 
 
 @pytest.mark.parametrize(

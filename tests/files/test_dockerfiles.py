@@ -154,7 +154,7 @@ def test_work_that_needs_a_card_while_an_image_is_built_is_left_to_a_person() ->
     assert result.data.decode() == f"RUN {OFF} python -c 'import torch; torch.zeros(1).cuda()'\n"
     (finding,) = [each for each in result.findings if each.open]
     assert (finding.code, result.tokens.manual) == ("NPU805", 1)
-    assert "runs while the image is built" in finding.message and "running container" in finding.help
+    assert "runs during the build of the image" in finding.message and "running container" in finding.help
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_the_portable_style_edits_nothing_and_asks_for_a_command_beside() -> Non
     text = f"```bash\n{RUN}\n```\n"
     result = document(text, style="portable")
     assert result.data.decode() == text and said(result) == said(document(text))
-    assert all(each.help.endswith("put the command for NPUs beside it") for each in result.findings)
+    assert all(each.help.endswith("add the command for NPUs") for each in result.findings)
 
 
 def test_the_example_of_the_page() -> None:

@@ -28,7 +28,7 @@ def test_a_list_keeps_its_form(text: str, line: int) -> None:
 
 def test_the_finding_says_what_goes_and_what_comes() -> None:
     (note,) = [each for each in migrated("requirements.txt", EXPORT).findings if each.code == "NPU844"]
-    assert note.help == "leave out cudatoolkit, pytorch, and pip install torch==2.8.0 torch-npu==2.8.0.post4"
+    assert note.help == "remove cudatoolkit, pytorch, and pip install torch==2.8.0 torch-npu==2.8.0.post4"
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_what_the_cpu_computes_is_a_remark() -> None:
 
 def test_explain_names_the_witnesses() -> None:
     said = {(fact.topic, fact.code): fact for fact in facts_of("torch.nn.GRU")}
-    assert said["Verdict", "NPU520"].text == "a remark: nothing but the documentation speaks against it"
+    assert said["Verdict", "NPU520"].text == "a remark: only the documentation says that it is not supported"
     assert "2.1" in said["Verdict", "NPU520"].versions and "2.13" not in said["Verdict", "NPU520"].versions
     assert "migrated projects" in said["Ports", ""].text
     assert [fact.text for fact in facts_of("torch.linalg.eigh") if fact.topic == "Verdict"] == [

@@ -206,7 +206,7 @@ def _unknown(source: Source, token: Token, package: str) -> Note:
     message = f"{text!r} is not known to any rule"
     help_ = "check whether the program depends on CUDA here; if not, add `# transplt: ignore[NPU602]` with the reason"
     if package:
-        message = f"the package {package} has a name with {text!r} here that no rule knows"
+        message = f"{package} has a name with {text!r} here that no rule knows"
         help_ = f"check what it does without CUDA, and whether {package} supports NPUs in the same way"
     note = Note((token.start, token.end), "NPU602", Level.UNKNOWN, message, package, help_, Effort.LOW)
     # What another framework has stops nothing in a file that has no torch.

@@ -16,7 +16,7 @@ from transplt.fixers.tunings.table import TUNINGS
 from transplt.rules.adaptors import adaptors_for
 from transplt.rules.kernel_functions import SAID, modules_said
 
-_HELP = "write it behind a question for DEVICE_TYPE of the module, or migrate with --style npu"
+_HELP = "write it under a test of the module's DEVICE_TYPE, or migrate with --style npu"
 
 
 def answer(work: Work) -> None:
@@ -77,7 +77,7 @@ def _apart(work: Work, settings: Settings, themes: Collection[str]) -> Work:
 
 def kernels_said(path: str, names: Collection[str]) -> tuple[Finding, ...]:
     """Remarks on a file with functions of a port: of which compiled modules they are."""
-    message = "functions of the compiled module {} are here"
+    message = "functions of the compiled module {} are defined here"
     span = Span(1, 1, 1, 1, 0, 0)
     modules = modules_said(names) if names else ()
     return tuple(Finding(path, span, SAID, Level.INFO, message.format(each), each) for each in modules)

@@ -24,7 +24,7 @@ def leave_other_lines(work: Work, lines: _Lines) -> None:
         gone = {id(edit) for edit in work.edits}
     for edit in work.edits:
         if id(edit) in gone and edit.rewrites and touches(lines, *_place(work, edit)):
-            message = f"{edit.message}: it needs edits of unchanged lines"
+            message = f"{edit.message}: this needs edits of unchanged lines"
             work.add(work.note(edit.node, edit.code, message, api=edit.api, help="run --fix without --since"))
     work.withdraw_edits(lambda edit: id(edit) in gone)
     work.withdraw_notes(lambda note: not touches(lines, *(work.source.position(at)[0] for at in note.extent)))

@@ -301,7 +301,7 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         Level.MANUAL,
         error.reason,
         effort=Effort.MEDIUM,
-        help=error.help or "the file stays as it is: mend it and run transplt again",
+        help=error.help or "the file is not changed: fix it and run transplt again",
         details=(("python", error.python),) if error.python else (),
     )
     ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))

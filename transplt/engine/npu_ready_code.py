@@ -117,7 +117,7 @@ def _left(edit: Edit, extent: Extent, places: list[int]) -> Note:
     if edit.code == _LIBRARY and _is_compared(edit.node):
         old, new = edit.api.rpartition(".")[2], _new_name(edit)
         message = f"a comparison with {old} is false on NPUs: the library calls them {new}"
-        help_ = f"name both: in ({old}, {new}, ...)"
+        help_ = f"test for both: in ({old}, {new}, ...)"
         return Note(extent, _LIBRARY, Level.MANUAL, message, edit.api, help_, Effort.LOW)
     where = "file" if places else "project"
     return Note(

@@ -43,7 +43,7 @@ def result_for_old(old: Source, new: Renamed, result: FileResult) -> FileResult:
                     old.span(place, end),
                     CODE,
                     Level.SAFE,
-                    "async -> non_blocking, its name since torch 0.4: async is a keyword since Python 3.7",
+                    "async -> non_blocking: renamed in torch 0.4, since async is a keyword from Python 3.7 on",
                     edit=Replacement(Operation.MODIFY, OLD.decode(), NEW.decode()),
                     applied=True,
                 )

@@ -49,7 +49,7 @@ def _leave_branches_for_amd(work: Work) -> None:
     left = [edit for edit in work.rewrites if not edit.user and inside(work.source.extent(edit.node))]
     gone, together = {id(edit) for edit in left}, {edit.group for edit in left if edit.group}
     work.withdraw_edits(lambda edit: id(edit) in gone or (edit.group in together and not edit.user))
-    work.notes = [_remark(note, "it runs on AMD's cards alone") if inside(note.extent) else note for note in work.notes]
+    work.notes = [_remark(note, "it only runs on AMD cards") if inside(note.extent) else note for note in work.notes]
     for area in areas:
         work.add(Kept(area, "amd-side"))
 

@@ -68,26 +68,26 @@ _HAS_BACKEND = ("torch.distributed.is_nccl_available", "torch.distributed.distri
 _IS_BACKEND_AVAILABLE = "2.1"
 #: What a person does with what stays, by the code of what it would have been for NPUs alone.
 _HELP = {
-    "NPU103": "call torch.autocast or the scaler with DEVICE_TYPE where it is used, not under another name",
-    "NPU104": 'guard it with `if DEVICE_TYPE == "cuda":`: the allocator of an NPU has no such function',
-    "NPU106": "seed by torch.manual_seed, which seeds every accelerator, or write the function for each device",
+    "NPU103": "call torch.autocast or the scaler directly, with DEVICE_TYPE, instead of through another name",
+    "NPU104": 'guard it with `if DEVICE_TYPE == "cuda":`: the allocator of NPUs has no such function',
+    "NPU106": "use torch.manual_seed, which seeds every accelerator, or call the function for each device",
     "NPU107": 'capture a graph only where DEVICE_TYPE is "cuda", and run the function itself elsewhere',
-    "NPU109": "give dtype= and device=DEVICE_TYPE in place of the tensor type",
-    "NPU111": "choose by DIST_BACKEND of the module",
-    "NPU125": "set torch.set_default_dtype and torch.set_default_device(DEVICE_TYPE) in place of the tensor type",
+    "NPU109": "pass dtype= and device=DEVICE_TYPE instead of the tensor type",
+    "NPU111": "use DIST_BACKEND of the module",
+    "NPU125": "call torch.set_default_dtype and torch.set_default_device(DEVICE_TYPE) instead",
     "NPU130": "choose the profiler by DEVICE_TYPE: torch.profiler on CUDA, torch_npu.profiler on an NPU",
-    "NPU201": "build the device from DEVICE_TYPE of the module where this text is made",
-    "NPU202": 'let the choices admit "npu" beside "cuda"',
-    "NPU203": "let the text name the device by DEVICE_TYPE",
-    "NPU205": "give dtype= and device= in place of the name of a tensor type",
-    "NPU210": "move it by .to(DEVICE_TYPE)",
-    "NPU211": "ask for .device.type == DEVICE_TYPE",
-    "NPU220": "set the variable of the NPU beside that of CUDA, or read VISIBLE_DEVICES of the module",
-    "NPU301": "give DIST_BACKEND of the module",
+    "NPU201": "build this text from DEVICE_TYPE of the module",
+    "NPU202": 'add "npu" to the choices',
+    "NPU203": "use DEVICE_TYPE in the text",
+    "NPU205": "pass dtype= and device= instead of the name of a tensor type",
+    "NPU210": "move it with .to(DEVICE_TYPE)",
+    "NPU211": "test .device.type == DEVICE_TYPE",
+    "NPU220": "set the NPU variable as well as the CUDA one, or read VISIBLE_DEVICES of the module",
+    "NPU301": "pass DIST_BACKEND of the module",
 }
 #: What frees memory and gives nothing: where an older torch_npu lacks it, a function of the module asks for it.
 _WHERE_THERE = ("ipc_collect",)
-_OTHER = "choose by DEVICE_TYPE of the module which of the two is called"
+_OTHER = "call one or the other, depending on DEVICE_TYPE of the module"
 
 
 def adapt(work: Work) -> None:
@@ -199,7 +199,7 @@ class _Forms(Form):
             return []
         calls = (self.work.names.qualified(each.func) for each in of_kind(ast.Call, asked.values))
         if _HAS_BFLOAT16 not in calls or not isinstance(parent(asked), (ast.Return, ast.Assign)):
-            raise Stays(f"it is one answer with {self.work.text(of_cuda)}, which is of CUDA alone")
+            raise Stays(f"it belongs to {self.work.text(of_cuda)}, which is only for CUDA")
         answer = f"{self._function(_HAS_BFLOAT16.removeprefix('torch.cuda.'), edit)}()"
         self.done.add(id(asked))
         start, end = self.work.source.extent(asked)
@@ -240,7 +240,7 @@ class _Forms(Form):
                 return [self.backend(edit, node, value)]
             case _, ast.Attribute() | ast.Name() if f"{edit.api}.".startswith("torch.cuda."):
                 return [self._of_namespace(edit, node)]
-        raise Stays("there is no form of it for both")
+        raise Stays("no form works on both")
 
     def _of_namespace(self, edit: Edit, node: ast.expr) -> Edit:
         """`torch.cuda.f` -> `device_module.f`, where torch.npu has f in every version that is admitted."""
@@ -260,8 +260,8 @@ class _Forms(Form):
         if any(version_key(each) >= version_key(self.oldest) and each not in has for each in TORCH_VERSIONS):
             if last in _WHERE_THERE:
                 return self.name(edit, last)
-            admitted = f"from torch {self.oldest} on, which the project admits"
-            raise Stays(f"not all versions {admitted}, have torch.npu.{last}")
+            admitted = f"from torch {self.oldest} on, which the project allows"
+            raise Stays(f"not all versions {admitted} have torch.npu.{last}")
         return f"{self.name(edit, 'device_module')}.{last}"
 
     def _replaced(self, edit: Edit, node: ast.expr, name: str) -> Edit:
@@ -283,7 +283,7 @@ class _Forms(Form):
         if call is None:
             raise Stays("it is not called here")
         if admitted and version_key(admitted) < version_key(_IS_BACKEND_AVAILABLE):
-            raise Stays(f"torch {admitted}, which the project admits, cannot be asked for any backend")
+            raise Stays(f"torch {admitted}, which the project allows, cannot test for every backend")
         text = f"{self.work.text(distributed)}.is_backend_available({self.name(edit, 'DIST_BACKEND')})"
         return self.edit(edit, call, "NPU111", edit.api, text, text)
 
@@ -297,7 +297,7 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
-            raise Stays("other files may take it from here, or it may come from elsewhere too")
+            raise Stays("other files may import it from here, or it may also come from elsewhere")
         for taken in every:
             name = taken.full.rpartition(".")[2]
             kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
@@ -350,7 +350,7 @@ class _Forms(Form):
             raise Stays("it is not called here")
         if edit.api in _SCALER and version_key(self.oldest) < version_key(_SCALER_OF_TORCH):
             if call.args:
-                raise Stays(f"its arguments are given by position, and the project admits torch {self.oldest}")
+                raise Stays(f"its arguments are given by position, and the project allows torch {self.oldest}")
             name = self.name(edit, "grad_scaler")
             return self.edit(edit, node, "NPU103", edit.api, name, name)
         self.done.add(id(call))
@@ -392,7 +392,7 @@ class _Forms(Form):
         for call, full in calls:
             if call is None or any(isinstance(each, ast.Starred) for each in call.args):
                 return []
-            told = Edit(call, "NPU103", f"{full}() is told the device", "", api=full, group=edit.group)
+            told = Edit(call, "NPU103", f"{full}() gets the device", "", api=full, group=edit.group)
             told.new = self._told(told, call)
             found.append(told)
         self.done.update(id(name) for taken in every for name, _ in taken.uses)

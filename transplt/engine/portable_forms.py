@@ -66,10 +66,10 @@ class Form:
         said = f"{name}: the accelerator, chosen once"
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text and not self.work.project.known:
-            then = f"import {name} from there, as other files do; a check of the whole project makes the edit"
-            raise Stays(f"{name} of the project's module takes its place, and this file was looked at alone", then)
+            then = f"import {name} from the module, as other files do; a check of the whole project makes this edit"
+            raise Stays(f"the project's module has {name} for this, and only this file was checked", then)
         if not called.text:
-            raise Stays("the project's module lacks it" if called.found else "the file would not find the module")
+            raise Stays("the module does not have it" if called.found else "the module cannot be imported")
         bound = self.work.names.lookup(called.text, self.work.scan.scope_of(edit.node))
         if not freed and bound is not None and bound[0] is not self.work.scan.root:
             raise Stays(f"{called.text} is something else in this function")
@@ -101,11 +101,11 @@ class Form:
         if call is None:
             raise Stays("it is not called here")
         if self.own_to:
-            raise Stays("a class of this file has a `to` of its own")
+            raise Stays("a class of this file has its own `to`")
         if isinstance(above := parent(call), ast.Lambda) and len(above.args.args) != 1:
             return self._mapped(edit, above, call)
         if any(word.arg in (None, "async") for word in call.keywords):
-            raise Stays("it has an argument that .to() does not take")
+            raise Stays("it has an argument that .to() does not have")
         if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
             raise Stays("its arguments are not those of .to()")
         given = keyword_of(call, "device") or (call.args[0] if call.args else None)
@@ -139,7 +139,7 @@ class Form:
                 if full in _LOADS and second_of and names.isdisjoint((first, second)):
                     text = f"{self.name(edit, 'device')}({', '.join(map(self.work.text, given))})"
                     return self.edit(edit, node, "NPU210", ".cuda()", text, text)
-        raise Stays("what it is given may be a storage, whose .to() takes no device")
+        raise Stays("its value may be a storage, whose .to() takes no device")
 
     def is_on_it(self, edit: Edit, node: ast.Attribute) -> Edit:
         above = parent(node)
@@ -155,7 +155,7 @@ class Form:
         """The quote of a string that stands there as it is."""
         text = self.work.source.slice(*self.work.source.extent(node))
         if text[:1] not in ("'", '"') or text != f"{text[0]}{node.value!s}{text[0]}":
-            raise Stays("the string is put together of parts")
+            raise Stays("the string is built from parts")
         return text[0]
 
     def device_string(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
@@ -167,7 +167,7 @@ class Form:
             ):
                 given_to = parent(above)
                 if isinstance(given_to, ast.keyword) and given_to.arg not in _ASKED_BY_TORCH:
-                    raise Stays("its answer is given to a call, which may be for CUDA's kernels alone")
+                    raise Stays("its result goes to a call, which may only be for CUDA kernels")
                 word = "in" if isinstance(asks, ast.Eq) else "not in"
                 tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
                 text = self.work.source.slice(*self.work.source.extent(left))
@@ -179,14 +179,14 @@ class Form:
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
                 self.done.update(map(id, above.elts))
                 new = with_twin(f"{quote}{value}{quote}", f"{quote}npu{quote}")
-                return self.beside(edit, above, f"{value!r} alone", "'npu' beside it", new)
+                return self.beside(edit, above, f"{value!r} alone", "'npu' added", new)
             case ast.Dict() if any(key is node for key in above.keys):
-                raise Stays("it is a key, which others may ask for")
+                raise Stays("it is a key, which other code may read")
             case _ if value == "cuda" and _of_a_literal(node):
                 twin = followed_by(f"{quote}npu{quote}")
-                return self.beside(edit, node, f"{value!r} alone", "'npu' beside it", twin)
+                return self.beside(edit, node, f"{value!r} alone", "'npu' added", twin)
             case ast.JoinedStr() | ast.FormattedValue() | ast.MatchValue():
-                raise Stays("the text around it is not a device alone")
+                raise Stays("the text contains more than a device")
         rest = _behind_cuda(node, value)
         name = self.name(edit, "DEVICE_TYPE")
         match above, parent(above):
@@ -202,7 +202,7 @@ class Form:
     def _held(self, edit: Edit, test: ast.Compare, asks: ast.cmpop, held: str, quote: str) -> Edit:
         """A question for the word in a text that somebody gives: for either word."""
         if isinstance(asks, ast.NotIn):
-            raise Stays(f'{held} comes from elsewhere: ask for "npu" beside it')
+            raise Stays(f'{held} comes from elsewhere: also test for "npu"')
         text = f"{quote}cuda{quote} in {held} or {quote}npu{quote} in {held}"
         text = text if isinstance(parent(test), (ast.If, ast.IfExp, ast.Return, ast.Assign)) else f"({text})"
         return self.beside(edit, test, f"'cuda' in {held}", text, text)
@@ -215,9 +215,9 @@ class Form:
         quote, above = self._literal(node), parent(node)
         if isinstance(above, (ast.List, ast.Tuple, ast.Set)) and value == "nccl" and _admits(above):
             twin = with_twin(f"{quote}nccl{quote}", f"{quote}hccl{quote}")
-            return self.beside(edit, above, "'nccl' alone", "'hccl' beside it", twin)
+            return self.beside(edit, above, "'nccl' alone", "'hccl' added", twin)
         if _in_annotation(node) or (isinstance(above, ast.Dict) and any(key is node for key in above.keys)):
-            raise Stays("it has to be written out here")
+            raise Stays("a literal is needed here")
         name = self.name(edit, "DIST_BACKEND")
         if value == "nccl":
             return self.edit(edit, node, "NPU301", "backend 'nccl'", name, name)
@@ -242,15 +242,15 @@ class Form:
                     text = f"{place} = {place}"  # what the lines come to is not worked out twice
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
                 if "\n" in line or self.work.text(whole).count(value) != 1 or self._shares_line(whole):
-                    raise Stays("the statement cannot be repeated as it is")
+                    raise Stays("the statement cannot be repeated")
                 if value not in _VARIABLES and self._reads(value):
-                    raise Stays("the file reads it as well")
+                    raise Stays("the file also reads it")
                 if value in _VARIABLES and (asked := self._asked_above(whole)) is not None:
                     then = (
                         f"set both variables before torch is asked for a card, or {found[1]} where the program starts"
                     )
                     raise Stays(f"line {asked.lineno} has asked for a card by then, and CANN reads it once", then)
-                said = f"{found[1]} is set beside {value}"
+                said = f"{found[1]} is set as well as {value}"
                 self.work.add(self.work.keep(whole, BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
             case ast.Subscript(ctx=ast.Load()), ast.Assign() if found[1] in self.work.text(whole):
@@ -258,10 +258,10 @@ class Form:
                 return []
             case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value in _VARIABLES:
                 if isinstance(above, ast.Call) and last_name(above.func) not in ("get", "getenv", "pop"):
-                    raise Stays("it is set by a call")
+                    raise Stays("a call sets it")
                 name = self.name(edit, _VARIABLES[value])
                 return [self.edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
-        raise Stays("what reads it is not known")
+        raise Stays("the code that reads it was not found")
 
     def _asked_above(self, node: ast.stmt) -> ast.Call | None:
         """What asks for a card above a statement, in its function or outside of all; counting them reads nothing."""
@@ -302,12 +302,12 @@ def _of_a_literal(node: ast.expr) -> bool:
 def _behind_cuda(node: ast.Constant, value: str) -> str:
     """What stands behind the word in the text of a device: `:0`."""
     if _in_annotation(node):
-        raise Stays("it is a type, which has to be written out")
+        raise Stays("it is a type, which needs a literal")
     kind, _, rest = value.partition("cuda")
     if kind:
-        raise Stays("the text around it is not a device alone")
+        raise Stays("the text contains more than a device")
     if rest and isinstance(ancestor(node, (ast.JoinedStr, ast.stmt), "_text"), ast.JoinedStr):
-        raise Stays("a text inside of another one needs Python 3.12")
+        raise Stays("a text inside another one needs Python 3.12")
     return rest
 
 

@@ -87,7 +87,7 @@ def with_codemods(
     codemod = Added(*settings.codemods[0])
     done = run(codemod, data, path)
     result = with_codemods(done.data, path, replace(settings, codemods=settings.codemods[1:]), migrate)
-    said = [_said(path, codemod, f"could not be carried out here: {done.failed}")] if done.failed else []
+    said = [_said(path, codemod, f"could not run here: {done.failed}")] if done.failed else []
     said += [_said(path, codemod, warning) for warning in done.warnings]
     if not done.hunks:
         return replace(result, findings=_sorted([*said, *result.findings])) if said else result
@@ -130,11 +130,11 @@ def run(codemod: Added, data: bytes, path: str) -> Run:
         utf8 = made.text.encode()
         new = source.encode(utf8)
         if read_source(new).utf8 != utf8:
-            raise ValueError("what it writes has another encoding than the file")
+            raise ValueError("its output has a different encoding from the file")
         if why := refused(read_source(new), None):
-            return Run(data, (), made.warnings, f"what it makes of the file is no Python ({why})")
+            return Run(data, (), made.warnings, f"its output is not valid Python ({why})")
     except (UnreadableSource, ValueError) as error:
-        return Run(data, (), made.warnings, f"what it makes of the file cannot be written: {error}")
+        return Run(data, (), made.warnings, f"its output cannot be written: {error}")
     return Run(new, tuple(_hunks(source.utf8, utf8)), made.warnings)
 
 

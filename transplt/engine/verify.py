@@ -180,7 +180,7 @@ def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
         if edit.group != group.name or id(edit) in there or not isinstance(node, ast.AST) or by_itself:
             continue
         if edit.rewrites or (off and group is MANY_CARDS):
-            why = "it is switched off there" if off else "another edit changes the same code"
+            why = "it is turned off there" if off else "another edit changes the same code"
             return f"{edit.message}, in line {node.lineno}: {why}"
     return ""
 
@@ -196,7 +196,7 @@ def _over_a_rule(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
         for user in (user for user, at, to in theirs if start <= at and to <= end):
             others = [each for each in rewriting if each is not user]
             if rendered(work.source, edit.node, rewriting) == rendered(work.source, edit.node, others):
-                return f"{edit.message}, in line {edit.node.lineno}: a rule of yours says otherwise ({user.message})"
+                return f"{edit.message}, in line {edit.node.lineno}: a rule of yours contradicts this ({user.message})"
     return ""
 
 

@@ -49,8 +49,9 @@ _COMMAND = "NPU865"
 _BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
 _UNASKED = marked("nothing in the project uses it: remove the line")
 _KERNEL_HOW = marked(
-    "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
-    "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same. If there is none, "
+    "write one in Ascend C or triton-ascend, and build it with torch_npu.utils.cpp_extension.NpuExtension. Then "
+    "change the import"
 )
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
@@ -184,10 +185,11 @@ class Groups:
         """The group of a line of C++, and of its build; None for a build that makes no kernel of the project's."""
         if (folder := self._engines.around(finding.path)) is not None:
             title = Sentence(
-                "Leave out the C++ program in {name}: it uses TensorRT, and trains nothing",
+                "Skip the C++ program in {name}: it uses TensorRT, and trains nothing",
                 name=folder or Sentence("the top folder"),
             )
-            how = marked("none of it runs on an NPU; the counterpart is a model that ATC converts (.om) and ACL runs")
+            how = marked("TensorRT does not run on an NPU; its counterpart is a model that ATC converts (.om) and ACL "
+                         "runs")
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)

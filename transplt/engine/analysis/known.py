@@ -49,8 +49,8 @@ def facts_of(name: str) -> list[Fact]:
         return []
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])")
     codes = [code for code in all_codes() if word.search(load(code).text())]  # whose pages name it
-    found += [Fact("Page", f"what becomes of it, by torch and style: {page}")] if (page := class_page(name)) else []
-    return [*found, *(Fact("Codes that speak of it", load(code).title, "", code) for code in codes[:_MOST_PAGES])]
+    found += [Fact("Page", f"its replacement, by torch and style: {page}")] if (page := class_page(name)) else []
+    return [*found, *(Fact("Codes that mention it", load(code).title, "", code) for code in codes[:_MOST_PAGES])]
 
 
 def resolved(name: str) -> str:
@@ -140,7 +140,7 @@ def _option(name: str) -> Iterator[Fact]:
     if "values" in row:
         parts.append(f"it takes {', '.join(row['values'])}")
     if "range" in row:
-        parts.append(f"it takes a number from {row['range'][0]} to {row['range'][1]}")
+        parts.append(f"its value is a number from {row['range'][0]} to {row['range'][1]}")
     parts += ["deprecated in torch_npu"] if row.get("deprecated") else []
     yield Fact("Option", "; ".join(parts), read_table("support/npu_options.json")["_meta"]["source"], "NPU558")
 
@@ -175,7 +175,7 @@ def _row_fact(row: dict[str, Any]) -> Fact:
     parts += [f"since {row['since']}"] if row.get("since") else []
     parts += [f"from version {row['first']} on"] if row.get("first") and not row.get("since") else []
     parts += [what_to_do(row)] if what_to_do(row) else []
-    checked = f"confidence: {row['confidence']}, read in {row['checked']}"
+    checked = f"confidence: {row['confidence']}, checked in {row['checked']}"
     return Fact("Package", f"{'; '.join(parts)}; {checked}", row["source"])
 
 
@@ -194,7 +194,7 @@ def _kernel(name: str) -> Iterator[Fact]:
 def _release(name: str) -> Iterator[Fact]:
     if name not in _RELEASED:
         return
-    yield Fact("Releases", "torch and torch-npu have the same minor version; CANN is installed on the host beside them")
+    yield Fact("Releases", "torch and torch-npu have the same minor version; CANN is installed on the host")
     for version in TORCH_VERSIONS:
         row = release_of(version)
         cann = f"CANN {row.cann}" if row.cann else "CANN: not documented yet"
@@ -216,14 +216,14 @@ def _companions(name: str) -> Iterator[Fact]:
         builds = found.builds.get(package, {})
         stands_for = asked_for()[package]
         if not builds:
-            yield Fact("Releases", f"{package}: the index has no release of it", _INDEX)
+            yield Fact("Releases", f"the index has no release of {package}", _INDEX)
             continue
         newest = found.newest(package)
         later = [each for each in builds if each != newest and builds[each].day > builds[newest].day]
         place = f", for {stands_for}" if stands_for and normalised(name) == package else ""
         yield Fact("Releases", f"{package} {newest}{place}: {builds[newest].described}")
         if later:
-            yield Fact("Releases", f"{package} {later[-1]}, a release before the next: {builds[later[-1]].described}")
+            yield Fact("Releases", f"{package} {later[-1]}, a pre-release: {builds[later[-1]].described}")
         first = min(each.day for each in builds.values())
         count = f"{len(builds)} releases, the first of {first}; " if len(builds) > 1 else ""
         yield Fact("Releases", f"{count}read on {found.read}", _INDEX)
@@ -256,12 +256,12 @@ def _tuning(name: str) -> Iterator[Fact]:
         yield Fact("Tuning", f"--tune {name}: {load(own.code).title}", "", own.code, tuple(own.versions))
     target = read_table("support/tunings.json")["targets"].get(name)
     if target is not None:
-        yield Fact("Tuning", "what a tuning writes", target["source"], versions=in_order(target["versions"]))
+        yield Fact("Tuning", "written by a tuning", target["source"], versions=in_order(target["versions"]))
 
 
 def _word(name: str) -> Iterator[Fact]:
     if name.lower().encode() in WORDS:
-        yield Fact("Word", "a word of CUDA: each place that holds it is accounted for", "", "NPU602")
+        yield Fact("Word", "a CUDA word: the report accounts for each place with it", "", "NPU602")
     for hint in read_table("support/files.json")["hints"]:
         if "{" not in hint["hint"] and re.fullmatch(hint["pattern"], name, re.IGNORECASE):
             kinds = ", ".join(hint["kinds"])
@@ -274,4 +274,4 @@ def _module(name: str) -> Iterator[Fact]:
     below = [each for each in known_names() if each.startswith(f"{name}.")]
     listed = ", ".join(each[len(name) + 1 :] for each in below[:_MOST_BELOW])
     more = f": {listed}" + (" ..." if below[_MOST_BELOW:] else "") if below else ""
-    yield Fact("Module", f"a module of torch; names below it that something is known of: {len(below)}{more}")
+    yield Fact("Module", f"a module of torch; known names in it: {len(below)}{more}")

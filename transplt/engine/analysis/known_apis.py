@@ -19,8 +19,8 @@ from transplt.rules.versions import in_order
 from transplt.rules.weighing import Status
 
 _VERDICTS = {
-    Status.STOPS: ("work: nothing speaks against that it is not supported", "NPU520"),
-    Status.DOUBTED: ("a remark: nothing but the documentation speaks against it", "NPU520"),
+    Status.STOPS: ("work to do: not supported, and no other source contradicts this", "NPU520"),
+    Status.DOUBTED: ("a remark: only the documentation says that it is not supported", "NPU520"),
     Status.ON_CPU: ("a remark: torch_npu computes it on the CPU", "NPU523"),
 }
 
@@ -141,11 +141,11 @@ def _operator(name: str) -> Iterator[Fact]:
     parts = [row["for"], f"documented for {', '.join(row['cards'])}"]
     parts += ["its interface may change (beta)"] if row.get("beta") and not row.get("deprecated") else []
     parts += ["to be removed, its kernel is no longer maintained"] if row.get("deprecated") else []
-    parts += [f"named in its place: {', '.join(row['instead'])}"] if "instead" in row else []
+    parts += [f"use instead: {', '.join(row['instead'])}"] if "instead" in row else []
     source = f"{table['_meta']['source']} (rules/support/npu_operators.json)"
     yield Fact("Operator of torch_npu", "; ".join(parts), source)
     if name not in existing():
-        yield Fact("Operator of torch_npu", "in none of the wheels of torch_npu that were read")
+        yield Fact("Operator of torch_npu", "in no torch_npu wheel that was read")
 
 
 def _names(name: str) -> Iterator[Fact]:

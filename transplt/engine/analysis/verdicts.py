@@ -114,7 +114,7 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     version = file.version
     message = _documented(use.api, version)
     if weighed.row is None or weighed.row.status != "no":
-        message = f"{use.api} is refused: {_spoken(weighed)} with torch {version}"
+        message = f"{use.api} is not supported with torch {version}: {_spoken(weighed)}"
     elif weighed.lacks:
         message += f", and {_spoken(weighed)}"
     extent = file.extent(use.node)
@@ -128,7 +128,7 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
     if later and later[-1] == tables.published()[-1]:
         ways.append(f"documented as supported from torch {later[0]} on")
-    ways.append("use supported operators, or compute it on the CPU")
+    ways.append("use supported operators, or compute this on the CPU")
     effort = Effort.LOW if tables.is_low_effort(use.api) else Effort.MEDIUM
     return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
 

@@ -64,7 +64,7 @@ def _compose(recipe: Recipe, pair: Pair) -> Finds:
         yield _asks(recipe, pair, "gpus")
     elif pair.name == "devices" and isinstance(value, SequenceNode):
         if any(_asks_for_gpu(each) for each in value.value):
-            yield _asks(recipe, pair, "devices of NVIDIA")
+            yield _asks(recipe, pair, "NVIDIA devices")
     elif pair.name == "args" and pair.above[-1:] == ("build",):
         yield from recipe.environment(value)
 
@@ -96,11 +96,11 @@ def _kubernetes(recipe: Recipe, pair: Pair) -> Finds:
     elif pair.name in _NODES:
         start, end = recipe.from_to(pair.key, pair.value)
         if _GPU.search(recipe.document.utf8[start:end].decode().partition(":")[2]):
-            message = f"the nodes with GPUs are chosen: {pair.name}"
+            message = f"this selects nodes with GPUs: {pair.name}"
             yield recipe.devices((start, end), message, pair.name, container_text("node"))
     elif pair.name == "runtimeClassName" and isinstance(pair.value, ScalarNode) and _GPU.search(str(pair.value.value)):
         message = f"the pod runs in NVIDIA's container runtime: {pair.value.value}"
-        help_ = "leave it out, or name the class of the Ascend Docker Runtime where the cluster has one"
+        help_ = "remove it, or name the class of the Ascend Docker Runtime if the cluster has one"
         yield recipe.devices(recipe.from_to(pair.key, pair.value), message, "runtimeClassName", help_)
 
 
@@ -136,7 +136,7 @@ def _devcontainer(recipe: Recipe, pair: Pair) -> Finds:
             message = "the container is started with NVIDIA cards"
             yield recipe.devices(recipe.from_to(pair.key, value), message, "--gpus", help_)
     elif pair.name == "gpu" and "hostRequirements" in pair.above:
-        message = "the container asks its host for a GPU"
+        message = "the container requests a GPU from its host"
         yield recipe.devices(recipe.from_to(pair.key, value), message, "hostRequirements.gpu", help_)
     elif pair.name.startswith("ghcr.io/") and "cuda" in pair.name:
         message = f"the CUDA toolkit is installed in the container: {pair.name}"

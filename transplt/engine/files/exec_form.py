@@ -89,7 +89,7 @@ def list_changes(document: Document, items: Sequence[Item]) -> Finds:
         if option is not None and spells_cuda(value):
             extent = (start, start + len(value.encode()))
             message = f"{option} is given {value}"
-            help_ = "write the device or the backend of the NPU if what the image starts takes one"
+            help_ = "write the NPU device or backend if the program of the image takes one"
             yield Note(extent, PERHAPS, Level.MANUAL, message, option, help_, Effort.LOW)
 
 

@@ -77,7 +77,7 @@ def gpu_word_findings(
     in_order = sorted(found, key=lambda each: each.sort_key())
     kept = [_switched_off(each, lines[each.span.line - 1], ignored_codes) for each in in_order[:MAX_FINDINGS]]
     if len(in_order) > len(kept):
-        more = f"{kept[-1].message}; {len(in_order) - len(kept)} more lines of this file ask for GPUs"
+        more = f"{kept[-1].message}; {len(in_order) - len(kept)} more lines of this file request GPUs"
         kept[-1] = replace(kept[-1], message=more)
     return kept
 

@@ -57,4 +57,4 @@ def broken(document: Document, changed: Document) -> str:
         return ""
     from transplt.engine.files.yaml_nodes import read_yaml
 
-    return "no YAML reads it any more" if read_yaml(document) is not None and read_yaml(changed) is None else ""
+    return "the result is not valid YAML" if read_yaml(document) is not None and read_yaml(changed) is None else ""

@@ -35,7 +35,7 @@ def changes(document: Document) -> Finds:
         message = f"{path} is a submodule that is not checked out"
         message += f", and the project imports {name} from it" if name else ""
         source = f" ({url})" if url else ""
-        help_ = f"git submodule update --init {path}{source}, and migrate it with the project: it may hold CUDA code"
+        help_ = f"git submodule update --init {path}{source}, and migrate it with the project: it may contain CUDA code"
         level, effort = (Level.MANUAL, Effort.HIGH) if name else (Level.INFO, None)
         yield Note(extent, CODE, level, message, path, help_, effort)
 

@@ -68,9 +68,9 @@ def _with_counterpart(
     computed = value is None or _EXPANSION.search(value) is not None
     reason = objection(fact, document.target.version, value or "", computed)
     if not reason and name == _ALLOCATOR and _reads_both(document):
-        reason = "torch_npu refuses both, and PYTORCH_ALLOC_CONF is set too: leave one of them out"
+        reason = "torch_npu refuses both, and PYTORCH_ALLOC_CONF is set too: remove one"
     if not reason and fixed:
-        reason = "who gives it its value names it too"
+        reason = "the place that sets its value also names it"
     if reason:
         yield _other_value(name, whole, reason, "" if computed else value or "")
     elif document.project.portable and not _FOR_NPU.search(document.path):
@@ -110,7 +110,7 @@ def together(document: Document, finds: Finds) -> Finds:
         if not isinstance(each, Edit) or each.api not in held:
             yield each
         elif each.code == RENAMED:
-            reason = "the file names it in other places too, and all are to be changed together"
+            reason = "the file also names it elsewhere, and all places must change together"
             yield _other_value(each.api, extent_of(each), reason)
 
 

@@ -104,6 +104,6 @@ def _job_settings(recipe: Recipe, pair: Pair) -> Finds:
     elif pair.name in _RUNNERS:
         for each in scalars(value):
             if _RUNNER.search(str(each.value)) and not _INSERTED.search(str(each.value).encode()):
-                message = f"the job runs where there are GPUs: {each.value}"
+                message = f"the job runs on GPU hosts: {each.value}"
                 extent = recipe.from_to(pair.key, each) if each is value else recipe.extent(each)
                 yield recipe.devices(extent, message, pair.name, container_text("runner"))

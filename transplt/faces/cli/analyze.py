@@ -43,7 +43,7 @@ def _documented(name: str) -> str:
     found = documented_as(name)
     if found not in documented_cards():
         known = ", ".join(documented_cards())
-        raise ValueError(f"the documentation of torch_npu does not mention {name} by itself; it knows {known}")
+        raise ValueError(f"the documentation of torch_npu does not mention {name}; it lists {known}")
     return found
 
 
@@ -53,7 +53,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def card(function: _F) -> _F:
     """`--card` of an analysis, for the parameter `hardware`; it was called `--hardware`."""
-    option = card_option(_CARD, "Target card; A2, A3 and 950DT have documentation of their own.", "hardware")
+    option = card_option(_CARD, "Target card; A2, A3 and 950DT have separate documentation.", "hardware")
     return option(formerly("--hardware", "--card", "hardware", type=_CARD)(function))
 
 

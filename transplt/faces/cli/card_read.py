@@ -48,7 +48,7 @@ def card_read(file: str, *, as_json: bool, exit_zero: bool) -> int:
     if written:
         to_stderr(f"{len(new)} outcomes of operators are kept in {shown(written)}")
     elif not as_json:
-        to_stderr("nothing is kept of it")
+        to_stderr("nothing new was kept")
     return LEFT if result.left and not exit_zero else DONE
 
 

@@ -248,7 +248,7 @@ def _refusals(given: Check, stdin: bool) -> Iterator[tuple[bool, str]]:
     )
     yield (
         given.statistics and given.output_format not in STATISTICS,
-        f"--statistics has no form in {given.output_format}; it goes with {', '.join(STATISTICS)}",
+        f"--statistics has no form in {given.output_format}; it works with {', '.join(STATISTICS)}",
     )
     yield given.compiled and (stdin or fix or diff), "--compile cannot be combined with `-`, --fix or --diff"
     yield _STDIN in given.paths and not stdin, "`-` reads standard input: give no other path"
@@ -274,7 +274,7 @@ def _cache(reported: bool) -> Cache | None:
     try:
         cache = Cache.of_user()
         if not versions_digest(cache):
-            raise NoCache("the versions of the packages that read files cannot be told")
+            raise NoCache("the versions of the packages that read files are not known")
         return cache
     except NoCache as why:
         if reported:

@@ -126,8 +126,8 @@ LAZY_COMMANDS = {
         "transplt.faces.cli.distributed:distributed", "Migrate a project and make a script train on several cards."
     ),
     "run": ("transplt.faces.cli.run:run_command", "Run a migrated script on an emulated NPU."),
-    "emulator": ("transplt.faces.cli.emulator:emulator", "Fetch the torch_npu that `transplt run` runs scripts on."),
-    "compiler": ("transplt.faces.cli.compiler:compiler", "Fetch the compiler for Ascend cards that --compile asks."),
+    "emulator": ("transplt.faces.cli.emulator:emulator", "Download the torch_npu that `transplt run` uses."),
+    "compiler": ("transplt.faces.cli.compiler:compiler", "Download the compiler for Ascend cards for --compile."),
     "prove": (
         "transplt.proof.prove.command:prove_command",
         "Run the original and the migrated program and compare them.",
@@ -162,7 +162,7 @@ LAZY_COMMANDS = {
     "explain": ("transplt.faces.cli.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.faces.cli.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.faces.cli.config:config", "Show the settings in force and where they come from."),
-    "facts": ("transplt.faces.cli.facts:facts", "Read anew which releases of packages for Ascend there are."),
+    "facts": ("transplt.faces.cli.facts:facts", "Read the current list of packages for Ascend."),
     "cache": ("transplt.faces.cli.cache:cache", "Show or clear the cached results of earlier checks."),
 }
 
@@ -367,7 +367,7 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.parent is None and args[0] in FORMER_COMMANDS:
             former, args = args[0], [FORMER_COMMANDS[args[0]], *args[1:]]
-            to_stderr(f"transplt {former} is transplt {args[0]} now")
+            to_stderr(f"transplt {former} is now transplt {args[0]}")
         if ctx.parent is None and args[0] not in self.list_commands(ctx):
             # What is there is a project rather than a mistyped command.
             near = [] if os.path.exists(args[0]) else get_close_matches(args[0], self.list_commands(ctx), 1, 0.75)

@@ -42,7 +42,7 @@ def _show(found: Place) -> None:
 
     click.echo(f"{found.title}: {shown(found.python)} ({found.whose})")
     for_cards = ", ".join(f"{card} ({chip})" for card, chip in chips().items())
-    click.echo(f"cards: {for_cards}, of {len(found.chips)} chips that it knows")
+    click.echo(f"cards: {for_cards}, of {len(found.chips)} chips that it supports")
 
 
 @compiler.command()
@@ -67,7 +67,7 @@ def remove() -> int:
     try:
         place = folder()
     except NoCache as why:
-        raise UsageError(f"the compiler lies in the cache of the user, and there is none: {why}.") from why
+        raise UsageError(f"the compiler is kept in the user's cache folder, which cannot be used: {why}.") from why
     there = place.is_dir()
     remove_tree(place)
     click.echo(f"removed {shown(place)}" if there else f"nothing is in {shown(place)}")

@@ -42,7 +42,7 @@ class Convert:
         "With --acl: operators of the model (all).", "--layer", metavar="OP", multiple=True
     )
     mode: str = option(
-        "With --acl: which tensors of them.", type=click.Choice(MODES), default="output", show_default=True
+        "With --acl: which of their tensors.", type=click.Choice(MODES), default="output", show_default=True
     )
     operators: bool = flag("With --acl: single operators, without a model.")
 

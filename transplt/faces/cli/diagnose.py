@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--project",
     type=FOLDER,
     metavar="DIR",
-    help="The sources that ran, to name their lines, what `check` says of these, and the edits.",
+    help="The sources that ran: also print their lines, the findings there, and the edits.",
 )
 @click.option(
     "--share",
@@ -114,4 +114,4 @@ def _share(target: str, names: list[str]) -> None:
         sources.append(Source(scan.name, scan.lines, ()))
     whole = bundle(anonymous.told(), diagnosis_text(collected, sources, None), logs)
     write_asked_for(target, whole.encode("utf-8", "backslashreplace"), names)
-    to_stderr(f"{shown(target)} is written; replaced were {', '.join(anonymous.told()) or 'no names'}")
+    to_stderr(f"{shown(target)} is written; replaced: {', '.join(anonymous.told()) or 'no names'}")

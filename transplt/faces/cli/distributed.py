@@ -70,5 +70,5 @@ def entry_in(source: Path, entry: str) -> str:
                 raise UsageError(f"-m {shown(entry)}: not a .py file")
             return found.relative_to(folder).as_posix()
     if Path(entry).is_file():
-        raise UsageError(f"-m {shown(entry)}: this file does not lie in the input, {shown(source)}")
+        raise UsageError(f"-m {shown(entry)}: this file is not in the input, {shown(source)}")
     raise UsageError(f"-m {shown(entry)}: there is no such file, neither here nor in {shown(source)}")

@@ -23,7 +23,7 @@ FORMAT = 1
 @click.command(cls=Command)
 @click.option(
     "--for", "framework", metavar="PACKAGE", default="",
-    help="Print only the releases that go together for one package (vllm, torch), and what installs them.",
+    help="Only print which releases work together for one package (vllm, torch), and how to install them.",
 )
 @json_format
 @EXIT_ZERO
@@ -62,7 +62,7 @@ def doctor(framework: str, as_json: bool, exit_zero: bool) -> int:
             if check.do and check.state is not State.FINE:
                 click.echo(f"{'':<32}-> {visible(check.do)}")
         click.echo(f"\n{many(len(wrong), 'thing')} to fix" if wrong else "\nnothing to fix")
-        click.echo(f"(looked at with {visible(sys.executable)})")
+        click.echo(f"(checked with {visible(sys.executable)})")
     return LEFT if wrong and not exit_zero else DONE
 
 
@@ -73,8 +73,8 @@ def _set_for(framework: str, host: Host, as_json: bool) -> int:
     found = [each for package in stand_ins(framework) for each in sets_of(package)]
     if not found:
         raise UsageError(
-            f"no releases are known to go together for {shown(framework)}; they are for vllm and torch; "
-            f"transplt explain {shown(framework)} says what is known of it"
+            f"no table of matching releases for {shown(framework)} (only for vllm and torch); see transplt explain "
+            f"{shown(framework)}"
         )
     torch = host.torch.partition("+")[0]
     chosen = next((each for each in found if each.torch == torch), found[0])
@@ -88,14 +88,14 @@ def _set_for(framework: str, host: Host, as_json: bool) -> int:
     click.echo(chosen.described)
     for command in chosen.commands:
         click.echo(f"  {command}")
-    click.echo(f"  CANN {chosen.cann} is installed on the host beside it" if chosen.cann else "  CANN: not documented")
+    click.echo(f"  CANN {chosen.cann} is installed on the host" if chosen.cann else "  CANN: not documented")
     for each in missing:
-        click.echo(f"  {each} is not in the index: the installation page of {chosen.package} says where it is")
+        click.echo(f"  {each} is not in the index: see the installation page of {chosen.package}")
     for each in other:
         click.echo(f"  {each}")
-    click.echo("\nothers that go together:")
+    click.echo("\nother matching releases:")
     for row in found:
         if row is not chosen:
             click.echo(f"  {row.described}")
-    click.echo(f"\n(releases as the index had them on {freshest().read}; transplt facts update asks again)")
+    click.echo(f"\n(releases of the index on {freshest().read}; transplt facts update reads them again)")
     return DONE

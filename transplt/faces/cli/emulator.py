@@ -23,7 +23,7 @@ class Install:
 
     python: str = shared(PYTHON)
     torch_version: str | None = option(
-        "Fetch the torch_npu for this version of torch (default: for the torch that is installed).",
+        "Download the torch_npu for this version of torch (default: for the installed torch).",
         type=click.Choice(TORCH_VERSIONS),
     )
 

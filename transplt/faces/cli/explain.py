@@ -66,8 +66,8 @@ def _error(name: str) -> _Answer | None:
     error = error_called(name)
     if error is None:
         family, begin = family_of(name), name[:2].upper()
-        what = f"codes that begin with {begin} are said by {family}" if family else "it is no number of acl"
-        raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text behind it")
+        what = f"codes that begin with {begin} come from {family}" if family else "it is not an acl code"
+        raise UsageError(f"nothing is known about {name.upper()}; {what}: read the text after it")
     facts = {"name": error.name, "code": error.code, "title": error.title, "kind": error.kind.name.lower()}
     text = {"means": error.means, "cause": error.cause, "do": [*error.do], "asynchronous": error.asynchronous}
     seen = [{"text": text, "where": where} for text, where, _ in error.seen]

@@ -34,9 +34,9 @@ def update() -> int:
             raise UsageError("the index of pip's settings has none of these packages: pip config list")
         keep(f"{date.today():%Y-%m-%d}", found)
     except pip.Failed as why:
-        raise UsageError(f"the index of pip's settings cannot be asked: {why}") from why
+        raise UsageError(f"the index of pip's settings cannot be read: {why}") from why
     except NoCache as why:
-        raise UsageError(f"nothing can be kept: {why}") from why
+        raise UsageError(f"nothing can be stored: {why}") from why
     new = [
         f"{name} {version} {row.get('day', '')}".rstrip()
         for name, rows in found.items()
@@ -45,5 +45,5 @@ def update() -> int:
     ]
     for line in new:
         click.echo(shown(line))
-    click.echo(f"{many(len(new), 'release')} that were not known on {before.read}")
+    click.echo(f"{many(len(new), 'release')} newer than the list of {before.read}")
     return DONE

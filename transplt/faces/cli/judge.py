@@ -34,9 +34,9 @@ class Judge:
     python: str = shared(migrate.PYTHON)
     torch_version: str | None = shared(TORCH_VERSION)
     allow: tuple[str, ...] = option("Accept changes of this theme ('batch size').", multiple=True, metavar="THEME")
-    action: str = option("Only say whether this action (CODE:FILE:FUNCTION) is done.", default="", metavar="ACTION")
+    action: str = option("Only check whether this action (CODE:FILE:FUNCTION) is done.", default="", metavar="ACTION")
     work_orders: str = option(
-        "Also write what is left to do into DIR, a file for each action.", default="", metavar="DIR"
+        "Also write what is left to do to DIR, one file per action.", default="", metavar="DIR"
     )
     output_format: str = option("Output format (text).", "--format", type=click.Choice(_FORMATS), default="text")
     output_file: str | None = option("Write to this file instead of stdout.", type=FILE, metavar="FILE")
@@ -53,9 +53,9 @@ def judge_command(given: Judge) -> int:
     Without --prove nothing is run. Exits with 1 if something speaks against the port.
     """
     if (given.stubs or given.data or given.python or given.nproc != "1") and not given.command:
-        raise UsageError("--stubs, --data, --python and --nproc are for what --prove runs; give it too")
+        raise UsageError("--stubs, --data, --python and --nproc need --prove")
     if given.action and (given.command or given.work_orders):
-        raise UsageError("--action judges one action as it is read; give it without --prove and --work-orders")
+        raise UsageError("--action cannot be combined with --prove and --work-orders")
     from transplt.base.disk.replace import write_asked_for
     from transplt.base.render.cell import many
     from transplt.project.judging.judge import judge
@@ -64,7 +64,7 @@ def judge_command(given: Judge) -> int:
     from transplt.proof.prove.command import worlds_of
 
     if given.output_file is not None and not Path(given.output_file).resolve().parent.is_dir():
-        raise UsageError(f"no such folder for {shown(given.output_file)}")
+        raise UsageError(f"the folder of {shown(given.output_file)} does not exist")
     try:
         worlds = worlds_of(given.nproc)
     except CannotRun as error:

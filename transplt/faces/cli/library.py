@@ -25,7 +25,7 @@ _T = TypeVar("_T", str, _Path)
 def _several(given: _T | Sequence[_T]) -> tuple[_T, ...]:
     """Values of which one may stand alone: a text is not the list of its letters. TypeError for bytes."""
     if isinstance(given, (bytes, bytearray)):
-        raise TypeError(f"a text is wanted, or several, not {given!r}")
+        raise TypeError(f"a text is needed, or several, not {given!r}")
     return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
 
 
@@ -69,7 +69,7 @@ def migrate_source(
         data = source if isinstance(source, bytes) else source.encode("utf-8")
     except UnicodeEncodeError as error:
         assert isinstance(source, str)
-        what = f"the text holds half of a surrogate pair (U+{ord(source[error.start]):04X}), which no file can hold"
+        what = f"the text contains half of a surrogate pair (U+{ord(source[error.start]):04X}), which no file can store"
         why = UnreadableSource("NPU902", source.count("\n", 0, error.start) + 1, what)
         return engine.unreadable_result(source.encode("utf-8", "surrogatepass"), path, why)
     with warnings.catch_warnings():

@@ -75,4 +75,4 @@ def _compiled(pattern: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(pattern) if pattern is not None else None
     except re.error as error:
-        raise UsageError(f"--pattern {pattern!r} is no regular expression: {error}") from error
+        raise UsageError(f"--pattern {pattern!r} is not a regular expression: {error}") from error

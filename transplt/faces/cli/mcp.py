@@ -55,7 +55,7 @@ def mcp(root: str, output: str | None, allow_run: bool, port: int | None) -> int
     if port is None:
         anyio.run(lambda: serve(bench, allow_run=allow_run))
     elif allow_run and not token:
-        raise UsageError(f"who reaches the port could start programs: set {_TOKEN}, the bearer token of clients")
+        raise UsageError(f"anyone who reaches the port could start programs: set {_TOKEN}, the bearer token of clients")
     else:
         anyio.run(lambda: serve_http(bench, port, token, allow_run=allow_run))
     return DONE

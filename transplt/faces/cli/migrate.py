@@ -45,8 +45,8 @@ STUBS = click.option(
     is_eager=True,
     callback=_stubs,
     metavar="FILE",
-    help="With --prove: replace data sets by FILE or a built-in stub: torchvision=256 draws 256 pictures "
-    "(`--stubs list`).",
+    help="With --prove: replace data sets by FILE or a built-in stub: torchvision=256 makes 256 random pictures "
+         "(`--stubs list`).",
 )
 DATA = click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it.")
 COMPILE = click.option(
@@ -96,7 +96,7 @@ _EDITS = (
 )
 _OUTPUT = (
     command.EXECUTOR,
-    click.option("--force", is_flag=True, help="Replace an earlier output; what was added to it is kept."),
+    click.option("--force", is_flag=True, help="Replace an earlier output, but keep files added to it."),
     click.option("--discard-edits", is_flag=True, help="With --force: also discard what was edited or added since."),
     click.option("--copy-all", is_flag=True, default=None, help="Also copy files over 10 MB."),
     click.option(

@@ -68,7 +68,7 @@ def port_command(
     included. With --style portable the branch holds no such list: the text of a pull request is printed.
     """
     if (stubs or data or python) and not command:
-        raise UsageError("--stubs, --data and --python are for what --prove runs; give it too")
+        raise UsageError("--stubs, --data and --python need --prove")
     if card_pack is not None and not command:
         raise UsageError("--card-pack needs --prove")
     from transplt.project.options import Options

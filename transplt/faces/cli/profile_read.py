@@ -21,8 +21,8 @@ from transplt.faces.cli.completing import FILE, FOLDER
     "--against",
     type=FILE,
     metavar="GPU_TRACE",
-    help="Set a profile of the same training on a GPU beside it: a "
-    "torch.profiler chrome trace, or what `nsys export --type=sqlite` wrote.",
+    help="Compare with a profile of the same training on a GPU: a torch.profiler chrome trace, or the output of `nsys "
+         "export --type=sqlite`.",
 )
 @click.option("--report", "html", type=FILE, metavar="FILE.html", help="Also write an HTML page.")
 @formerly("--html", "--report", "html", type=FILE)
@@ -54,7 +54,7 @@ def profile_read(
         reading, beside = read_profiles(path, tree), None
         if against is not None:
             if not reading.profiles:
-                raise UnreadableProfile("host logs have no times that a profile of a GPU could stand beside")
+                raise UnreadableProfile("host logs have no times to compare with a profile of a GPU")
             at = against
             beside = read_against(against, reading.profiles)
     except UnreadableProfile as error:

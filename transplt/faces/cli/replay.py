@@ -25,12 +25,12 @@ class Replay:
     )
     script: str | None = option("Write a script to run on a card; compute nothing here.", type=FILE, metavar="OUT.py")
     replayed: str | None = option(
-        "Compare what that script wrote; compute nothing here.", "--read", type=FOLDER, metavar="DIR"
+        "Compare the results of that script; compute nothing here.", "--read", type=FOLDER, metavar="DIR"
     )
     bench: str | None = option(
         "Find the faulty operators among those that differ from this dump.", type=FOLDER, metavar="DUMP"
     )
-    op: str | None = option("This operator only.", metavar="NAME")
+    op: str | None = option("Only this operator.", metavar="NAME")
     step: int | None = option("The step to use (default: the first).", type=click.IntRange(0), metavar="N")
     rank: int | None = option("The rank to use (default: the first).", type=click.IntRange(0), metavar="N")
     tol: float | None = option(

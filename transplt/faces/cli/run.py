@@ -22,11 +22,11 @@ class RunOrSetUp(Run):
     """A run, or the environment for the runs of a project, or both."""
 
     setup: bool = flag(
-        "First install what the project asks for, with a PyTorch for CPUs, into an environment in the cache, where "
-        "run, prove and port find it; SCRIPT may be a folder, or nothing (then only this)."
+        "First install the project's requirements and a PyTorch for CPUs into an environment in the cache. run, prove "
+        "and port find it there. SCRIPT may be a folder, or left out (then only install)."
     )
     stand_ins: tuple[str, ...] = option(
-        "With --setup: put an empty module in the place of this package, which can only be imported.",
+        "With --setup: replace this package by an empty module, which can only be imported.",
         "--stub", multiple=True, metavar="NAME",
     )
     script: Any = argument(type=click.Path(), required=False, metavar="SCRIPT")
@@ -73,7 +73,7 @@ def _set_up(given: RunOrSetUp) -> str:
     try:
         made = set_up(project, scripts, given.python, given.stand_ins, lambda text: to_stderr(f"setup: {text}"))
     except KeyboardInterrupt as error:
-        to_stderr("setup: interrupted; the same command goes on with what is installed")
+        to_stderr("setup: interrupted; the same command continues")
         raise click.exceptions.Exit(INTERRUPTED) from error
     for line in report(made):
         to_stderr(f"setup: {line}")

@@ -81,7 +81,7 @@ def _case(found: object, path: str) -> int:
     row = found.rows[0]
     if len({(each.api, each.index) for each in found.rows}) > 1:
         names = ", ".join(shown(each.name) for each in found.rows[:5])
-        raise UsageError(f"a test is of one operator, and the name means {names}")
+        raise UsageError(f"a test is for one operator, and the name matches {names}")
     text = case_text(found, row)
     from transplt.base.disk.replace import write_asked_for
 

@@ -24,8 +24,8 @@ fixer = Fixer(__name__, code="NPU872", rank=-90, theme="adapt:attention", needs=
 
 _OF_FIRST = ("flash_attn_unpadded_func", "flash_attn_unpadded_kvpacked_func")
 _FULL = "flash_attn.bert_padding.unpad_input"
-_OPEN = "how many values of unpad_input are taken here cannot be read: from flash-attn 2.7 on it returns five"
-_HELP = "take all values and drop the rest: `x, indices, cu_seqlens, longest, *_ = unpad_input(...)`"
+_OPEN = "the number of values taken from unpad_input is unclear here: from flash-attn 2.7 on it returns five"
+_HELP = "unpack all values: `x, indices, cu_seqlens, longest, *_ = unpad_input(...)`"
 
 
 @fixer.on(ast.Module)

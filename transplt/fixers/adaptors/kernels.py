@@ -51,9 +51,9 @@ def compiled_functions(work: Work, tree: ast.Module) -> Finds:
 
 def _say_what_is_missing(writer: AdaptorWriter, held: Compiled) -> None:
     """Where something of a module is not said, all of it stays; the finding at its import says that it does."""
-    more = ["other uses of it"] if held.others else []
+    more = ["other uses of the module"] if held.others else []
     more += ["operators that it registers"] if held.registers(writer.work.project) else []
-    names = ", ".join([*held.missing, *more]) or "what other files take from here"
+    names = ", ".join([*held.missing, *more]) or "names that other files import from here"
     said = sorted({row.called for row in held.rows() if row is not None})
     writer.remark(
         held.brought or held.uses[0][0], fixer.code, f"{held.name} stays for {names}",
@@ -75,7 +75,7 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
     if not needless or not work.take(display):
         return
     names = ", ".join(dict.fromkeys(itertools.chain(*needless.values())))
-    message = f"nothing needs the extension {names} any more"
+    message = f"nothing uses the extension {names} any more"
     writer.rewrite(display, fixer.code, message, without_elements(set(needless)), api=names)
     elements = [display.elts[index] for index in needless]
     for element in elements:
@@ -119,7 +119,7 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
     )
     instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
     _turn_calls(writer, held, chosen)
-    message = f"the compiled module {held.name} is not needed any more"
+    message = f"the compiled module {held.name} is no longer used"
     writer.takes_care(gone, _ANSWERED)
     work.taken.update(id(node) for node in ast.walk(held.brought))
     if instead or (flags and alone):

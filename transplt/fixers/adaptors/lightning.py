@@ -59,7 +59,7 @@ def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
         strategy = work.text(value.func if isinstance(value, ast.Call) else value)
         writer.left(
             value, f"the strategy {strategy} of Lightning stops on an NPU",
-            'take strategy="ddp" where the model fits on one card, or train with plain PyTorch or accelerate',
+            'use strategy="ddp" if the model fits on one card, or train with plain PyTorch or accelerate',
             _ANSWERS[0], Effort.HIGH,
         )  # fmt: skip
     yield from writer.found
@@ -158,7 +158,7 @@ def _write(writer: AdaptorWriter, call: ast.Call) -> bool:
     work = writer.work
     kept = writer.keeps(call, fixer.code)
     what = work.text(call.func)
-    message = f"{what} is made by npu_port.{_HELPER}, on the NPU where there is one"
+    message = f"npu_port.{_HELPER} creates {what}, on the NPU if there is one"
     text = writer.helper(_HELPER, fixer.code, message, call)
     if not text:
         return False

@@ -39,7 +39,7 @@ def complex_numbers(work: Work, tree: ast.Module) -> Finds:
     for each in places:
         if each.operator.partition(".")[0] == "polar":
             if function_of(work, each.node).endswith("polar"):
-                message = "torch.polar of another type than float32 -> npu_port.polar"
+                message = "torch.polar of a dtype other than float32 -> npu_port.polar"
                 write_call(writer, each, fixer.code, "polar", message, calling)
         elif each.complex:
             _parts(writer, each)

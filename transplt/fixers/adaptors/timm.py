@@ -52,7 +52,7 @@ def loaders_of_timm(work: Work, call: ast.Call) -> Finds:
         return
     writer = writer_for(work, fixer)
     if writer is not None:
-        _through(writer, call, _LOADER, "gives it the card")
+        _through(writer, call, _LOADER, "passes the card")
         yield from writer.found
 
 
@@ -62,7 +62,7 @@ def targets_of_mixup(work: Work, call: ast.Call) -> Finds:
     older = only_older(dict(work.settings.pins).get("timm", ""), "0.5.4")
     writer = writer_for(work, fixer) if older else None
     if writer is not None:
-        _through(writer, call, _MIXUP, "has its targets made on the card")
+        _through(writer, call, _MIXUP, "creates its targets on the card")
         yield from writer.found
 
 

@@ -34,7 +34,7 @@ def write_bare(bench: Bench) -> None:
         ):
             continue
         text = _bare(bench, node)
-        bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", text)
+        bench.change(node, "NPU337", f"{text}: the model inside its wrapper", text)
 
 
 def write_renewed(bench: Bench, wrap: Wrap) -> None:
@@ -57,7 +57,7 @@ def write_renewed(bench: Bench, wrap: Wrap) -> None:
             elif slot != wrap.origin or (elsewhere and slot[1]):
                 continue
             text = f"{text_of(file, node)}.module"
-            bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", text)
+            bench.change(node, "NPU337", f"{text}: the wrapper gets the new model", text)
 
 
 def _bare(bench: Bench, node: ast.expr) -> str:

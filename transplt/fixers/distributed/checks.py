@@ -44,7 +44,7 @@ def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) ->
     found = [*_on_paths(program), *_other_scripts(program), *_apart(program)]
     for each in divided(program, training=True):
         kind = "a training step" if each.what in _TRAINING else "a collective"
-        sentence = f"{kind} that not every rank reaches: {each.what}()"
+        sentence = f"some ranks do not reach this {kind}: {each.what}()"
         found.append(Problem(each.file.path, each.call.lineno, sentence))
     for file, node in modules_of_unwrapped(program):
         name = last_name(node.value)
@@ -56,11 +56,11 @@ def _on_paths(program: Program) -> Iterator[Problem]:
     walk = Walk(program)
     walk.main()
     for file, call, what in walk.early:
-        yield Problem(file.path, call.lineno, f"{what} before the process group is there")
+        yield Problem(file.path, call.lineno, f"{what} before the process group exists")
     for file, call in walk.second:
         yield Problem(file.path, call.lineno, "a second process group on one path")
     if not any(begins_group(file, call) for file in program.files for call in file.scan.calls):
-        yield Problem(program.files[0].path, 1, "no process group is made")
+        yield Problem(program.files[0].path, 1, "no process group is created")
 
 
 def _other_scripts(program: Program) -> Iterator[Problem]:
@@ -99,7 +99,7 @@ def _apart(program: Program) -> Iterator[Problem]:
         for slot in filter(None, (program.slot(file, each) for each in held)):
             wrapped.update((slot, *origins(program, slot, handed_on)))
     if not wraps:
-        yield Problem(steps[0].file.path, steps[0].call.lineno, "a step with the gradients of one rank")
+        yield Problem(steps[0].file.path, steps[0].call.lineno, "an optimizer step that uses the gradients of one rank")
     for one in find_optimizers(program) if wraps else ():
         same = {each: (each, *origins(program, each, handed_on)) for each in one.given.origins}
         apart = sorted(each[2] for each in same if wrapped.isdisjoint(same[each]))

@@ -12,8 +12,8 @@ from transplt.syntax.nodes import arguments_of, by_place, inner_nodes
 from transplt.syntax.scan import chain
 
 _CODE = "NPU346"
-_SUM = "sum it over the ranks where all of them come by: npu_port.sum_over_ranks({0}) of a number or a tensor"
-_ALL = "gather it over the ranks where all of them come by: torch.distributed.all_gather_object(parts, {0})"
+_SUM = "sum it over the ranks at a place that all of them reach: npu_port.sum_over_ranks({0}) of a number or a tensor"
+_ALL = "gather it over the ranks at a place that all of them reach: torch.distributed.all_gather_object(parts, {0})"
 
 
 def write_lengths(bench: Bench) -> None:
@@ -22,19 +22,19 @@ def write_lengths(bench: Bench) -> None:
     for ratio in by_length_of_all(bench.own):
         changed.add(id(ratio.node))
         if not ratio.instead:
-            why = f"{text_of(bench.file, ratio.total)} is summed up over the share of one rank; this may count all data"
-            bench.remark(ratio.node, _CODE, why, "divide by the length of the share, len(loader.sampler)")
+            why = f"{text_of(bench.file, ratio.total)} is a sum over one rank's share; the divisor may count all data"
+            bench.remark(ratio.node, _CODE, why, "divide by the length of the share: len(loader.sampler)")
             continue
         if ratio.instead != text_of(bench.file, ratio.counts):
             message = "a sum over the share of the rank, divided by its length"
             bench.change(ratio.counts, "NPU345", message, ratio.instead)
         if isinstance(ratio.node, ast.expr) and ratio.node in bench.verdict.gathered:
-            bench.put_around(ratio.node, "NPU345", "the mean of it over the ranks", bench.call("mean_over_ranks"))
+            bench.put_around(ratio.node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
             shown = text_of(bench.file, by)
-            why = f"{summed} is summed up over the share of one rank here, and {shown} may count all of the data"
-            bench.remark(divided, _CODE, why, "divide by the length of the share, len(loader.sampler)")
+            why = f"{summed} is a sum over one rank's share here, and {shown} may count all data"
+            bench.remark(divided, _CODE, why, "divide by the length of the share: len(loader.sampler)")
 
 
 def remark_counted(bench: Bench) -> None:
@@ -57,5 +57,5 @@ def remark_counted(bench: Bench) -> None:
                 if source is not None and source not in said:
                     said.add(source)
                     kept, name = grown[source][1], source[2]
-                    why = f"{name} is filled over the share of one rank, and what is shown or saved here is of rank 0"
+                    why = f"{name} is filled from one rank's share, and only rank 0's is shown or saved here"
                     bench.remark(call, _CODE, why, (_ALL if kept else _SUM).format(name))

@@ -80,7 +80,7 @@ class Bench(Writer):
         """How this file calls a function of the helper; where an earlier one lacks it, nothing is made distributed."""
         text = self.helper(name, "NPU333", "functions for several processes")
         if not text:
-            self.work.overruled = self.work.overruled or f"the project's module of an earlier migration has no {name}"
+            self.work.overruled = self.work.overruled or f"the module that an earlier migration wrote has no {name}"
         return text or name
 
     @property

@@ -43,7 +43,7 @@ def claim(bench: Bench) -> None:
             if not full.startswith("torch.") and shape(call)[0] == len(call.args) == 1:  # `.cuda(0)`, `.cuda(args.gpu)`
                 _move(bench, call)
         elif full == "torch.device" and len(call.args) == 2:
-            bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last())
+            bench.rewrite(call, _CODE, "a fixed card number -> the card of the rank", without_last())
             continue
         if (chosen := chosen_card(bench.file, call)) is not None:
             _choose(bench, call, chosen)
@@ -51,7 +51,7 @@ def claim(bench: Bench) -> None:
 
 def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:
     """A card that is chosen by an argument: `with torch.cuda.device(args.gpu):`, `.cuda(device=0)`, `.to(0)`."""
-    why, name = "a card by its number -> the card of the rank", bench.file.names.qualified(call.func)
+    why, name = "a fixed card number -> the card of the rank", bench.file.names.qualified(call.func)
     on_npu = not bench.portable
     if name == "torch.cuda.device":
         namespace = f"{bench.torch}.npu" if on_npu else bench.call("device_module")
@@ -85,7 +85,7 @@ def write_devices(bench: Bench) -> None:
     """Take out what chooses the card of the whole process."""
     for call in bench.file.scan.calls:
         if bench.file.names.qualified(call.func) == "torch.cuda.set_device":
-            _remove(bench, statement(call), "the start sets the card of the rank")
+            _remove(bench, statement(call), "the start of the program sets the card of the rank")
     for subscript in bench.file.scan.subscripts:
         match subscript, statement(subscript):
             case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Store()), ast.Assign() as stored:
@@ -109,6 +109,6 @@ def write_loads(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
 def _remove(bench: Bench, node: ast.stmt, why: str) -> None:
     """Take a statement out; a block that held nothing else gets `pass`."""
     if not bench.fits(node):
-        bench.left(node, f"take this out: {why}", "and leave the rest of the line", code="NPU335")
+        bench.left(node, f"remove this: {why}", "and keep the rest of the line", code="NPU335")
         return
     bench.remove(node, _CODE, why, only=len(block_of(node)) == 1)

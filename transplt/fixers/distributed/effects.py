@@ -129,8 +129,8 @@ class Effects:
         own = places_of(self.bench.program).is_own(self.bench.file, path)
         if own is Own.SOMETIMES and id(call) not in self.unclear:
             self.unclear.add(id(call))
-            why = "rank 0 alone writes this, in some calls to a temporary file, of which each rank has one of its own"
-            self.bench.left(call, why, "give all ranks one path: path = npu_port.of_first(path)", code="NPU344")
+            why = "only rank 0 writes this, and some calls write to a temporary file, which each rank has for itself"
+            self.bench.left(call, why, "use one path on all ranks: path = npu_port.of_first(path)", code="NPU344")
         return own is Own.ALWAYS
 
     def _guard(self, block: list[ast.stmt], done: set[int]) -> None:
@@ -192,7 +192,7 @@ class Effects:
     def _wait_for_readers(self, first: ast.stmt, changing: ast.stmt) -> None:
         if self.bench.alike(first):
             lines = [f"{self.bench.waiting}  # all ranks have read it"]
-            self.bench.before(first, lines, _CODE, "rank 0 changes a file when all ranks have read it")
+            self.bench.before(first, lines, _CODE, "rank 0 changes the file after all ranks have read it")
             self.averaged.add(id(first))
         else:
             why, do = "rank 0 may change this while others read it", "call npu_port.wait() before it, on all ranks"
@@ -242,7 +242,7 @@ class Effects:
                     call,
                     "NPU352",
                     "each rank creates a TensorBoard log here, but only rank 0 writes to it",
-                    "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
+                    "the logs of the other ranks are empty; create the writer on rank 0 only, if nothing else uses it",
                 )
 
     def _makes_writer(self, call: ast.Call) -> bool:
@@ -301,7 +301,7 @@ class Effects:
                 bench.left(
                     call,
                     "every rank starts a wandb run here",
-                    'give it mode="disabled" where npu_port.is_first() is False',
+                    'pass mode="disabled" if npu_port.is_first() is False',
                     code="NPU344",
                 )
 
@@ -316,10 +316,10 @@ class Effects:
             if name == "os.makedirs" or method:
                 if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
                     new = with_keyword("exist_ok", "True")
-                    bench.change(call, _CODE, "all ranks make this folder", new, beside=True)
+                    bench.change(call, _CODE, "all ranks create this folder", new, beside=True)
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
-                bench.change(call, _CODE, "all ranks make this folder", new)
+                bench.change(call, _CODE, "all ranks create this folder", new)
 
 
 def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
@@ -330,8 +330,8 @@ def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     for node in names_written_to(bench.program, bench.file):
         if after_start(node) and bench.alike(node):
             name = bench.call("of_first")
-            bench.put_around(node.value, "NPU343", "all ranks write to and read from what rank 0 names so", name)
+            bench.put_around(node.value, "NPU343", "all ranks use the name that rank 0 chooses", name)
         else:
-            why = "each process chooses this name for itself, and rank 0 alone writes under its own"
-            help_ = "choose it behind npu_port.start(), on all ranks: name = npu_port.of_first(name)"
+            why = "each process chooses its own name here, and only rank 0 writes, under its own name"
+            help_ = "choose it after npu_port.start(), on all ranks: name = npu_port.of_first(name)"
             bench.left(node, why, help_, code="NPU344")

@@ -23,7 +23,7 @@ from transplt.program.training import Training, find_training
 from transplt.program.wrapper_places import Wrap, find_wrap
 from transplt.syntax.files import File
 
-_WITHOUT = "without it this program makes no process group; what is given behind the script's name comes after it"
+_WITHOUT = "without this option the program creates no process group; arguments after the script's name follow it"
 _REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 
@@ -45,7 +45,7 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         needed = option_needed(program, found)
         if needed is not None and needed[0] is own:
             yield work.note(
-                needed[1], fixer.code, f"the launch script gives {needed[2]}", level=Level.INFO, help=_WITHOUT,
+                needed[1], fixer.code, f"the launch script passes {needed[2]}", level=Level.INFO, help=_WITHOUT,
                 details=(("option", needed[2]),),
             )  # fmt: skip
         yield from _divided(work, program, own)
@@ -100,8 +100,8 @@ def _divided(work: Work, program: Program, own: File) -> Finds:
             yield work.note(
                 each.call,
                 "NPU350",
-                f"a collective that not every rank reaches: {each.what}, under `{text_of(own, each.test)}`",
-                help="call it on all ranks, and use the condition only for what one rank does with the result",
+                f"some ranks do not reach this collective: {each.what}, under `{text_of(own, each.test)}`",
+                help="call it on all ranks, and put only the use of the result under the condition",
                 effort=Effort.MEDIUM,
             )
 
@@ -124,7 +124,7 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     why = (
         "no backward pass was found from the main file"
         if not training.backwards
-        else "the main file calls nothing that trains"
+        else "the main file calls no training code"
     )
     do = "pass the file that trains to -m, or create the process group and wrap the model by hand"
     yield _left_whole(work, tree, why, do)

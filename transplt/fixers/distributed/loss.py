@@ -34,7 +34,7 @@ def write_counts(bench: Bench) -> None:
                 call,
                 "NPU346",
                 "this loss is a sum, but gradients are averaged over the ranks",
-                "its gradients are 1/W of those of the global batch; the sum over a card's batch is as before",
+                "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged",
             )
 
 

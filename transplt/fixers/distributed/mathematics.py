@@ -14,34 +14,34 @@ from transplt.syntax.scan import chain
 
 _LOSS = (
     "NPU353",
-    "this compares each sample with the others of its batch, which is the batch of one card",
-    "gather what is compared over the ranks, with gradients, or leave it if the batch of a card is meant",
+    "this compares each sample with the others of its batch, which is now one card's batch",
+    "gather the compared values over the ranks, with gradients; change nothing if one card's batch is enough",
 )
 _MEMORY = (
     "NPU353",
-    "a memory of earlier batches: the wrapper sends rank 0's to all ranks, and what the others have stored is lost",
-    "a memory of earlier batches: each rank keeps what its own batches gave",
+    "this stores values of earlier batches: the wrapper sends rank 0's to all ranks, and those of the others are lost",
+    "this stores values of earlier batches: each rank keeps those of its own batches",
     "gather the new entries over the ranks before they are stored, so that all ranks store the same",
 )
 _TABLE = (
     "NPU353",
-    "rows of a table that is kept over batches: each rank writes those of its own batches",
-    "write them where all ranks come by, and share them behind that: npu_port.share_rows(table, index)",
+    "a table that is kept over batches: each rank writes the rows of its own batches",
+    "write them at a place that all ranks reach, and share them afterwards: npu_port.share_rows(table, index)",
 )
 _TWO_STEPS = (
     "NPU354",
     "an optimizer with two steps: gradients are averaged before both, as in one process with the global batch",
-    "to look around by the gradient of a card's own batch, average in front of the second step alone",
+    "to use each card's own gradient in the first step, average only before the second one",
 )
 _NORM = (
     "NPU355",
-    "a batch norm uses the statistics of a card's share of the batch",
-    "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) takes those of all cards, and is slower",
+    "a batch norm uses the statistics of one card's share of the batch",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) uses those of all cards, and is slower",
 )
 _CARRIED = (
     "NPU356",
     "{name} is carried from batch to batch, but each card has its own batches",
-    "see that the samples which follow one another lie on one card, or begin each batch without it",
+    "keep samples that follow one another on one card, or start each batch without it",
 )
 
 
@@ -50,7 +50,7 @@ def write_rows(bench: Bench) -> None:
     for (file, stmt, table, numbers), together in bench.verdict.ways.rows:
         if file is bench.file and together and bench.fits(stmt):
             lines = [f"{bench.call('share_rows')}({text_of(file, table)}, {text_of(file, numbers)})"]
-            bench.after(stmt, lines, "NPU358", "all ranks hold the rows that each of them has written")
+            bench.after(stmt, lines, "NPU358", "all ranks get the rows that each of them has written")
         elif file is bench.file:
             bench.remark(table, *_TABLE)
 

@@ -31,7 +31,7 @@ def obstacle(
     # a wrapper that only some ranks would make, for which they wait for each other
     apart = (wrap.name for wrap in wraps.values() if not ways.is_uniform(wrap.file, wrap.after))
     if not why and (name := next(apart, "")):
-        return f"not every rank may reach the place where {name} has to be wrapped"
+        return f"some ranks may not reach the place where {name} must be wrapped"
     return why or _runs_apart(models, ways)
 
 
@@ -50,7 +50,7 @@ def _in_program(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> 
             return why
     for one in find_optimizers(models.program):
         if not one.given.complete:
-            return f"what the optimizer in line {one.call.lineno} trains is not the whole of a model"
+            return f"the optimizer in line {one.call.lineno} trains only part of a model"
         apart = next((slot for slot in one.given.origins if slot not in models.origins), None)
         if apart is not None:
             return f"{apart[2]} has an optimizer"
@@ -62,9 +62,9 @@ def _in_program(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> 
 def _keeps_from_wrapper(models: Models, origin: Variable, wrap: Wrap | None) -> str:
     name, program = spelled(origin), models.program
     if wrap is None:
-        return f"the place where {name} has to be wrapped cannot be seen"
+        return f"the place where {name} must be wrapped was not found"
     if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
-        return f"{name} is made in several places"
+        return f"{name} is created in several places"
     if not wrap.in_place and (node := made_anew(models, wrap)) is not None:
         return f"{name} is created again in line {node.lineno}, and trained again"
     if (node := grown_later(models, wrap)) is not None:
@@ -74,9 +74,9 @@ def _keeps_from_wrapper(models: Models, origin: Variable, wrap: Wrap | None) -> 
     if early_uses(models, wrap):
         return f"{name} is used by a function before it can be wrapped"
     if not wrap.in_place and (node := handed_over(models, wrap)) is not None:
-        return f"{name} is handed over in line {node.lineno} before it can be wrapped"
+        return f"{name} is passed on in line {node.lineno} before it can be wrapped"
     if frozen_later(models, wrap):
-        return f"parameters of {name} are frozen or freed after it can be wrapped"
+        return f"parameters of {name} are frozen or unfrozen after it can be wrapped"
     if wrap.in_place and runs_elsewhere(program, wrap.file):
         return f"{wrap.file.path} is part of other scripts, whose checkpoints DataParallel names"
     return ""
@@ -92,9 +92,9 @@ def _in_passes(models: Models, origin: Variable, passes: Passes) -> str:
         node = passes.twice[origin][1]
         return f"the backward pass in line {node.lineno} goes through {name} a second time"
     if (dropped := dropped_output(models, origin)) is not None:
-        return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
+        return f"an output of {name} is not used in line {dropped.lineno}, and its layers get no gradients"
     if origin not in passes.run:
-        return f"{name} is not seen to run where it trains"
+        return f"no call of {name} was found in its training"
     if (line := state_elsewhere(models, origin)) is not None:
         return f"{line} reads the state of {name} through an object that cannot be followed"
     return ""
@@ -122,5 +122,5 @@ def _runs_apart(models: Models, ways: Divergence) -> str:
     for file in models.program.files:
         for call in by_place(file.scan.calls):
             if models.origin(file, call.func) is not None and ways.may_diverge(file, call, set()):
-                return f"{ast.unparse(call.func)} may run more often on one rank in line {call.lineno}"
+                return f"{ast.unparse(call.func)} in line {call.lineno} may run more often on one rank"
     return ""

@@ -67,7 +67,7 @@ def write_checks(bench: Bench) -> None:
             bench.after(place, [line], _CHECKED, f"every {every} steps the ranks are compared")
         else:
             bench.remark(
-                step.call, _CHECKED, "the ranks are not compared behind this step", "call npu_port.check_ranks by hand"
+                step.call, _CHECKED, "the ranks are not compared after this step", "add npu_port.check_ranks by hand"
             )
 
 
@@ -81,7 +81,7 @@ def write_start(bench: Bench) -> None:
     if not bench.fits(start.first):
         bench.left(
             start.first,
-            "the process group has to be made here, and this line cannot be split",
+            "the process group must be created here, and this line cannot be split",
             "put each statement on its own line and run transplt again",
         )
         return

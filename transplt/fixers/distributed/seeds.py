@@ -18,10 +18,10 @@ from transplt.syntax.scan import FUNCTIONS
 
 _CODE = "NPU347"
 _MAKE_NOTHING = ("torch.optim.", "time.", "tqdm.", "logging.", "os.", "npu_port.")
-_AGAIN = "what is made next is drawn alike again"
+_AGAIN = "all ranks draw the same numbers again from here"
 _SEEDED = (
-    "this seeds all ranks alike while they train, and they draw the same dropout and augmentation from here on",
-    "add torch.distributed.get_rank() to the seed where each rank is to draw its own",
+    "this gives all ranks the same seed during training: from here on they draw the same dropout and augmentation",
+    "add torch.distributed.get_rank() to the seed if each rank should draw its own",
 )
 
 

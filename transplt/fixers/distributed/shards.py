@@ -22,7 +22,7 @@ _MAYBE = (
 _LENGTH = (
     "NPU346",
     "this counts the batches of all data, and each rank trains with its share of them",
-    "where steps of training are meant, divide it by npu_port.world_size()",
+    "if it stands for training steps, divide it by npu_port.world_size()",
 )
 _MESSAGE = "each rank gets its share of the data; batch_size is per card, so the global batch is W times as large"
 
@@ -98,5 +98,6 @@ def _no_loader(bench: Bench) -> None:
                 bench,
                 loop_head(loop),
                 "the data of this loop does not come from a known DataLoader",
-                "take a share on each rank, of one length on all ranks: data[npu_port.rank()::npu_port.world_size()]",
+                "use a share on each rank, of the same length on all ranks: "
+                "data[npu_port.rank()::npu_port.world_size()]",
             )

@@ -13,8 +13,8 @@ from transplt.syntax.nodes import inner_nodes, last_name
 
 _LIVE = re.compile(r"recv|socket|urlopen|requests|subscribe|poll")
 _STREAM = (
-    "this loader's IterableDataset reads from outside, where each rank may be given another stream",
-    "let __iter__ yield its share: itertools.islice(samples, npu_port.rank(), None, npu_port.world_size())",
+    "this loader's IterableDataset reads an outside source, which may give each rank a different stream",
+    "let __iter__ yield the rank's share: itertools.islice(samples, npu_port.rank(), None, npu_port.world_size())",
 )
 _UNSEEN = (
     "it is unknown whether this loader is for training, evaluation or both",
@@ -26,7 +26,7 @@ DRAWN = (
 )
 FOLLOWING = (
     "state is carried from batch to batch, in the order of the data",
-    "give each rank sequences of its own (data[rank::world_size] of what stands on its own), or leave it",
+    "give each rank its own sequences (data[rank::world_size] of independent ones), or change nothing",
 )
 
 

@@ -44,10 +44,10 @@ from transplt.syntax.nodes import (
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
-_NO_CARD = ("nothing of this program is on a card", "move the model and the data to the card first: model.to(device)")
+_NO_CARD = ("this program puts nothing on a card", "move the model and the data to the card first: model.to(device)")
 _BY_HAND = (
     "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
-    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+    "train with an optimizer of torch.optim, or reduce the gradients by hand before this",
 )
 _HOGS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "torch.multiprocessing.Pool"})
 
@@ -100,13 +100,13 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     again = (spelled(origin) for origin in unused if passes.forwards.get(origin, 0) > 1)
     why = why or next((f"{name} runs twice for a backward pass, and may leave a layer out" for name in again), "")
     if not why and any(step.closure is not None for step in steps):
-        why = "a closure works out the loss anew, and what it returns decides the step"
+        why = "a closure computes the loss again, and its result decides the step"
     if why and not steps and not refusals:
         help_ = "call optimizer.step() in the program of the main file, or average the gradients by hand"
         refusals.append(Refusal(*first, "the optimizer step was not found", help_))
     if why and targets:
-        help_ = "leave -t out: the gradients of all optimizers are averaged over the ranks then"
-        refusals.append(Refusal(*first, f"no model can be wrapped as -t asks: {why}", help_))
+        help_ = "remove -t: the gradients of all optimizers are then averaged over the ranks"
+        refusals.append(Refusal(*first, f"the model of -t cannot be wrapped: {why}", help_))
     if why:
         refusals += _beside_optimizers(models)
     return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused, gathered)
@@ -153,7 +153,7 @@ def _numbers(models: Models) -> Iterator[Refusal]:
             moves = attribute_of(call.func) == "cuda" and len(call.args) == 1
             if file.names.qualified(call.func) == "torch.cuda.set_device" and not isinstance(parent(call), ast.Expr):
                 why = "every rank would use one card here"
-                yield Refusal(file, call, why, "take it out: the start of the program sets the card", "NPU335")
+                yield Refusal(file, call, why, "remove it: the start of the program sets the card", "NPU335")
             chosen = call.args[0] if moves and file.names.qualified(call.func) is None else chosen_card(file, call)
             given = chosen.value if isinstance(chosen, ast.Constant) else 0
             if type(given) is int and given > 0:
@@ -162,7 +162,7 @@ def _numbers(models: Models) -> Iterator[Refusal]:
 
 def _card(file: File, node: ast.expr, number: object) -> Refusal:
     why = f"every rank would use card {number} here"
-    return Refusal(file, node, why, "write 'cuda', the card of the rank, and run transplt again", "NPU335")
+    return Refusal(file, node, why, "write 'cuda', which is the card of the rank, and run transplt again", "NPU335")
 
 
 def _parts(ways: Divergence) -> Iterator[Refusal]:
@@ -173,7 +173,7 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
         yield Refusal(
             file,
             node,
-            f"this differs between ranks{why} and controls steps or backward passes: ranks would wait forever",
+            f"this differs between ranks{why} and controls steps or backward passes: the ranks would wait forever",
             "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
         )
     for step in ways.chosen():
@@ -181,14 +181,14 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
             step.file,
             step.optimizer,
             "which optimizer makes the step differs between ranks, so each would train other parameters",
-            "draw it from a generator of its own that has a seed, random.Random(0), and run transplt again",
+            "draw it from a separate, seeded generator, random.Random(0), and run transplt again",
         )
     for file, value in ways.rates():
         yield Refusal(
             file,
             value,
-            "the learning rate depends on a value of one rank here, so the ranks would diverge",
-            "give it a value that all ranks have, such as one of the validation, or reduce it over the ranks first",
+            "the learning rate depends on a value of one rank here: the models of the ranks would drift apart",
+            "use a value that all ranks share, such as a validation result, or reduce it over the ranks first",
         )
 
 
@@ -198,8 +198,8 @@ def _peeks(ways: Divergence, found: Shares) -> Iterator[Refusal]:
         return
     for reading in readings(ways.training):
         if found.has(reading.loader) and not ways.is_uniform(reading.file, reading.node):
-            why = "not every rank may reach this, and the ranks draw the order of each pass over this loader together"
-            help_ = "read it on all ranks, or give this place a loader of its own"
+            why = "some ranks may not reach this, and all ranks draw the order of this loader's epochs together"
+            help_ = "read it on all ranks, or use a separate loader here"
             yield Refusal(reading.file, reading.node, why, help_)
 
 
@@ -215,7 +215,7 @@ def _foreign(models: Models) -> Iterator[Refusal]:
             elif last.startswith("Embedding") and (value := keyword_of(call, "sparse")) is not None:
                 if not isinstance(value, ast.Constant) or value.value:
                     yield Refusal(
-                        file, call, "HCCL reduces no sparse gradients", "make this embedding with sparse=False"
+                        file, call, "HCCL does not reduce sparse gradients", "create this embedding with sparse=False"
                     )
             elif name in _HOGS and (target := keyword_of(call, "target")) is not None:
                 function = models.program.definition(file, target)
@@ -223,7 +223,7 @@ def _foreign(models: Models) -> Iterator[Refusal]:
                     yield Refusal(
                         file,
                         call,
-                        "this program trains in processes of its own that share one model",
+                        "this program trains in its own processes, which share one model",
                         "train in one process, and let torchrun start one for each card",
                     )
         for cls in file.scan.classes:
@@ -236,7 +236,7 @@ def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
         file,
         node,
         f"{name} spreads a model over several cards of one process",
-        "take it out (nn.SyncBatchNorm is the batch norm over all ranks), and run transplt again",
+        "remove it (nn.SyncBatchNorm is the batch norm over all ranks), and run transplt again",
     )
 
 
@@ -256,14 +256,16 @@ def _own_steps(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:
     for file in models.program.files:
         for cls in file.scan.classes:
             if (step := step_by_hooks(cls)) is not None:
-                why = f"the step of {cls.name} changes gradients by what its hooks keep of the batches of one rank"
-                yield Refusal(file, step, why, "reduce what the hooks keep over the ranks, and the gradients, by hand")
+                why = (f"the step of {cls.name} changes gradients by values that its hooks store from the batches of "
+                       "one rank")
+                yield Refusal(file, step, why, "reduce these values and the gradients over the ranks by hand")
     for each in steps:
         method = models.program.definition(each.file, each.call.func)
         owner = parent(method) if isinstance(method, FUNCTIONS) else None
         if isinstance(owner, ast.ClassDef) and not has_groups(models.program, owner):
             why = f"{text_of(each.file, each.optimizer)} may be a {owner.name}, which has no parameter groups"
-            yield Refusal(each.file, each.call, why, "derive it from torch.optim.Optimizer, and run transplt again")
+            yield Refusal(each.file, each.call, why, "derive the class from torch.optim.Optimizer, and run transplt "
+                                                     "again")
 
 
 def _drawn_late(models: Models) -> Iterator[Refusal]:
@@ -276,7 +278,7 @@ def _drawn_late(models: Models) -> Iterator[Refusal]:
         stores = (each for each in file.scan.stores if getattr(enclosing_function(each), "name", "") == "forward")
         late += [each for each in stores if makes_parameters(models.program, file, each)]
         for node in by_place(late):
-            yield Refusal(file, node, why, "give it its sizes in the constructor, and run transplt again")
+            yield Refusal(file, node, why, "pass its sizes to the constructor, and run transplt again")
 
 
 def _beside_optimizers(models: Models) -> Iterator[Refusal]:
@@ -307,8 +309,8 @@ def _on_host(models: Models) -> Iterator[Refusal]:
             for argument in arguments_of(call):
                 held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
                 if held and all(is_cpu_device(at.names, value) for at, value in held):
-                    why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
-                    yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
+                    why = "a trained part of the model is put on the CPU here, and HCCL only exchanges tensors on cards"
+                    yield Refusal(file, call, why, "put the whole model on the card, and run transplt again")
 
 
 # --- parameters that a step may leave out ----------------------------------------------------------------------------
@@ -328,7 +330,7 @@ def _read_beside(program: Program, unused: frozenset[Variable]) -> str:
     for file in program.files if held else ():
         for node in by_place(each for name in held for each in file.scan.attributes.get(name, ())):
             if isinstance(node.ctx, ast.Load) and plain_name(node.value) != "self":
-                return f"{ast.unparse(node)} is read in line {node.lineno}, beside the forward pass"
+                return f"{ast.unparse(node)} is read in line {node.lineno}, outside the forward pass"
     return ""
 
 

@@ -39,24 +39,24 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:
     # All ranks have asked when the first of them writes: they come here alike.
     if not bench.alike(node) or bench.varies(node.test) or not bench.fits(branch[0]):
-        why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: npu_port.wait()"
+        why, do = "rank 0 may write this before another rank tests for it", "let all ranks test first: npu_port.wait()"
         bench.left(node.test, why, do, code="NPU344")
         return
     again = loops_around(node) or behind_training(bench.training, bench.file, node, True)
     if again and not waited and bench.fits(node):
         # What an earlier round wrote is there for all who ask.
-        bench.before(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "all ask alike")
+        bench.before(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "all ranks test the same")
     lines = [f"{bench.waiting}  # all ranks have asked"]
-    bench.before(branch[0], lines, _CODE, "rank 0 writes when all ranks have asked")
+    bench.before(branch[0], lines, _CODE, "rank 0 writes after all ranks have tested")
 
 
 def _ask_once(bench: Bench, node: ast.If, read: bool) -> None:
     """What the first rank makes must not keep rank 0, which writes, out of the branch."""
     if not bench.alike(node) or bench.varies(node.test) or not bench.fits(node):
-        why, do = "another rank may have made this before rank 0 asks", "ask on rank 0 alone: npu_port.of_first(...)"
+        why, do = "another rank may have created this before", "test on rank 0 only: npu_port.of_first(...)"
         bench.left(node.test, why, do, code="NPU344")
         return
-    bench.put_around(node.test, _CODE, "all ranks take the answer of rank 0", bench.call("of_first"))
+    bench.put_around(node.test, _CODE, "all ranks use the result of rank 0", bench.call("of_first"))
     if read:
         lines = [f"{bench.waiting}  # rank 0 has written it"]
         bench.after(node, lines, _CODE, "the others wait for rank 0")

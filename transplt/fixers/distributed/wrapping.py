@@ -16,7 +16,7 @@ from transplt.syntax.nodes import attribute_of, block_of, call_of, called_name, 
 from transplt.syntax.scan import chain, parent, statement
 
 _REPLACED = "DataParallel is replaced by DistributedDataParallel"
-_LR = "the global batch is W times the batch of a card, and the learning rate is not changed"
+_LR = "the global batch is W times one card's batch, and the learning rate is not changed"
 _LR_HELP = (
     "consider scaling it (linearly for SGD, by the square root for Adam) with a warm-up, or divide batch_size by W"
 )
@@ -66,7 +66,7 @@ def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
     """Unwrap `nn.DataParallel(model)`: the model is wrapped once, behind all that sets it up."""
     for call in calls:
         if not call.args or isinstance(call.args[0], ast.Starred):
-            bench.left(call, "DataParallel without a model in front", "take it out: the model is wrapped below")
+            bench.left(call, "DataParallel without a model in front", "remove it: the model is wrapped below")
             continue
         stored = statement(call)
         assert isinstance(stored, ast.Assign)
@@ -100,7 +100,8 @@ def write_models(bench: Bench) -> None:
         wanted = " or ".join(bench.work.settings.targets)
         bench.left(
             call,
-            f"no model named {wanted} goes to an optimizer" if wanted else "the model that trains here was not found",
+            f"no optimizer gets a model named {wanted}" if wanted else "the model that is trained here was not "
+                                                                           "found",
             "name the variable with -t, or wrap it: model = npu_port.wrap(model)",
             code="NPU338",
         )
@@ -124,11 +125,11 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     if not bench.fits(wrap.after):
         bench.left(
             wrap.after,
-            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be split",
+            f"{wrap.name} must be wrapped in DistributedDataParallel here, and this line cannot be split",
             "put each statement on its own line and run transplt again",
         )
         return
     options = _options(bench, wrap)
     text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{_to_card(bench, wrap)}{options})"
-    why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
+    why = ", of which a forward pass may skip a layer" if "unused" in options else ""
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")

@@ -40,5 +40,5 @@ def shuffled_channels(work: Work, tree: ast.Module) -> Finds:
         text = f"{x}.index_select(1, {order})"
         if writer.change_alone(call, fixer.code, message, text, api="torch.Tensor.index_select"):
             for line in shuffle.gone:
-                writer.remove(line, fixer.code, "a step of the channel shuffle, which is one operator now", only=False)
+                writer.remove(line, fixer.code, "a step of the channel shuffle, which is now one operator", only=False)
     yield from writer.found

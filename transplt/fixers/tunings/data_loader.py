@@ -30,7 +30,8 @@ fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs
 API = "torch.utils.data.DataLoader"
 _PIN = "pinned memory lets copies to the device overlap with computation"
 _WORKERS = "the workers stay alive from epoch to epoch"
-_DRAWING = "on CUDA too, workers that stay draw on where new ones begin again; write it where none draws"
+_DRAWING = ("persistent workers continue their random numbers, also on CUDA, where new ones would start again; add "
+            "this if the workers draw none")
 #: Places of the arguments of DataLoader.
 PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6, "pin_memory": 7, "drop_last": 8}
 #: What may be asked of a dataset without changing it.

@@ -36,7 +36,7 @@ fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",
 API = "torch.nn.parallel.DistributedDataParallel"
 _WRAPPERS = full_names("distributes")
 _BUFFERS = "no buffer of the model changes during training: rank 0 need not send them before each forward pass"
-_SYNCED = "SyncBatchNorm keeps the buffers of all ranks alike: rank 0 need not send them before each forward pass"
+_SYNCED = "SyncBatchNorm keeps the buffers of all ranks equal: rank 0 need not send them before each forward pass"
 _VIEWS = "gradients are views of the buckets: no second copy in memory"
 _PLACES = {"broadcast_buffers": 4, "gradient_as_bucket_view": 10, "forward_sync_buffers": 99}
 #: Layers and functions whose buffers change while a model runs.

@@ -40,9 +40,9 @@ def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
         if divided := _share_of_all(found, loader):
             writer.left(
                 call,
-                "drop_last=True would leave data out of the epoch, and the script divides by the size of the dataset "
-                f"in line {divided.lineno}",
-                "divide by the number of samples that were seen, then pass drop_last=True",
+                "drop_last=True would skip data, and the script divides by the size of the dataset in line "
+                f"{divided.lineno}",
+                "divide by the number of samples used, then pass drop_last=True",
                 fixer.code,
             )
             continue

@@ -31,27 +31,27 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
     work.withdraw_notes(lambda note: note.code == "NPU550" and start <= note.extent[0] < end)
     optional = name and _optional(work, name)
     if optional:
-        message = f"the project runs without {name}: {optional} imports it in a try with a way around it"
-        help_ = "take this extension out of ext_modules; the path without it runs on the NPU"
+        message = f"the project runs without {name}: {optional} imports it in a try with a fallback"
+        help_ = "remove this extension from ext_modules; the fallback runs on the NPU"
         effort = Effort.LOW
     elif kernels:
-        message = f"{name or 'this extension'} holds CUDA kernels: {', '.join(kernels)}"
+        message = f"{name or 'this extension'} contains CUDA kernels: {', '.join(kernels)}"
         help_ = (
-            "write the kernels as torch operators or in Ascend C; build what is left with "
+            "write the kernels as torch operators or in Ascend C; build the rest with "
             f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
         )
         effort = Effort.HIGH
     elif others:
-        message = f"{name or 'this extension'} has C++ sources alone: {', '.join(others)}"
+        message = f"{name or 'this extension'} has only C++ sources: {', '.join(others)}"
         help_ = (
             "if they include no CUDA header, build them with "
             f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
         )
         effort = Effort.MEDIUM
     else:
-        message = f"{name or 'this extension'} builds sources that cannot be seen here"
+        message = f"{name or 'this extension'} builds sources that were not found"
         help_ = (
-            "leave the .cu sources out, write them as torch operators or in Ascend C, and build the others with "
+            "remove the .cu sources, write them as torch operators or in Ascend C, and build the others with "
             "torch_npu.utils.cpp_extension.NpuExtension"
         )
         effort = Effort.HIGH

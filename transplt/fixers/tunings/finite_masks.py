@@ -50,8 +50,8 @@ def minus_infinity_before_a_softmax(work: Work, call: ast.Call) -> Finds:
         writer.remark(
             infinity,
             NATIVE,
-            "minus infinity stays: the dtype of the scores cannot be read without computing them twice",
-            "give the scores a name; then torch.finfo(scores.dtype).min takes its place",
+            "minus infinity is not replaced: reading the dtype of the scores would compute them twice",
+            "give the scores a name, and use torch.finfo(scores.dtype).min",
         )
     yield from writer.found
 

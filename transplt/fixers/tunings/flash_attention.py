@@ -106,13 +106,13 @@ def rewrite_calls(writer: Writer, masks: Masks) -> None:
             continue
         function = _FUNCTIONS.get(name)
         if function is None or full not in [module + name for module in _MODULES]:
-            writer.left(call, f"{full} has no counterpart that transplt writes", _HELP, BY_HAND)
+            writer.left(call, f"transplt writes no counterpart of {full}", _HELP, BY_HAND)
         else:
             before = masks.asked
             new = _new_call(writer, call, function, masks)
             calls.append(_Call(call, name, new, masks.asked > before))
     for node, name in _handed_on(work):
-        writer.left(node, f"{name} is called by another name, and what it gets there cannot be read", _HELP, BY_HAND)
+        writer.left(node, f"{name} is called by another name, with arguments that cannot be read", _HELP, BY_HAND)
     _write(writer, masks, calls)
 
 
@@ -125,8 +125,8 @@ def _write(writer: Writer, masks: Masks, calls: list[_Call]) -> None:
         if root is None or not (certain_import(work, root) or root.id in attempts):
             writer.left(
                 item.node,
-                f"{item.name} stays: whether its import succeeds decides what the program does",
-                "make the fused operator of torch_npu a branch of its own beside it; transplt explain NPU760 shows how",
+                f"{item.name} is not changed: the program depends on whether its import succeeds",
+                "add a branch with torch_npu's fused operator; transplt explain NPU760 shows how",
                 BY_HAND,
             )
         elif isinstance(item.new, str):
@@ -138,7 +138,7 @@ def _write(writer: Writer, masks: Masks, calls: list[_Call]) -> None:
         removed = drop_unused(writer, done, CODE)
         for attempt in {id(node): node for node in attempts.values()}.values():
             if work.settings.style != "portable":
-                writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)
+                writer.remove(attempt, CODE, "import of flash_attn, which nothing uses any more", only=False)
                 removed.append(attempt)
         _settle(writer, removed)
 
@@ -212,7 +212,7 @@ def _new_call(writer: Writer, call: ast.Call, function: _Function, masks: Masks)
     work = writer.work
     bound = bind(call, function.parameters)
     if bound is None:
-        return "its arguments cannot all be read"
+        return "some of its arguments cannot be read"
     missing = [each for each in (*function.tensors, *function.lengths) if bound.get(each) is None]
     if missing:
         return f"its argument {missing[0]} cannot be read"
@@ -224,7 +224,7 @@ def _new_call(writer: Writer, call: ast.Call, function: _Function, masks: Masks)
     packed = function.tensors == _QKVS
     heads, head = (attention.size(work, query, dim + packed, rank + packed) for dim in (rank - 2, rank - 1))
     if not heads:
-        return "the number of heads cannot be read without computing the query twice"
+        return "reading the number of heads would compute the query twice"
     pieces = _tensors(call, bound, function, rank)
     pieces += [Piece(heads, "head_num"), Piece('"TND"' if function.lengths else '"BSND"', "input_layout")]
     for new, length in zip(("actual_seq_qlen", "actual_seq_kvlen"), function.lengths * 2, strict=False):

@@ -25,8 +25,8 @@ from transplt.syntax.scopes import Binding
 fixer = Fixer(__name__, code="NPU770", rank=510, theme="tune:float32", needs=(b"double", b"float64", b"from_numpy"))
 
 _DOUBLE = {"torch.float64": "float32", "torch.double": "float"}
-_SUMMED = "float32 in place of float64, which HCCL does not sum; it counts exactly up to 16 777 216"
-_METER = "float32 in place of float64, which the NPU does not have in general; it counts exactly up to 16 777 216"
+_SUMMED = "float32 instead of float64, which HCCL cannot sum; exact for whole numbers up to 16 777 216"
+_METER = "float32 instead of float64, which NPUs mostly lack; exact for whole numbers up to 16 777 216"
 _EARLY = "the values become float32 on the host: the same values, and no float64 on the device"
 _MAKERS = frozenset("tensor zeros ones full empty zeros_like ones_like as_tensor scalar_tensor".split())
 #: What reads a value, for whom float32 is as good.

@@ -41,8 +41,8 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
                 if writer.change_alone(call, fixer.code, message, new, writes_npu=True, api=f"torch.optim.{made.name}"):
                     done.append(call.func)
             elif not made.silent:
-                help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
-                writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, fixer.code)
+                help_ = made.help or f"see the page of {fixer.code}, and write {CLASSES[made.name]} if it fits"
+                writer.left(call, f"torch.optim.{made.name} is not changed: {made.why}", help_, fixer.code)
         elif call in found.zeroing:
             writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument())
         elif call in found.modules:
@@ -62,20 +62,20 @@ def _references(writer: Writer, found: Optimizers) -> None:
         name = class_of(work.names.qualified(node) or "")
         match parent(node):
             case ast.ClassDef():
-                _left(writer, node, f"a class of the project is made from torch.optim.{name}", name)
+                _left(writer, node, f"a class of the project derives from torch.optim.{name}", name)
             case ast.Call(func=func) if getattr(func, "id", "") in names_of("builtins", "asks") or (
                 work.names.qualified(func) or ""
             ).startswith("inspect."):
                 continue
             case ast.Dict() | ast.Assign() | ast.Call() | ast.keyword() | ast.List() | ast.Tuple() | ast.IfExp():
-                _left(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
+                _left(writer, node, f"torch.optim.{name} is called with arguments that cannot be read", name)
     for call in work.scan.calls:
         of_optim = call.args and work.names.qualified(call.args[0]) == "torch.optim"
         if of_optim and getattr(call.func, "id", "") == "getattr":
             writer.left(
                 call,
-                "which class of torch.optim this is cannot be seen",
-                f"for {', '.join(sorted(CLASSES))} torch_npu.optim has NpuFused forms",
+                "the class of torch.optim is not known here",
+                f"torch_npu.optim has NpuFused forms of {', '.join(sorted(CLASSES))}",
                 fixer.code,
             )
 

@@ -57,8 +57,8 @@ def _native(writer: Writer, masks: Masks) -> None:
             writer.remark(
                 call,
                 NATIVE,
-                f"scaled_dot_product_attention stays: {why}",
-                "torch_npu runs it as the fused operator by itself where mask, rank and head size allow it",
+                f"scaled_dot_product_attention is not changed: {why}",
+                "torch_npu itself runs the fused operator if mask, rank and head size allow it",
             )
         else:
             done.append(call.func)
@@ -70,13 +70,13 @@ def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
     work = writer.work
     bound = bind(call, _PARAMETERS)
     if bound is None or any(bound.get(name) is None for name in _TENSORS):
-        return "its arguments cannot all be read"
+        return "some of its arguments cannot be read"
     if why := _prevented(work, call) or _unlike(work, bound):
         return why
     query = bound.values["query"]
     heads, head = (attention.size(work, query, dim, 4) for dim in (1, 3))
     if not heads:
-        return "the number of heads cannot be read without computing the query twice"
+        return "reading the number of heads would compute the query twice"
     names = {keyword.arg for keyword in call.keywords}
     pieces = [Piece(place=bound.places[name], keyword=name if name in names else "") for name in _TENSORS]
     pieces += [Piece(heads, "head_num"), Piece('"BNSD"', "input_layout")]
@@ -102,7 +102,7 @@ def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
 def _prevented(work: Work, call: ast.Call) -> str:
     """What around a call speaks against another operator."""
     if scripted(work, call):
-        return "TorchScript does not know operators of torch_npu"
+        return "TorchScript does not support operators of torch_npu"
     for above in chain(call):
         for item in above.items if isinstance(above, (ast.With, ast.AsyncWith)) else ():
             func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
@@ -115,11 +115,11 @@ def _unlike(work: Work, bound: Bound) -> str:
     """Why it cannot be seen that query, key and value have the rank and the one dtype that the operator takes."""
     tensors = [describe(work, bound.values[name]) for name in _TENSORS]
     if any(tensor.rank != 4 for tensor in tensors):
-        return "that query, key and value have four dimensions cannot be read here"
+        return "query, key and value may not have four dimensions"
     if not tensors[0].origin or len({tensor.origin for tensor in tensors}) > 1:
         return (
-            "that query, key and value have one dtype cannot be read here (autocast casts them for this call, "
-            "npu_fusion_attention takes them as they are)"
+            "query, key and value may not have one dtype (autocast casts them for this call, but not for "
+            "npu_fusion_attention)"
         )
     return ""
 
@@ -144,7 +144,7 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
             case ast.Name():
                 value = held(work, made)
                 if value is None or value.index is not None:
-                    return f"the dtype and shape of the mask {work.text(node)} cannot be read here"
+                    return f"the dtype and shape of the mask {work.text(node)} are not known"
                 made = value.node
             case ast.Call(func=ast.Attribute(value=owner, attr="tril") as tril, args=args, keywords=keywords):
                 function = work.names.qualified(tril) == "torch.tril" and bool(args)
@@ -161,4 +161,4 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
             plain = len(sizes) == 2 and not any(isinstance(each, (ast.Constant, ast.Starred)) for each in sizes)
             if work.names.qualified(func) == "torch.ones" and is_bool and plain:
                 return [] if lower else [Piece("2", "inner_precise")]
-    return f"that the mask {work.text(node)} is boolean and of full size cannot be read here"
+    return f"the mask {work.text(node)} may not be boolean and of full size"

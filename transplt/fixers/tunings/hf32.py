@@ -44,13 +44,13 @@ def flags(work: Work, tree: ast.Module) -> Finds:
         if not isinstance(assign, ast.Assign) or (full not in _FLAGS and full not in _PRECISIONS):
             continue
         if len(assign.targets) > 1:
-            help_ = "set the HF32 flag on a line of its own"
+            help_ = "set the HF32 flag on a separate line"
             writer.left(store, f"{full} is set together with others", help_, fixer.code)
         elif full in _FLAGS:
             if _is_bool(assign.value):
                 _change(writer, store, _FLAGS[full], full)
             else:
-                writer.left(store, f"whether {full} gets True or False cannot be seen", _HELP, fixer.code)
+                writer.left(store, f"the value of {full} is not known here", _HELP, fixer.code)
         else:
             _precision(writer, store, full, assign.value)
     for call in by_place(work.scan.calls):
@@ -85,7 +85,7 @@ def _is_bool(value: ast.expr) -> bool:
 def _precision(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:
     given = value.value if isinstance(value, ast.Constant) else None
     if given not in ("tf32", "ieee"):
-        writer.left(store, f"which precision {full} gets cannot be seen", _HELP, fixer.code)
+        writer.left(store, f"the precision for {full} is not known here", _HELP, fixer.code)
         return
     _change(writer, store, _PRECISIONS[full], full)
     _replace(writer, value, f"the flag of torch.npu takes {given == 'tf32'}", str(given == "tf32"))
@@ -95,8 +95,8 @@ def _setter(writer: Writer, call: ast.Call) -> None:
     given = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
     level = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
     if level not in _LEVELS or not isinstance(parent(call), ast.Expr):
-        message = f"which precision {_SETTER} gets cannot be seen"
-        writer.left(call, message, "set torch.npu.matmul.allow_hf32 where it is not highest", fixer.code, Effort.LOW)
+        message = f"the precision for {_SETTER} is not known here"
+        writer.left(call, message, "set torch.npu.matmul.allow_hf32 unless it is highest", fixer.code, Effort.LOW)
         return
     text = f"{torch_name(writer)}.npu.matmul.allow_hf32 = {_LEVELS[level]}"
     _forget(writer.work, *writer.work.source.extent(call))

@@ -45,13 +45,13 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
         return []
     found, lost = batch_loops(work)
     if lost is not None:
-        writer.left(lost, f"{what}: the training loop was not found", "put it in by hand", code)
+        writer.left(lost, f"{what}: the training loop was not found", "add it by hand", code)
     result = []
     for batches in found:
         loops = [batches.loop, *batches.around, *(batches.calls or ())]
         if not writer.fits(*loops, *(loop.body[0] for loop in loops)):
-            why = "the first statement of the loop cannot be put on a line of its own"
-            writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
+            why = "the first statement of the loop cannot be put on a separate line"
+            writer.left(loops[0], f"{what}: {why}", "write each on a separate line", code)
             continue
         result.append(MeasuredLoop(batches, loops[0], loops[1:], bool(batches.calls)))
     return result
@@ -67,7 +67,7 @@ def only_one(writer: Writer, code: str, what: str) -> MeasuredLoop | None:
             why = "the function of this loop is called from another file, or from several places"
         else:
             return place
-        writer.left(place.loop, f"{what}: {why}", "put it in by hand, where all passes over the data start", code)
+        writer.left(place.loop, f"{what}: {why}", "add it by hand, before the first pass over the data", code)
     return None
 
 

@@ -19,7 +19,7 @@ from transplt.syntax.nodes import by_place
 _NEEDS = (b"mbedding", b"index_select", b"cross_entropy", b"nll_loss", b"CrossEntropyLoss", b"NLLLoss")
 fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=_NEEDS)
 
-_MESSAGE = "32-bit indices: the embedding takes them, and they are half the size"
+_MESSAGE = "32-bit indices: the embedding accepts them, and they need half the memory"
 #: Losses whose targets are numbers of classes.
 _LOSSES = frozenset(
     {*(f"torch.nn.functional.{name}" for name in ("cross_entropy", "nll_loss")),
@@ -38,6 +38,6 @@ def indices(work: Work, tree: ast.Module) -> Finds:
     loss = next((call for call in by_place(work.scan.calls) if work.names.qualified(call.func) in _LOSSES), None)
     if loss is not None:
         why = "the targets of this loss stay 64-bit: the cast to int32 of the porting guide, for torch 1.5 and 1.8,"
-        help_ = "nothing is to be done; a script that casts them already may stop doing so"
+        help_ = "nothing to do; a script that already casts them can stop doing so"
         writer.remark(loss, fixer.code, f"{why} is not needed since torch 2.1", help_)
     yield from writer.found

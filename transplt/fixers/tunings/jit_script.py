@@ -15,7 +15,7 @@ fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=
 
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing"})
 _HELP = (
-    "take the decorator out (or call the function itself), and measure: eager operators are what NPU kernels are for"
+    "remove the decorator (or call the function itself), and measure: NPU kernels are made for eager operators"
 )
 
 

@@ -29,9 +29,9 @@ def last_step(work: Work, tree: ast.Module) -> Finds:
 
 def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:
     if any(loop.orelse for loop in (place.loop, *place.around)):
-        writer.left(place.loop, "max-steps: a loop has an else branch", "leave the loop by hand", fixer.code)
+        writer.left(place.loop, "max-steps: a loop has an else branch", "end the loop by hand", fixer.code)
         return
-    message = f"the training ends after {value} steps"
+    message = f"training ends after {value} steps"
     name = writer.new_name("train_steps")
     above(writer, place.outermost, [*global_lines(place, name), f"{name} = 0"], fixer.code, message)
     if place.apart and place.function is not None:

@@ -49,7 +49,7 @@ def norm(work: Work, cls: ast.ClassDef) -> Finds:
         writer.remark(
             forward.body[0],
             NATIVE,
-            f"{cls.name} stays: its forward is not the plain formula of npu_rms_norm over the last dimension",
+            f"{cls.name} is not changed: its forward is not the plain formula of npu_rms_norm over the last dimension",
             "compare it with transplt explain NPU761",
         )
     yield from writer.found
@@ -193,7 +193,7 @@ def _rewrite(writer: Writer, norm: _Norm, forward: Function, found: Found) -> No
     writer.rewrite(last.value, fixer.code, message, text, api=TARGET, writes_npu=True)
     if first is not last:
         extent = (_above_comments(work, first), line_start(source, last.lineno))
-        writer.take_out(extent, fixer.code, "what npu_rms_norm computes")
+        writer.take_out(extent, fixer.code, "part of npu_rms_norm")
     helper = norm.helper
     if helper is None or not helper.name.startswith("_") or len(work.scan.attributes.get(helper.name, ())) != 1:
         return

@@ -47,7 +47,7 @@ def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
             writer.remark(
                 total,
                 NATIVE,
-                "the rotary embedding stays: how many dimensions cosine and sine have cannot be read here",
+                "the rotary embedding is not changed: the number of dimensions of cosine and sine is not known",
                 f"with four dimensions each, {TARGET}({work.text(x)}, cos, sin) computes the same",
             )
             continue

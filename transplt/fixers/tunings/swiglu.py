@@ -44,9 +44,9 @@ def gated_halves(work: Work, tree: ast.Module) -> Finds:
             writer.remark(
                 product,
                 NATIVE,
-                "silu(gate) * up stays: gate and up come from two layers, and npu_swiglu takes one tensor",
-                "one layer of twice the size whose output goes to torch_npu.npu_swiglu saves the copy; its weight is "
-                "both weights one below the other, also in checkpoints",
+                "silu(gate) * up is not changed: gate and up come from two layers, and npu_swiglu takes one tensor",
+                "one layer of twice the size before torch_npu.npu_swiglu saves the copy; its weight is the two "
+                "weights stacked, in checkpoints too",
             )
         elif _rewrite(writer, call, product, gate, up):
             done.append(call.func)
@@ -83,7 +83,7 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
         return False
     work.take(call.func)
     alone = len(block_of(taken_apart)) == 1
-    writer.remove(taken_apart, fixer.code, "the halves, which npu_swiglu takes by itself", only=alone)
+    writer.remove(taken_apart, fixer.code, "the halves, which npu_swiglu splits itself", only=alone)
     return True
 
 

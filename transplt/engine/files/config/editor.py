@@ -36,7 +36,7 @@ def broken(document: Document, changed: Document) -> str:
     if before is None:
         return ""
     if after is None:
-        return "its format does not read it any more"
+        return "the file would no longer be valid"
     # The words are gone from edited values, so that fewer are seen; none is new.
     known = {path for value in before for path in value.paths()}
     new = [path for value in after for path in value.paths() if path not in known]

@@ -38,7 +38,7 @@ _OPTIONS = re.compile(r"(?:^|\s)--?[A-Za-z]")
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w.-]*)(?:[= ][\"']?([\w:]+)(?![\w:.,/-]))?")
 _OPTION_BYTES = re.compile(_OPTION.pattern.encode())
 _LONG = 200
-_BOTH = "the code reads it as one here, and a file for all hosts cannot ask which card there is"
+_BOTH = "the code uses it as a device, and one file for all hosts cannot name the card"
 #: Keys whose values are for people.
 _PROSE = frozenset("description desc help comment comments note notes _comment __comment doc summary".split())
 #: Keys beside the options that name a Python file: launch.json of editors, jobs of schedulers and of sweeps.
@@ -224,7 +224,7 @@ def _reading(document: Document, value: Value) -> Reading:
 def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "", blocks: str = "") -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_dotted_key(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
-    help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise leave it"
+    help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise do not change it"
     details = (("key", _dotted_key(value)),)
     return Note(
         value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details, blocks=blocks
@@ -235,7 +235,7 @@ def _setting(value: Value, spelled: _Spelled) -> str:
     """What the owner of a file does that stays in the portable style."""
     name = "DEVICE_TYPE" if spelled.mark == DEVICE else "DIST_BACKEND"
     other = f"{_dotted_key(value)}={spelled.new}"
-    return f"leave it, and put {name} of the module in its place where it is read, or give {other} on hosts with NPUs"
+    return f"use {name} of the module where the code reads this value, or set {other} on hosts with NPUs"
 
 
 def _dotted_key(value: Value) -> str:

@@ -24,7 +24,7 @@ def added_help(releases: Releases) -> str:
     """What to know where torch-npu went in."""
     if not releases.x86_64:
         return ""
-    return f"its wheels for x86_64 ask for torch {releases.x86_64}, which {CPU_INDEX} has and PyPI has not"
+    return f"its wheels for x86_64 need torch {releases.x86_64}, which is on {CPU_INDEX} and not on PyPI"
 
 
 def of_older_python(requirement: Requirement, text: str, releases: Releases) -> Note:
@@ -32,10 +32,10 @@ def of_older_python(requirement: Requirement, text: str, releases: Releases) -> 
     python = python_of_wheel(requirement, text)
     return Note(
         requirement.whole, PYTHON, Level.MANUAL,
-        f"this wheel is for Python {python}, which torch {releases.torch} does not have: it stays",
+        f"this wheel is for Python {python}, which torch {releases.torch} does not support: not changed",
         api=requirement.name, effort=Effort.MEDIUM,
-        help=f"if this runs on an NPU at all: install one of Python {releases.pythons[0]} to {releases.pythons[-1]}, "
-        f"with torch {releases.torch} and torch-npu {releases.torch_npu}",
+        help=f"if this runs on an NPU: install one of Python {releases.pythons[0]} to {releases.pythons[-1]}, with "
+             f"torch {releases.torch} and torch-npu {releases.torch_npu}",
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def changes(document: Document, text: str) -> Finds:
         return
     first = asked.get("gpu") or next(iter(asked.values()))
     help_ = f"Cog has no images for NPUs: write a Dockerfile. {image_text(document.settings, document.target)}"
-    message = "Cog builds this image on NVIDIA's image of CUDA"
+    message = "Cog builds this image on NVIDIA's CUDA image"
     yield Note(first.span(), IMAGE, Level.MANUAL, message, first["key"], help_, Effort.MEDIUM)
     for match in asked.values():
         if match is not first:

@@ -122,7 +122,7 @@ def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
         if each.name != "pytorch":
             yield from _moved(text, each, releases)
     for start, end, option in index_changes(command_text, needs_pypi=torch is not None or has_npu):
-        message = "PyTorch's index of CPU builds, which torch_npu is installed with"
+        message = "PyTorch's index of CPU builds, which torch_npu needs"
         yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
     if torch is not None and not has_npu:
         yield from _added(text, command, torch, releases)
@@ -133,7 +133,8 @@ def _moved(text: str, requirement: Requirement, releases: Releases) -> Finds:
     if new is not None:
         start, end = requirement.whole if requirement.address else (requirement.start, requirement.clauses[1])
         name = requirement.name if requirement.address else text[start : requirement.clauses[0]]
-        message = f"{requirement.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
+        message = (f"{requirement.name} {new.lstrip('=~^<> ')}: the release that goes with torch-npu "
+                   f"{releases.torch_npu}")
         yield Edit((start, end), MOVED, message, name + new, api=requirement.name)
 
 
@@ -153,7 +154,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     pip = command.installer.startswith("pip") and command.installer != "pipenv"
     if pip and releases.x86_64 and not has_cpu_index(command_text) and not names_cuda_index(command_text):
         at = max(_behind(text, each) for each in command.requirements)
-        why = f"on x86_64, torch-npu {releases.torch_npu} asks for torch {releases.x86_64}, which PyPI does not have"
+        why = f"on x86_64, torch-npu {releases.torch_npu} needs torch {releases.x86_64}, which is not on PyPI"
         yield Edit((at, at), INDEX, why, f" --extra-index-url {CPU_INDEX}", api="torch")
 
 
@@ -173,11 +174,12 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     new += ["--extra-index-url", CPU_INDEX] if releases.x86_64 else []
     if command.verb != "install" or not _is_torch_alone(text, command):
         yield Note(
-            torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: torch has to come from pip beside it",
-            api=TORCH_NPU, effort=Effort.LOW, help=f"install the others by conda, then {' '.join(new)}",
+            torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: install torch and torch-npu with pip",
+            api=TORCH_NPU, effort=Effort.LOW, help=f"install the others with conda, then {' '.join(new)}",
         )  # fmt: skip
         return
-    message = f"torch {releases.torch} and torch-npu {releases.torch_npu} come from pip; CUDA's packages go"
+    message = (f"torch {releases.torch} and torch-npu {releases.torch_npu} are installed with pip; CUDA packages are "
+               "removed")
     yield Edit((command.start, command.end), MOVED, message, " ".join(new), api="torch", help=added_help(releases))
 
 

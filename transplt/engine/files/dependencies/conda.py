@@ -53,11 +53,11 @@ def _to_pip(
     lines = [without_line(text, each) for each in moving]
     block = _block(text, conda, every, [*moving, *cuda], _from_pip(text, moving, every, releases))
     if brings or None in lines or block is None:
-        why = f"{', '.join(brings)} would bring conda's own torch" if brings else "its lines hold more"
+        why = f"{', '.join(brings)} would bring conda's own torch" if brings else "its lines contain more"
         yield Note(
             (torch[0].start, torch[0].end), NOT_ADDED, Level.MANUAL,
-            f"torch-npu is not added: it goes with pip's torch, and {why}", api=TORCH_NPU, effort=Effort.LOW,
-            help=f"take these packages from pip, with torch=={releases.torch} and torch-npu=={releases.torch_npu}",
+            f"torch-npu is not added: it needs torch from pip, and {why}", api=TORCH_NPU, effort=Effort.LOW,
+            help=f"install these packages with pip, with torch=={releases.torch} and torch-npu=={releases.torch_npu}",
         )  # fmt: skip
         return
     for each, line in zip(moving, lines, strict=True):
@@ -77,7 +77,7 @@ def unread(text: str) -> str:
     try:
         YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        return f"no YAML would read it: {str(error).splitlines()[0]}"
+        return f"the file would no longer be valid YAML: {str(error).splitlines()[0]}"
     return ""
 
 

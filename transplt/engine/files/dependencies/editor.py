@@ -119,7 +119,7 @@ def broken(document: Document, changed: Document) -> str:
             try:
                 parse_toml(text)
             except ValueError as error:
-                return f"no TOML would read it: {error}"
+                return f"the file would no longer be valid TOML: {error}"
         elif name.endswith((".yml", ".yaml")) and (why := conda.unread(text)):
             return why
     before, after = (requirements_of(each, document.path, document.kind) for each in (old, new))
@@ -133,8 +133,8 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     if _COMPILED.search(text):
         if any(normalised(each.name) in TORCH or is_part_of_cuda(each.name) for each in requirements):
             yield Note(
-                (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and asks for torch",
-                api="torch", effort=Effort.LOW, help="change the file it is made from and compile it again",
+                (0, len(text)), MOVED, Level.MANUAL, "this file is compiled from another one and requires torch",
+                api="torch", effort=Effort.LOW, help="change its source file and compile it again",
             )  # fmt: skip
         return
     if printed_by := exports.export_of(text):
@@ -184,7 +184,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
         wanted = f"{each.name}>={asked_by_torch(normalised(each.name), releases.torch)}"
         yield Note(
             (each.start, each.end), PYTHON, Level.MANUAL,
-            f"torch {releases.torch} asks for {wanted}, which {each.name}{each.specifier} rules out",
+            f"torch {releases.torch} needs {wanted}, which {each.name}{each.specifier} rules out",
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
         )  # fmt: skip
     if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
@@ -204,7 +204,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             names = ", ".join(f"{each.name}{each.specifier}" for each in older)
             yield Note(
                 (older[0].start, older[0].end), PYTHON, Level.MANUAL,
-                f"{names}: its import fails with {since} and newer, which pip chooses", api=older[0].name,
+                f"{names}: importing this version fails with {since} and newer, which pip chooses", api=older[0].name,
                 effort=Effort.LOW, help=f"require a newer {older[0].name}, or add {advice}",
             )  # fmt: skip
 
@@ -212,13 +212,13 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
     torch = next(each for each in requirements if normalised(each.name) in TORCH)
     folder = document.path.rpartition("/")[0]
-    stays = f"{folder} asks for a torch of its own, which stays"
+    stays = f"{folder} requires its own torch, which is not changed"
     if is_older(torch):
-        stays = f"{folder} asks for a torch without torch_npu and gets {part.torch}, the oldest that has one"
+        stays = f"{folder} requires a torch without a torch_npu release; it gets {part.torch}, the oldest with one"
     return Note(
         (torch.start, torch.end), MOVED, Level.INFO,
         f"{stays}; the migration aims at torch {document.target.version}", api="torch",
-        help=f"migrate {folder} by itself where its code is to be for torch {part.torch}",
+        help=f"migrate {folder} by itself if its code must run with torch {part.torch}",
     )  # fmt: skip
 
 
@@ -299,7 +299,7 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
             continue
         added = _beside(each, text, releases)
         if added is None:
-            yield not_added((each.start, each.end), "it is asked for under conditions", releases)
+            yield not_added((each.start, each.end), "it is required under conditions", releases)
             continue
         group = f"torch-npu {each.start}" if len(added) > 1 else ""
         for start, end, new in added:
@@ -319,7 +319,7 @@ def _index_for(document: Document, text: str, torch: Requirement, releases: Rele
 
     A requirements.txt may be read by setuptools, which takes no options: only one that has some gets another.
     """
-    why = f"on x86_64, torch-npu {releases.torch_npu} asks for torch {releases.x86_64}, which PyPI does not have"
+    why = f"on x86_64, torch-npu {releases.torch_npu} needs torch {releases.x86_64}, which is not on PyPI"
     option = f"--extra-index-url {CPU_INDEX}"
     if torch.section == PIP or (not torch.section and re.search(r"^[ \t]*-", text, re.M)):
         ((start, end, new),) = beside_line(text, torch, option)
@@ -364,7 +364,7 @@ def _condition(torch: Requirement, text: str) -> str:
 
 
 def _indexes(document: Document, text: str, requirements: list[Requirement]) -> Finds:
-    message = "PyTorch's index of CPU builds, which torch_npu is installed with"
+    message = "PyTorch's index of CPU builds, which torch_npu needs"
     if not document.name.endswith(".toml") and document.name != "pipfile":
         names = {normalised(each.name) for each in requirements}
         if not names & {"torch", "pytorch", "torchvision", "torchaudio"}:
@@ -393,7 +393,7 @@ def _with_hashes(requirements: list[Requirement], text: str, releases: Releases)
     wanted = f"torch=={releases.torch} and torch-npu=={releases.torch_npu}"
     yield Note(
         (torch.start, torch.end), NOT_ADDED, Level.MANUAL, "torch is pinned by the hashes of its files",
-        api=TORCH_NPU, effort=Effort.LOW, help=f"ask for {wanted} where the hashes are made from, and make them again",
+        api=TORCH_NPU, effort=Effort.LOW, help=f"require {wanted} in the source of the hashes, and generate them again",
     )  # fmt: skip
 
 

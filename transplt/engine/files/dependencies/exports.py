@@ -52,10 +52,10 @@ def changes(text: str, printed_by: str, releases: Releases) -> Finds:
     for name, start, end in packages:
         if name in going and (start, end) != torch[1:]:
             yield Kept((start, end), "reported-beside")  # the finding says that it goes
-    why = f"what {printed_by} prints has no place for a package of pip"
+    why = f"the output of {printed_by} cannot hold a pip package"
     if not printed_by.startswith("conda list --"):
-        why = f"no tool installs from the table that {printed_by} prints"
+        why = f"no tool installs from the output of {printed_by}"
     yield Note(
         (torch[1], torch[2]), NOT_ADDED, Level.MANUAL, f"torch-npu is not added: {why}", api=TORCH_NPU,
-        effort=Effort.LOW, help=f"leave out {', '.join(dict.fromkeys(going))}, and pip install {' '.join(wanted)}",
+        effort=Effort.LOW, help=f"remove {', '.join(dict.fromkeys(going))}, and pip install {' '.join(wanted)}",
     )  # fmt: skip

@@ -29,11 +29,12 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     if torch is None or any(normalised(each.name) == TORCH_NPU for each in requirements):
         return
     pin = f"{TORCH_NPU}=={releases.torch_npu}"
-    message, help_ = "nothing asks for torch-npu where the program runs on NPUs", f"{pin}, for torch {releases.torch}"
+    message, help_ = "no requirement names torch-npu for NPUs", f"{pin}, for torch {releases.torch}"
     if document.name == "pyproject.toml":
         if torch.allows(releases.torch) is False:
             # pip installs an extra together with what the project asks for.
-            message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
+            message = f"{message}, and an extra cannot add it: {torch.name}{torch.versions} rules out torch "
+            message += str(releases.torch)
         elif found := _extra(text, torch, [pin, *needed_by_cann(requirements, releases.cann)], releases):
             group = "npu" if len(found) > 1 else ""
             for start, end, new in found:

@@ -153,4 +153,4 @@ def lost_names(before: Iterable[Requirement], after: Iterable[Requirement], may_
     kept = {normalised(each.name) for each in after}
     lost = {normalised(each.name) for each in before} - kept - TORCH - BUILDS - {*may_go}
     lost = {name for name in lost if not is_part_of_cuda(name)}
-    return f"it would no longer ask for {', '.join(sorted(lost))}" if lost else ""
+    return f"it would no longer require {', '.join(sorted(lost))}" if lost else ""

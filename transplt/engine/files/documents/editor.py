@@ -38,7 +38,7 @@ _FOR_CUDA = re.compile(
     rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
 )
-_BY_DOCS, _BESIDE = "; --docs makes the certain edits", "; put the command for NPUs beside it"
+_BY_DOCS, _BESIDE = "; --docs makes the edits that are certain", "; add the command for NPUs"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 

@@ -88,10 +88,10 @@ def read_notebook(utf8: bytes) -> Notebook:
     except RecursionError:
         raise UnreadableNotebook("it is nested too deeply to be read") from None
     except json.JSONDecodeError as error:
-        why = f"it is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        why = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise UnreadableNotebook(why) from None
     except ValueError as error:
-        raise UnreadableNotebook(f"it is no JSON: {error}") from None
+        raise UnreadableNotebook(f"it is not JSON: {error}") from None
     place: Path
     match data:
         case {"worksheets": [sheet, *others]}:
@@ -100,7 +100,7 @@ def read_notebook(utf8: bytes) -> Notebook:
             place, sheet, others = ("cells",), data, []
     cells = sheet.get("cells") if isinstance(sheet, dict) else None
     if not isinstance(cells, list) or not all(isinstance(each, dict) for each in cells):
-        raise UnreadableNotebook("it holds no list of cells")
+        raise UnreadableNotebook("it has no list of cells")
     if others:
         raise UnreadableNotebook("it has several worksheets (nbformat 3); `jupyter nbconvert --to notebook` joins them")
     every = values(utf8, len(place) + _DEPTH)

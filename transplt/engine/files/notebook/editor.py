@@ -66,7 +66,7 @@ def broken(document: Document, changed: Document) -> str:
         layout_of(changed.utf8)
     except (ValueError, RecursionError, UnreadableNotebook) as error:
         return f"the notebook could not be parsed: {error}"
-    return "" if _without_texts(before) == _without_texts(after) else "more than the texts of its cells would change"
+    return "" if _without_texts(before) == _without_texts(after) else "more than its cells would change"
 
 
 def _without_texts(data: Any) -> Any:
@@ -154,7 +154,7 @@ def _other_words(piece: Document, found: list[Found]) -> Iterator[Found]:
     kind = piece.kind if piece.kind is not FileKind.BINARY else FileKind.NOTEBOOK
     tokens = scan_other_file(piece.utf8, piece.path, kind, piece.target, known=cause).findings
     for each in tokens:
-        yield note_of(replace(each, message=each.message.replace("a shell script names", "a line for the shell names")))
+        yield note_of(replace(each, message=each.message.replace("a shell script names", "a shell line names")))
     lines = {each.span.line for each in tokens}
     for each in gpu_word_findings(piece.utf8, piece.path, piece.kind, piece.settings.pins):
         if each.span.line not in lines and cause(each.span.start, each.span.end) is None:
@@ -162,7 +162,7 @@ def _other_words(piece: Document, found: list[Found]) -> Iterator[Found]:
 
 
 def _unread(extent: Extent, message: str) -> Note:
-    help_ = "it stays as it is: mend it and run transplt again"
+    help_ = "the cell is not changed: fix it and run transplt again"
     return Note(extent, UNREAD, Level.MANUAL, message, help=help_, effort=Effort.LOW)
 
 

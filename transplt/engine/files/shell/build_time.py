@@ -22,7 +22,7 @@ from transplt.rules.versions import loads_itself
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 _SET, _LEFT = "NPU851", "NPU805"
-_MESSAGE = "torch must not load torch_npu while the image is built, where there is no driver"
+_MESSAGE = "torch must not load torch_npu during the build of an image, without a driver"
 #: Packages that import torch.
 _TORCH = re.compile(
     r"(?:^|[;:\n])[ \t]*(?:import|from)[ \t]+(?:[\w.]+[ \t]*,[ \t]*)*"
@@ -97,6 +97,6 @@ def left_as_it_is(document: Document, found: Iterable[Found]) -> Iterator[Found]
         elif end > start:
             yield Note(
                 extent, _LEFT, Level.MANUAL,
-                f"this runs while the image is built, where there is no NPU: {each.message} is not done",
+                f"this runs during the build of the image, without an NPU; not done: {each.message}",
                 each.api, "do this in the running container, which has the driver and the cards", Effort.LOW,
             )  # fmt: skip

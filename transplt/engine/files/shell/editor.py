@@ -52,4 +52,4 @@ def _of_commands(script: Script) -> Finds:
 
 def broken(document: Document, changed: Document) -> str:
     """Why the changed text must not be written: the grammar reads less of it than before."""
-    return "the shell would not read it" if errors(changed) > errors(document) else ""
+    return "the script would no longer be valid" if errors(changed) > errors(document) else ""

@@ -66,7 +66,7 @@ def _of_variable(script: Script, name: str, values: list[_Literal], places: list
                 yield from changed(place, group)
                 moved = moved or not is_option
             elif uses or environment.read:
-                why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
+                why = place.reading.why or ("the script also reads it elsewhere" if unread else "")
                 yield from changed(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
         if uses and all(option is None for option, _ in uses):
             yield from option_names(split(text, start))

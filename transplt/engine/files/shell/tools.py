@@ -19,7 +19,7 @@ from transplt.engine.files.shell.words import words_of
 from transplt.flow.command_words import Word, base, unwrapped
 
 SMI, TOOLKIT = "NPU815", "NPU816"
-NOT_THERE = "the script goes on without it"
+NOT_THERE = "the script continues without it"
 SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
 _TOOLKIT_PATH = re.compile(r"/cuda\b|/cuda-\d|\$\{?CUDA_(?:HOME|PATH|ROOT|DIR|TOOLKIT\w*)\b|/cudnn\b|/nccl\b", re.I)
 #: Variables that hold where programs and libraries lie.
@@ -42,7 +42,7 @@ def tool_changes(script: Script, elsewhere: frozenset[int]) -> Iterator[tuple[No
             if name is None or value is None or script.text(name) not in _SEARCHED:
                 continue
             if _TOOLKIT_PATH.search(script.text(value)):
-                help_ = f"{SET_ENV} puts the folders of CANN into PATH and LD_LIBRARY_PATH; leave those of CUDA out"
+                help_ = f"{SET_ENV} adds the folders of CANN to PATH and LD_LIBRARY_PATH; remove those of CUDA"
                 message = f"{script.text(name)} gets CUDA toolkit folders"
                 yield node, _note((node.start_byte, node.end_byte), script.text(name), message, help_)
             continue
@@ -65,21 +65,21 @@ def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]
     elif called in ("module", "ml"):
         for word in run[1:]:
             if re.search(r"cuda|cudnn|nccl|nvhpc|nvidia", word.source, re.I):
-                help_ = f"load the module of CANN that your site has, or {SET_ENV}"
-                yield _note(word.extent, word.source, f"the module {word.source} of the cluster is CUDA's", help_)
+                help_ = f"load your site's CANN module, or {SET_ENV}"
+                yield _note(word.extent, word.source, f"the cluster's module {word.source} is for CUDA", help_)
     elif called in ("source", "."):
         for word in run[1:]:
             if _TOOLKIT_PATH.search(word.source):
-                yield _note(word.extent, word.source, "a script of the CUDA toolkit is read", SET_ENV)
+                yield _note(word.extent, word.source, "a script of the CUDA toolkit is sourced", SET_ENV)
 
 
 def _nvcc(script: Script, node: Node, run: Sequence[Word]) -> Note:
     """`nvcc --version`."""
     extent = (run[0].extent[0], run[-1].extent[1])
-    help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
+    help_ = "$ASCEND_HOME_PATH/version.cfg holds the version of CANN; npu-smi info shows the version of the driver"
     comes = outcome(script, node, "nvcc")
     if comes == UNREACHED or (comes == GOES_ON and not _is_read(script, node)):
-        return Note(extent, TOOLKIT, Level.INFO, f"nvcc is not there; {NOT_THERE}", "nvcc", help_)
+        return Note(extent, TOOLKIT, Level.INFO, f"an NPU host has no nvcc; {NOT_THERE}", "nvcc", help_)
     return _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
 
 
@@ -91,11 +91,11 @@ def _question(script: Script, node: Node, sought: Word) -> Edit | Note:
     shown = [words for words in depends if words and _becomes(unwrapped(words))]
     shows = [words for words in depends if words and base(words[0]) in ("echo", "printf")]
     if tool == "nvidia-smi" and shown and len(shown) + len(shows) == len(depends) and script.sound(node):
-        return Edit(sought.extent, SMI, f"{tool} -> {new}: what is shown where it is there", new, api=tool)
-    message = f"the script asks whether {tool} is there"
+        return Edit(sought.extent, SMI, f"{tool} -> {new}: only its output is shown", new, api=tool)
+    message = f"the script tests whether {tool} exists"
     if goes_on := answer(script, node) == GOES_ON:
         message += f"; {NOT_THERE}"
-    help_ = f"look for {new}, and see what is done where it is found"
+    help_ = f"test for {new}, and check what the script does if it exists"
     blocks = "later" if goes_on else ""
     return Note(sought.extent, TOOLKIT, Level.MANUAL, message, tool, help_, Effort.LOW, blocks=blocks)
 
@@ -117,19 +117,19 @@ def _smi(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word])
         if quoted:
             extent = (extent[0] + 1, extent[1] - 1)
         return Edit(extent, SMI, f"{script.document.source.slice(*extent)} -> {new}", new, api="nvidia-smi")
-    help_ = "npu-smi info is its counterpart on NPU, and prints a table of its own"
+    help_ = "npu-smi info is its counterpart on NPU, and prints a different table"
     if any(each in ("-L", "--list-gpus") or each.startswith("--query") for each in arguments):
-        help_ += "; ls /dev/davinci[0-9]* lists the NPUs, npu-smi info -t usages -i 0 what one of them does"
+        help_ += "; ls /dev/davinci[0-9]* lists the NPUs, npu-smi info -t usages -i 0 shows the load of one"
     if "topo" in arguments:
         help_ = "npu-smi info -t topo"
     read, comes = _is_read(script, node), outcome(script, node, "nvidia-smi")
     if comes == UNREACHED:
-        message = "nvidia-smi is called only where it is there"
+        message = "nvidia-smi is only called where it exists"
         return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
     if comes == GOES_ON and not read:
-        message = f"nvidia-smi is not there; {NOT_THERE}"
+        message = f"an NPU host has no nvidia-smi; {NOT_THERE}"
         return Note(extent, TOOLKIT, Level.INFO, message, "nvidia-smi", help_)
-    message = "a program reads what nvidia-smi says" if read else "nvidia-smi is called with options of its own"
+    message = "a program reads the output of nvidia-smi" if read else "nvidia-smi is called with its own options"
     blocks = ""
     if comes in (GOES_ON, FALLS_BACK):
         message, blocks = f"{message}; {NOT_THERE}", "later"

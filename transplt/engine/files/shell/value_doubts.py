@@ -118,7 +118,7 @@ def asked_of_driver(text: str) -> str:
 
 def _from_driver(word: str) -> str:
     """The reason for a value that NVIDIA's driver gives; `word` is what asks it."""
-    return f"its value is what NVIDIA's driver says ({word})"
+    return f"its value comes from NVIDIA's driver ({word})"
 
 
 def default_of(expansion: Node) -> Node | None:

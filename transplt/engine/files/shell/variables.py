@@ -179,7 +179,7 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             yield _other_value(variable, use, reason)
             reported = True
         elif use.role == "set":
-            yield _other_value(variable, use, "another value that this script gives it does not carry over")
+            yield _other_value(variable, use, "this script also sets it to a value that does not carry over")
         else:
             yield Kept(use.extent, "reported-beside")
 
@@ -204,7 +204,7 @@ def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             start, end = utf8.rfind(b"\n", 0, use.extent[0]) + 1, use.whole[1]
             above = utf8[start:end].decode()
             export = above[: len(above) - len(above.lstrip())] + f'export {variable.npu}="${variable.name}"'
-            message = f"{variable.npu} is exported beside {variable.name}"
+            message = f"{variable.npu} is exported together with {variable.name}"
             whole = (use.extent[0], end)
             text = f"{utf8[slice(*whole)].decode()}\n{export}"
             group = f"variable {variable.name}"
