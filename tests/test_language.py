@@ -80,7 +80,7 @@ PHRASES = (
     "passes it over",
     "for which there is no torch_npu: this is",
     "; otherwise leave it",
-    "where all ranks come by",
+    "where all ranks come by:",
     "are those of the rest",
     "wants a key",
     "by its whole path",

@@ -497,9 +497,9 @@ def test_portable_gets_an_extra(before: str, after: str) -> None:
         # pip would refuse the extra beside what the project pins.
         (
             '[project]\ndependencies = ["torch==1.13.1+cu117"]\n',
-            "an extra cannot add it: torch==1.13.1+cu117 rules out torch 2.12.0",
+            "no extra can: torch==1.13.1+cu117 rules out torch 2.12.0",
         ),
-        ('[tool.poetry.dependencies]\ntorch = "~2.3"\n', "an extra cannot add it: torch~2.3 rules out torch 2.12.0"),
+        ('[tool.poetry.dependencies]\ntorch = "~2.3"\n', "no extra can: torch~2.3 rules out torch 2.12.0"),
         ('[project]\ndependencies = ["torch"]\ndynamic = ["optional-dependencies"]\n', ""),
         ('[project]\ndependencies = ["torch"]\noptional-dependencies.dev = ["x"]\n', ""),
         ('[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\nascend = ["x"]\n', ""),

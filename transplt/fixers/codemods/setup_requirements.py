@@ -87,8 +87,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
         extras = _extras(work, call)
         if torch.allows(release.torch) is False:
             # pip installs an extra together with what the package requires.
-            message = (f"{message}, and an extra cannot add it: {torch.name}{torch.versions} rules out torch "
-                       f"{release.torch}")
+            message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {release.torch}"
         elif extras is not None and work.take(extras):
             said, new = f"an extra with {pin}", with_last_row("npu", f'["{pin}"]')
             if work.once(Ignores).reason(ADDED, extras.lineno, extras.end_lineno or extras.lineno):

@@ -17,4 +17,4 @@ def proof_of_the_script(work: Work, tree: ast.Module) -> Finds:
     for theme, path, proof in work.settings.taken_back:
         if path == work.scan.path and tree.body:
             message = f"{theme} was taken back: {proof}" if theme else f"the proof failed: {proof}"
-            yield work.note(tree.body[0], fixer.code, message, help="check what the proof reports, then ask again")
+            yield work.note(tree.body[0], fixer.code, message, help="read what the proof reports, then try again")

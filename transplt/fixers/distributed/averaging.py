@@ -42,16 +42,14 @@ def write_averages(bench: Bench) -> None:
     for call, target in targets:
         if not bench.alike(call):
             why = "some ranks may not reach this, and all ranks must begin with the same parameters"
-            bench.left(call, why, "send the parameters of rank 0 at a place that all ranks reach: "
-                                  "npu_port.alike(optimizer)")
+            bench.left(call, why, "send those of rank 0 where all ranks meet: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for asked in by_place(bench.file.scan.attributes.get("add_param_group", ())):
         place = statement(asked)
         if repeated(bench.program, asked) and call_of(asked) and bench.alike(asked) and bench.fits(place):
             lines = [f"{bench.call('alike')}({text_of(bench.file, asked.value)})"]
-            bench.after(place, lines, CODE, "each rank draws the new parameters of a growing model: all get those of "
-                                            "rank 0")
+            bench.after(place, lines, CODE, "each rank draws what a growing model adds: all get that of rank 0")
     for every in blocks.values():
         for group in _before_trainings(bench, every):
             last = max((node for node, _ in group), key=ends)

@@ -67,7 +67,7 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, small)):
         if _are(gradients, factor):
             what = f"the gradients of step 1 have the norm {figure(_norm(mean, right))}, "
-            what += f"with one process {figure(_norm(one, left))}"
+            what += f"in one process {figure(_norm(one, left))}"
             place = exchanged(rank, right) or right.place
             return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
     return None

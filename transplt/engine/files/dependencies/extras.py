@@ -33,8 +33,7 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     if document.name == "pyproject.toml":
         if torch.allows(releases.torch) is False:
             # pip installs an extra together with what the project asks for.
-            message = f"{message}, and an extra cannot add it: {torch.name}{torch.versions} rules out torch "
-            message += str(releases.torch)
+            message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
         elif found := _extra(text, torch, [pin, *needed_by_cann(requirements, releases.cann)], releases):
             group = "npu" if len(found) > 1 else ""
             for start, end, new in found:
