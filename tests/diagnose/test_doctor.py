@@ -200,7 +200,7 @@ def test_the_command() -> None:
     """On whatever host the tests run."""
     command = [sys.executable, "-m", "transplt", "doctor"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1) and "Traceback" not in done.stderr and "looked at with" in done.stdout
+    assert done.returncode in (0, 1) and "Traceback" not in done.stderr and "checked with" in done.stdout
     as_json = subprocess.run([*command, "--format=json"], capture_output=True, text=True, check=False)
     document = json.loads(as_json.stdout)
     assert document["format"] == 1 and {"what", "state", "text", "do"} == set(document["checks"][0])
