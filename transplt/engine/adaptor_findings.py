@@ -66,7 +66,7 @@ def _apart(work: Work, settings: Settings, themes: Collection[str]) -> Work:
     """What the fixers of some themes say of a file, on a sheet of its own."""
     slots = work.known_slots
     other = Work(work.source, work.scan, work.names, work.rules, settings, work.project, known_slots=slots)
-    for fixer in fixers_of("transplt.fixers.adaptors", *TUNINGS):
+    for fixer in fixers_of("transplt.fixers.adaptors", *(TUNINGS if "tune:" in "".join(themes) else ())):
         if fixer.theme in themes and fixer.holds(settings.torch_version):
             before = len(other.edits)
             fixer.look(other)

@@ -62,9 +62,7 @@ def _remark(note: Note, why: str) -> Note:
 
 def _for_amd(work: Work) -> Iterator[Extent]:
     """The branches that are taken on AMD's cards alone."""
-    for node in ast.walk(work.scan.tree):
-        if not isinstance(node, (ast.If, ast.IfExp)):
-            continue
+    for node in work.scan.ifs:
         for side, truth in ((node.body, True), (node.orelse, False)):
             if side and any(_asks_for_amd(atom.node, atom.truth) for atom in implied(node.test, truth)):
                 first, last = (side[0], side[-1]) if isinstance(side, list) else (side, side)
