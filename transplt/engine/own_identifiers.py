@@ -285,7 +285,7 @@ def _of_package(work: Work, module: str) -> Cause:
     known = root in FOREIGN and root not in work.project.packages
     if not known and work.slots.own.project_name(module) is not None:
         return OWN
-    if ("." in module or not known) and work.project.holds_below(module):
+    if ("." in module or not known) and work.project.once(ProjectFacts.below, module):
         return ignored("own-module")
     return ignored("library-name" if known else "npu-package" if is_for_npu(root) else "package-name", root)
 

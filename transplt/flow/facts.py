@@ -216,11 +216,11 @@ class ProjectFacts(Memoized):
         package, dot, last = module.rpartition(".")
         if module in self.modules or (last in _WRITTEN_BY_BUILDS and self._has_parts(package)):
             return True
-        return bool(dot and self.holds_below(module)) or self.has_beside(module, path, utf8)
+        return bool(dot and self.once(ProjectFacts.below, module)) or self.has_beside(module, path, utf8)
 
-    def holds_below(self, module: str) -> bool:
-        """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
-        return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
+    def below(self, module: str) -> list[str]:
+        """Where a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
+        return [each for each in self.modules if each.endswith(f".{module}")]
 
     def has_beside(self, module: str, path: str, utf8: bytes) -> bool:
         """True for a module that lies beside a file which finds it there: a script, or one that extends `sys.path`.
@@ -231,8 +231,8 @@ class ProjectFacts(Memoized):
         folder = module_name(path).rpartition(".")[0] if "/" in path else ""
         if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
             return True
-        for top in self.modules:
-            if top.endswith(f".{root}") and f"{folder}.".startswith(top[: -len(root)]) and self._has_parts(top):
+        for top in self.once(ProjectFacts.below, root):
+            if f"{folder}.".startswith(top[: -len(root)]) and self._has_parts(top):
                 parts = top.split(".")
                 if not any(".".join(parts[:end]) in self.modules for end in range(1, len(parts))):
                     return True
