@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from tests.codemods.test_gpu_words import FOUND as IN_PYTHON
 from tests.test_gpu_words_in_files import FOUND as IN_FILES
 from transplt.base.finding import Level
-from transplt.rules.gpu_words import GpuWord, gpu_words, level_and_help
+from transplt.rules.gpu_words import GpuWord, PathPlace, level_and_help, literals, places_of
 from transplt.rules.pages import all_codes
 from transplt.rules.tables import read_table
 
@@ -37,11 +37,11 @@ def test_every_row_is_shown_by_a_pair(row: dict[str, object]) -> None:
 
 
 def test_every_literal_is_one_that_the_bytes_hold_in_any_case() -> None:
-    assert all(literal and not re.search(r"\s", literal) for literal in gpu_words().literals)
+    assert all(literal and not re.search(r"\s", literal) for literal in literals())
 
 
 def word_since(first: str) -> GpuWord:
-    every = {word.word: word for _, word in gpu_words().paths}
+    every = {word.word: word for _, word in places_of(PathPlace)}
     word = every["flash_attention_2"]
     assert word.since == ("transformers", first)
     return word

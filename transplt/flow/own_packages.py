@@ -11,7 +11,7 @@ import sys
 from functools import cache, lru_cache
 
 from transplt.flow.facts import ProjectFacts
-from transplt.rules.gpu_words import gpu_words
+from transplt.rules.gpu_words import ComparePlace, places_of
 from transplt.rules.rule_set import RuleSet, builtin_rules
 from transplt.rules.tables import read_table
 from transplt.syntax.modules import module_name
@@ -80,7 +80,7 @@ def _renamed(torch_version: str, similar: bool) -> dict[str, frozenset[str]]:
 @cache
 def _words() -> dict[str, str]:
     """Words of packages that are strings: what is compared, and values of configurations, with what each becomes."""
-    found = {place.value: place.becomes for place, _ in gpu_words().compares if place.becomes}
+    found = {place.value: place.becomes for place, _ in places_of(ComparePlace) if place.becomes}
     for row in read_table("support/config_schemas.json")["schemas"]:
         found.update(row.get("values", {}))
     return found

@@ -111,6 +111,11 @@ class CallPlace:
         """True for an argument of calls that have to be known by their full names."""
         return bool(self.calls) and not (self.lasts or self.ends)
 
+    @property
+    def by_last_name(self) -> bool:
+        """True for an argument of calls that are known by their last names alone."""
+        return bool(self.lasts) and not (self.calls or self.ends)
+
     def names(self, full: str | None, last: str, alone: bool) -> bool:
         """True for a callee of the full name `full` (None where it cannot be decided) and the last name `last`; `alone`
         where that is all that stands there.
@@ -189,24 +194,11 @@ class FlagPlace:
 
 _P = TypeVar("_P")
 Place = CallPlace | ComparePlace | StorePlace | NamePlace | KeyPlace | PathPlace | FlagPlace
-
-
-@dataclass(frozen=True, slots=True)
-class GpuWords:
-    """The table: every place with its word, by kind, and the flags by command.
-
-    `literals` make a Python file worth a look; `packages` are those whose versions decide the finding for a word.
-    """
-
-    calls: tuple[tuple[CallPlace, GpuWord], ...]
-    compares: tuple[tuple[ComparePlace, GpuWord], ...]
-    stores: tuple[tuple[StorePlace, GpuWord], ...]
-    names: tuple[tuple[NamePlace, GpuWord], ...]
-    keys: tuple[tuple[KeyPlace, GpuWord], ...]
-    paths: tuple[tuple[PathPlace, GpuWord], ...]
-    flags: tuple[tuple[FlagPlace, GpuWord], ...]
-    commands: tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]
-    literals: tuple[str, ...]
+#: What the entry of a place has by which its kind is known.
+_KINDS: dict[str, type[Place]] = {
+    "path": PathPlace, "flag": FlagPlace, "compared": ComparePlace, "store": StorePlace, "name": NamePlace,
+    "key": KeyPlace,
+}  # fmt: skip
 
 
 @cache
@@ -217,28 +209,29 @@ def packages() -> frozenset[str]:
 
 
 @cache
-def gpu_words() -> GpuWords:
-    """The table, read once."""
+def literals() -> tuple[str, ...]:
+    """What makes a Python file worth a look."""
     rows: list[dict[str, Any]] = read_table(TABLE)["words"]
-    places = [(_place(place), _word(row)) for row in rows for place in row["places"]]
-    flags = _of(places, FlagPlace)
-    compares, keys = _of(places, ComparePlace), _of(places, KeyPlace)
-    commands = sorted({place.command for place, _ in flags})
-    return GpuWords(
-        _of(places, CallPlace),
-        compares,
-        _of(places, StorePlace),
-        _of(places, NamePlace),
-        keys,
-        _of(places, PathPlace),
-        flags,
-        tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
-        tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
-    )
+    return tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)}))
 
 
-def _of(places: list[tuple[Place, GpuWord]], kind: type[_P]) -> tuple[tuple[_P, GpuWord], ...]:
-    return tuple((place, word) for place, word in places if isinstance(place, kind))
+def places_of(kind: type[_P]) -> tuple[tuple[_P, GpuWord], ...]:
+    """The places of a kind, each with its word. Their patterns are compiled when somebody first asks for the kind."""
+    return _places(kind.__name__)
+
+
+@cache
+def _places(kind: str) -> tuple[tuple[Any, GpuWord], ...]:
+    rows: list[dict[str, Any]] = read_table(TABLE)["words"]
+    return tuple((_place(each), _word(row)) for row in rows for each in row["places"] if _kind(each).__name__ == kind)
+
+
+@cache
+def commands() -> tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]:
+    """The flags by command."""
+    flags = places_of(FlagPlace)
+    names = sorted({place.command for place, _ in flags})
+    return tuple((name, tuple(each for each in flags if each[0].command == name)) for name in names)
 
 
 def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Level, str]:
@@ -274,6 +267,10 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row.get("of", ""),
         versions_of(row.get("versions")),
     )
+
+
+def _kind(entry: dict[str, Any]) -> type[Place]:
+    return next((kind for key, kind in _KINDS.items() if key in entry), CallPlace)
 
 
 def _place(entry: dict[str, Any]) -> Place:

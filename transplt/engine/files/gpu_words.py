@@ -16,7 +16,7 @@ from transplt.base.text.key_paths import key_lines
 from transplt.base.text.text_search import Marked
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.tokens import MAX_FINDINGS
-from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, level_and_help
+from transplt.rules.gpu_words import GpuWord, PathPlace, commands, level_and_help, places_of
 
 _COMMANDS = frozenset(
     {FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.SCRIPT, FileKind.NOTEBOOK}
@@ -83,10 +83,10 @@ def gpu_word_findings(
 
 
 def _flags(lines: list[str]) -> Iterator[_Hit]:
-    called = re.compile("|".join(command for command, _ in gpu_words().commands if command))
+    called = re.compile("|".join(command for command, _ in commands() if command))
     for first, group in logical_lines(lines, _HINTS):
         calls = any(called.search(line) or "#" in line for line in group)
-        for command, wanted in gpu_words().commands if calls else gpu_words().commands[:1]:
+        for command, wanted in commands() if calls else commands()[:1]:
             for flags in flags_of(group, command, first):
                 for place, word in wanted:
                     match = place.pattern.search(flags.text)
@@ -118,7 +118,7 @@ def _keys(text: str) -> Iterator[_Hit]:
 
     for line in lines:
         if _HINTS.search(line.path) or _HINTS.search(line.value):
-            for place, word in gpu_words().paths:
+            for place, word in places_of(PathPlace):
                 if place.path.fullmatch(line.path) is None or not stands_beside(place, line.above):
                     continue
                 if place.value is None or place.value.fullmatch(line.value) is not None:

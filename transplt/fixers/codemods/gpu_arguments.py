@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.flow.gates.conditions import goes_on_without
 from transplt.flow.gates.npu_choices import NPU, mentions_npu
-from transplt.rules.gpu_words import CallPlace, GpuWord, Value, gpu_words, level_and_help
+from transplt.rules.gpu_words import CallPlace, GpuWord, Value, level_and_help, places_of
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import defaults_of, has_key, inner_nodes, keyword_of, lacks, last_name, string_of
@@ -72,16 +72,16 @@ def _beside_the_npu(work: Work, node: ast.AST) -> bool:
 
 def arguments(work: Work, imported: set[str]) -> Finds:
     by_keyword: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
-    for place, word in gpu_words().calls:
+    for place, word in places_of(CallPlace):
         if not place.imports or not imported.isdisjoint(place.imports):
             if place.absent:
                 yield from _without(work, place, word)
                 continue
             by_keyword.setdefault(place.argument, []).append((place, word))
-    positional = [each for places in by_keyword.values() for each in places if each[0].position >= 0]
     by_place: dict[int, list[tuple[CallPlace, GpuWord]]] = {}  # those of each call, by its id
-    for place, word in positional:
-        for call in work.calls_by_name(place.calls) if place.by_full_name else work.scan.calls:
+    for place, word in [each for places in by_keyword.values() for each in places if each[0].position >= 0]:
+        by_last = work.scan.calls_by_last_name(place.lasts) if place.by_last_name else work.scan.calls
+        for call in work.calls_by_name(place.calls) if place.by_full_name else by_last:
             by_place.setdefault(id(call), []).append((place, word))
     for call in work.scan.calls:
         noted: set[str] = set()
@@ -218,7 +218,7 @@ def imported_packages(work: Work) -> set[str]:
 def defaults(work: Work) -> Finds:
     """Values that such an argument gets elsewhere: of a parameter, an attribute, a field or an option of its name."""
     wanted: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
-    for place, word in gpu_words().calls:
+    for place, word in places_of(CallPlace):
         if place.anywhere:
             wanted.setdefault(place.argument, []).append((place, word))
     text = work.source.utf8.replace(b"-", b"_")

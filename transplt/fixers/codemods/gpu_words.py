@@ -17,11 +17,11 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.gpu_arguments import arguments, defaults, imported_packages, is_value, note_of
 from transplt.flow.destinations import places
 from transplt.flow.own_packages import has_its_own
-from transplt.rules.gpu_words import KeyPlace, gpu_words
+from transplt.rules.gpu_words import ComparePlace, KeyPlace, NamePlace, StorePlace, commands, literals, places_of
 from transplt.syntax.nodes import by_place, last_name, string_of
 from transplt.syntax.scan import parent
 
-fixer = Fixer(__name__, code="NPU144", rank=340, words=gpu_words().literals)
+fixer = Fixer(__name__, code="NPU144", rank=340, words=literals())
 
 #: Methods of a dict whose first argument is a key.
 _BY_KEY = ("get", "pop", "setdefault", "getenv")
@@ -40,21 +40,21 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
     imported = {name for name in imported_packages(work) if not work.defines_package(name)}
     yield from arguments(work, imported)
     yield from defaults(work)
-    for place, word in gpu_words().names:
+    for place, word in places_of(NamePlace):
         head, _, last = place.name.rpartition(".")
         for node in (*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())):
             if not head or work.names.qualified(node) == place.name:
                 yield from note_of(work, node, word, place.name.lstrip("."))
     strings = _strings(work, tree, imported)
     yield from _comparisons(work, strings)
-    for key, word in gpu_words().keys if strings else ():
+    for key, word in places_of(KeyPlace) if strings else ():
         if not key.imports or not imported.isdisjoint(key.imports):
             for node in strings:
                 if node.value == key.key and _is_key(work, key, node):
                     yield from note_of(work, node, word, key.key)
     yield from _commands(work, tree)
     for target in work.scan.stores:
-        for store, word in gpu_words().stores:
+        for store, word in places_of(StorePlace):
             if target.attr == store.store.rpartition(".")[2] and work.names.qualified(target) == store.store:
                 above = parent(target)
                 if isinstance(above, ast.Assign) and is_value(store.value, above.value):
@@ -66,9 +66,9 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
 
 def _strings(work: Work, tree: ast.Module, imported: set[str]) -> list[ast.Constant]:
     """The strings of a file that are words of the table by what it imports, in the order of the file."""
-    table, text = gpu_words(), work.source.utf8
-    wanted = {place.value for place, _ in table.compares}
-    wanted.update(place.key for place, _ in table.keys if not place.imports or not imported.isdisjoint(place.imports))
+    text, keys = work.source.utf8, places_of(KeyPlace)
+    wanted = {place.value for place, _ in places_of(ComparePlace)}
+    wanted.update(place.key for place, _ in keys if not place.imports or not imported.isdisjoint(place.imports))
     if not any(f"{quote}{each}{quote}".encode() in text for each in wanted for quote in "\"'"):
         return []
     return by_place(node for node in work.scan.texts if node.value in wanted)
@@ -83,7 +83,7 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
         if not isinstance(compare, ast.Compare):
             continue
         sides = {last_name(side) for side in (compare.left, *compare.comparators)}
-        for place, word in gpu_words().compares:
+        for place, word in places_of(ComparePlace):
             known = any(string_of(each) == place.becomes for each in ast.walk(compare))
             if node.value != place.value or place.compared not in sides or known:
                 continue
@@ -166,7 +166,7 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     for node, lines in found.values():
         noted: set[str] = set()
         for first, group in logical_lines(lines, _GPU):
-            for command, wanted in gpu_words().commands:
+            for command, wanted in commands():
                 for flags in flags_of(group, command, first):
                     for place, word in wanted:
                         match = place.pattern.search(flags.text)
