@@ -24,7 +24,7 @@ _LOOKED_UP = frozenset({"get", "pop"})
 
 def cudnn_reads(scan: Scan, names: Names) -> Iterator[KeyRead]:
     """The keys named after cuDNN that a file reads; `root` is `SETTINGS` where the value goes there, else empty."""
-    for node, key in _keys(scan, names):
+    for node, key in _keys(scan, names) if b"cudnn" in scan.source.utf8.lower() else ():
         top = _whole(node)
         if top is None:
             yield KeyRead("cudnn", "", (key,), "")

@@ -83,7 +83,7 @@ _INFERS = Texts(b"no_grad(", b"inference_mode(", b".eval()")
 #: A call that trains, or may, by its name.
 _MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
-_BACKWARD = re.compile(rb"(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
+_BACKWARD = re.compile(rb"(?<![\w.])(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
 _STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IGNORECASE)
 #: What hands a gradient on, a compiled module by its name: its `backward` is no pass through a loss.
 _HANDS_ON = re.compile(

@@ -29,13 +29,13 @@ _NUMBERED = re.compile(r"(?:^|_)(?:local_?rank|rank|gpu|gpu_?id|device_?id|dev_?
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
 
-@fixer.on(ast.Call)
-def takes_a_number(work: Work, call: ast.Call) -> Finds:
+@fixer.on(ast.Module)
+def takes_a_number(work: Work, tree: ast.Module) -> Finds:
     """Give bare numbers the name of the device."""
-    if (not call.keywords and last_name(call.func) not in ("device", "to")) or not _may_be_older(work):
-        return
-    for value in _devices(work, call):
-        yield from _device(work, value)
+    for call in work.scan.calls if _may_be_older(work) else ():
+        if call.keywords or last_name(call.func) in ("device", "to"):
+            for value in _devices(work, call):
+                yield from _device(work, value)
 
 
 def _may_be_older(work: Work) -> bool:

@@ -70,10 +70,10 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     yield _one_card(work, call, api)
 
 
-@fixer.on(ast.Call)
+@fixer.on(ast.Call, last=CLASS_NAME)
 def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
     """What a migration has made of it stays an action, where there may be several cards."""
-    if last_name(call.func) == CLASS_NAME and _is_for_several(work, call):
+    if _is_for_several(work, call):
         yield _one_card(work, call, "torch.nn.DataParallel")
 
 
