@@ -85,10 +85,10 @@ class FileWorker(Generic[_Record]):
     def prepare(self) -> None:
         """Reads the rules, imports the fixers, the editors of other files, and the analysis where it is asked for.
 
-        LibCST waits for the first edit: its import costs more than many a file costs to migrate. Some file of a large
-        tree has one.
+        LibCST waits for the first edit: its import costs more than many a file costs to migrate. Where several
+        processes share what this one knows, some file has one.
         """
-        if self.large and self.project is not None:
+        if not self.survey and (not self.large or self.project is not None):
             load()
         worth_a_look(b"", self.settings)
         fixers_of("transplt.fixers.adaptors")

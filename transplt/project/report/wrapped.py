@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _WIDE = r"\u2e80-\ufe0f\uff01-\uff60"
 _OPENING, _CLOSING = r"\u300a\u300c\u300e\uff08", r"\u3001\u3002\u300b\u300d\u300f\uff0c\uff1b\uff1a\uff01\uff1f\uff09%"
 #: What stays together: a word or a wide character, with the marks that end no line before it and begin none behind it.
-_PIECES = re.compile(rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*")
+_PIECES = rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*"  # takes long to compile: not at import
 
 
 def columns(text: str) -> int:
@@ -32,7 +32,7 @@ def wrapped(line: str, width: int, margin: int) -> Iterator[str]:
     indent = line[: len(line) - len(line.lstrip())]
     begun, space = indent, ""
     empty = True
-    for match in _PIECES.finditer(line.lstrip()):
+    for match in re.finditer(_PIECES, line.lstrip()):
         piece = match[0]
         if piece.isspace():
             space = piece
