@@ -9,6 +9,7 @@ import inspect
 import pytest
 
 from transplt.edits.fixer import Fixer, fixers_of
+from transplt.engine.plan import OF_KERNELS
 
 ALWAYS = fixers_of("transplt.fixers.codemods", "transplt.fixers.triton.codemods")
 REPORT_ONLY = [fixer for fixer in ALWAYS if not fixer.edits]
@@ -24,3 +25,10 @@ def test_it_makes_no_edit(fixer: Fixer) -> None:
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert "Edit" not in names and attributes.isdisjoint({"rewrite", "insert", "keep", "wrap"})
+
+
+def test_those_for_kernels_look_only_where_they_are_imported() -> None:
+    needs = {need for fixer in fixers_of("transplt.fixers.triton.codemods") for need in fixer.needs}
+    assert needs
+    assert all(OF_KERNELS.in_(need) for need in needs)
+    assert all(fixer.needs for fixer in fixers_of("transplt.fixers.triton.codemods"))

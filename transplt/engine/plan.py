@@ -8,6 +8,7 @@ from transplt.base.finding import Level
 from transplt.base.plan_decisions import APPLY
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
+from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Kept
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.helper import load_at_entry
@@ -26,6 +27,8 @@ from transplt.syntax.nodes import is_unbound
 from transplt.syntax.scan import Scan
 
 _OF_COPIES = ("NPU0", "NPU28")
+#: One of these is in every file that a fixer for kernels in Triton looks at.
+OF_KERNELS = Texts(b"triton", b"atomic_", b"static_range")
 
 
 def plan(
@@ -53,10 +56,10 @@ def plan(
         if fixer.rank < 0:
             fixer.look(work)
     work.claimed_first = frozenset(work.taken)
-    for fixer in in_force(settings):
+    for fixer in in_force(settings.torch_version, settings.fixers, kernels=OF_KERNELS.in_(source.utf8)):
         if fixer.edits or not edits_alone:
             fixer.look(work)
-    if work.edits or work.notes:
+    if work.edits or (work.notes and not edits_alone):
         leave_npu_code(work)
         leave_other_cards(work)
     leave_copies(work)
@@ -64,7 +67,7 @@ def plan(
         if fixer.rank >= 0:
             fixer.look(work)
     answer(work)
-    if not settings.adapt:
+    if not settings.adapt and not edits_alone:
         offer(work)
     if settings.style == "portable":
         refuse(work)
@@ -84,14 +87,12 @@ def _ask(work: Work, name: str) -> None:
             edit.asked, edit.message = True, f"{edit.message}, as {name} says"
 
 
-def in_force(settings: Settings) -> tuple[Fixer, ...]:
-    """The fixers of every migration that hold for the torch version, in the order in which they look."""
-    return _holding(settings.torch_version, settings.fixers)
-
-
 @lru_cache(maxsize=32)
-def _holding(torch_version: str, added: tuple[tuple[str, str, str, str], ...]) -> tuple[Fixer, ...]:
-    fixers = fixers_of("transplt.fixers.codemods", "transplt.fixers.triton.codemods")
+def in_force(torch_version: str, added: tuple[tuple[str, str, str, str], ...], *, kernels: bool) -> tuple[Fixer, ...]:
+    """The fixers of every migration that hold for the torch version, in the order in which they look, with those that
+    are `added`; those for kernels in Triton are imported where a file may hold some.
+    """
+    fixers = fixers_of("transplt.fixers.codemods", *(["transplt.fixers.triton.codemods"] if kernels else []))
     if added:
         from transplt.edits.added_fixers import Added, added_fixers
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from transplt.base.settings import Settings
 from transplt.base.text.text_search import Texts, joined, names_in
-from transplt.engine.plan import in_force
+from transplt.engine.plan import OF_KERNELS, in_force
 from transplt.rules.rule_set import RuleSet, compile_rules
 
 _TOOL, _GPU = "transplt", "gpu"
@@ -23,7 +23,8 @@ def worth_a_look(data: bytes, settings: Settings, *, ported: bool = True) -> boo
 
     What an NPU refuses it refuses in a file that was ported, too: with `ported` a file that names the NPU is looked at.
     """
-    known = _known(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
+    kernels = OF_KERNELS.in_(data)
+    known = _known(settings.torch_version, settings.similar, settings.user_rules, settings.fixers, kernels)
     every = names_in(data)
     if ported and not every.isdisjoint(_NPU):
         return True
@@ -81,11 +82,12 @@ def _known(
     similar: bool,
     user_rules: tuple[tuple[str, str], ...],
     fixers: tuple[tuple[str, str, str, str], ...],
+    kernels: bool,
 ) -> _Known:
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
     rules, needing = compile_rules(settings), dict[tuple[bytes, ...], set[bytes]]()
     literals = {*rules.literals}
-    for fixer in in_force(settings):
+    for fixer in in_force(torch_version, fixers, kernels=kernels):
         words = {word.lower().encode() for word in fixer.words}
         if fixer.needs:
             needing.setdefault(fixer.needs, set()).update(words)
