@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(fixer, "_REGISTERED", dict(fixer._REGISTERED))
     for name in [name for name in sys.modules if name.partition(".")[0] == "acme_fixers"]:
         monkeypatch.delitem(sys.modules, name)
-    plan._holding.cache_clear()
+    plan.in_force.cache_clear()
     prefilter._known.cache_clear()
     folder = tmp_path / "work" / "project"
     folder.mkdir(parents=True)
