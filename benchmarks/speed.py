@@ -66,7 +66,11 @@ stable-baselines3 meets it. What does not help:
 - Python's garbage collector: it does not run in a migration of this size.
 
 A small repository pays for tables, patterns and templates that a run reads once, about a quarter of a second: there the
-ratio is highest and the time is shortest.
+ratio is highest and the time is shortest. Of the CPU time of a check of one clean file two fifths make our 220
+dataclasses, and a sixth compiles 500 regular expressions.
+
+What one process does for all (imports, the join of all facts, the reports) is a fifth of fairseq's CPU time with two
+jobs, and a quarter of litgpt's: by these figures two jobs are some 1.5 to 1.6 times as fast as one.
 """
 #: Programs of others, with what they are told; they edit the copy of a tree that stands behind it.
 TOOLS = {
