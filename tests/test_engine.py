@@ -228,7 +228,7 @@ def inject(monkeypatch: pytest.MonkeyPatch, transform: Callable[[cst.CSTNode], c
 def with_fixer(monkeypatch: pytest.MonkeyPatch, fixer: Fixer) -> None:
     """One more fixer, behind all others."""
     in_force = planning.in_force
-    monkeypatch.setattr(planning, "in_force", lambda settings: (*in_force(settings), fixer))
+    monkeypatch.setattr(planning, "in_force", lambda *asked, **kernels: (*in_force(*asked, **kernels), fixer))
 
 
 @pytest.mark.parametrize(
