@@ -1333,3 +1333,28 @@ def test_a_library_that_the_project_has_a_copy_of_elsewhere_is_not_missing() -> 
         POOL.format(given="from engines.outputs import forward", called="forward"), path="pkg/pool.py", files=files
     )
     assert b"if not x.is_npu:" in result.data and not [f for f in result.findings if f.open]
+
+
+@pattern("T2")
+@pytest.mark.parametrize(
+    ("condition", "codes"),
+    [
+        ("not torch.cuda.is_available() or not flash", ["NPU270"]),  # no NPU comes by the return
+        ("not flash", ["NPU241"]),
+    ],
+)
+def test_what_a_card_answers_behind_a_gate_that_stays(condition: str, codes: list[str]) -> None:
+    result = migrate(
+        f"""
+        import torch
+        import align_cuda_binding
+
+        def align(x, flash):
+            if {condition}:
+                return x
+            major = torch.cuda.get_device_properties(0).major
+            return align_cuda_binding.forward(x, major)
+        """
+    )
+    told = {f.code for f in result.findings if f.open}
+    assert {*told} & {"NPU270", "NPU241"} == {*codes}

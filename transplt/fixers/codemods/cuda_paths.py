@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort
-from transplt.edits.edit import Edit, Finds, Note
+from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.gates.cuda_side import CudaSide
@@ -22,6 +22,8 @@ from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
 
+#: What is said of the answers of a card: nobody hears them behind a gate that stays.
+_OF_ANSWERS = frozenset({"NPU241", "NPU242", "NPU503"})
 _AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
 
 
@@ -35,6 +37,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     taken_back: set[int] = set()
     stays = work.once(only_on_cuda)
     left = set[int]()  # what an NPU takes instead
+    shut: list[ast.AST] = []  # what no NPU comes to
     for edit, (question, truth) in gates:
         if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
             taken_back.add(id(edit))
@@ -66,10 +69,12 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             )
             continue
         taken_back.add(id(edit))
-        stays.update((id(node), node) for node in side.ran_by(question, truth))
+        ran = side.ran_by(question, truth)
+        stays.update((id(node), node) for node in ran)
         left.update(map(id, sides_of(question, truth).other))
         if answer.followed:
             stops = stops_otherwise(question, truth)
+            shut += [] if stops else ran
             then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
             yield work.note(
                 edit.node,
@@ -101,8 +106,19 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     if left:
         rest = [(edit, asked) for edit, asked in gates if id(edit) not in taken_back]
         yield from _refusing_beside(work, left, rest, taken_back)
+    if shut:
+        yield from _unheard(work, shut)
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def _unheard(work: Work, shut: list[ast.AST]) -> Finds:
+    """Take back what is said of answers of a card that only code asks for which no NPU comes to."""
+    answers = {note.extent for note in work.notes if note.code in _OF_ANSWERS}
+    spans = [work.source.extent(node) for node in shut if isinstance(node, (ast.expr, ast.stmt))] if answers else []
+    unheard = {at for at in answers if any(start <= at[0] < end for start, end in spans)}
+    work.withdraw_notes(lambda note: note.code in _OF_ANSWERS and note.extent in unheard)
+    yield from (Kept(extent, "cuda-condition") for extent in sorted(unheard))
 
 
 def only_on_cuda(work: Work) -> dict[int, ast.AST]:
