@@ -1119,3 +1119,12 @@ def test_the_place_of_a_job_comes_after_that_of_the_program() -> None:
     found = [at("appveyor.yml", 29, "NPU844", "torch"), at("setup.py", 18, "NPU844", "torch")]
     (action,) = actions_of(found)
     assert [place.path for place in action.places] == ["setup.py", "appveyor.yml"]
+
+
+def test_a_pin_is_raised_once_in_the_action_that_comes_first() -> None:
+    old = at("requirements.txt", 3, "NPU291", "transformers")
+    pins = at("requirements.txt", 1, "NPU845", "numpy", details=(("thing", "numpy"), ("thing", "transformers")))
+    (action,) = actions_of([old, pins])
+    assert (action.blocks, action.count) == ("import", 2)
+    assert len(actions_of([replace(old, api="timm"), pins])) == 2
+    assert len(actions_of([replace(old, path="requirements/dev.txt"), pins])) == 2

@@ -51,3 +51,17 @@ def test_what_is_used_as_a_module(body: str, lines: list[int]) -> None:
 )
 def test_what_may_be_tensors(body: str) -> None:
     assert told(body) == []
+
+
+def test_a_file_from_elsewhere_is_loaded_in_one_change() -> None:
+    source = """
+    import torch
+
+    def f(pretrained):
+        net = torch.load(pretrained)
+        net.eval()
+        return torch.load(pretrained)["state"]
+    """
+    found = migrate(source, torch_version="2.8").findings
+    assert [(each.code, each.span.line) for each in found if each.open] == [("NPU154", 4), ("NPU152", 6)]
+    assert "map_location='cpu' and weights_only=False" in next(each.help for each in found if each.code == "NPU154")

@@ -29,7 +29,7 @@ _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
 _OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
-_REQUIRED, EXTRA = "NPU290", "NPU512"
+_REQUIRED, EXTRA, _TOO_OLD, _PYTHON = "NPU290", "NPU512", "NPU291", "NPU845"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
 PACKAGES = _REPLACED | {EXTRA}
@@ -147,6 +147,9 @@ class Groups:
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
+        #: By file and package: pins of which no wheel fits the Python, which are raised once.
+        self._pins = {(each.path, canonical(name)): each for each in open_ if each.code == _PYTHON
+                      for name in each.every_detail("thing")}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
         self._triton = _of_kernels(open_)
@@ -171,6 +174,8 @@ class Groups:
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
+        if finding.code == _TOO_OLD:
+            finding = self._pins.get((finding.path, canonical(finding.api)), finding)
         if finding.code == _NATIVE and (native := self._native(finding)) is not None:
             return native
         if (same := _substitution(finding)) is not None:
