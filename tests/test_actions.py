@@ -997,7 +997,7 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
         ([{"option": "--fast"}, {"late": "other"}], "only with --fast, in no training by default"),
         ([{"late": "other"}], "in no training by default"),
         ([{"details": (("function", "load()"),)}], "only when load() runs"),
-        ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, only when load() runs"),
+        ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, or when load() runs"),
         # one that counts without, or stands aside as a whole
         ([{"option": "--fast"}, {}], ""),
         ([{"late": "other"}, {}], ""),

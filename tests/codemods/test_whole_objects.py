@@ -298,3 +298,34 @@ def test_what_a_file_saves_and_loads_itself_says_nothing_of_others() -> None:
         facts = [index_source(text, path, Settings()) for path, text in (("run.py", run), ("data.py", loads))]
         found = migrate_source(run, "run.py", Settings(), join_facts(facts, Settings())).findings
         assert ("NPU154" in {each.code for each in found}) == said
+
+
+@pytest.mark.parametrize(
+    ("body", "holds"),
+    [
+        ("value = np.diag(self.seen) / 2\n        value = np.nanmean(value)\n        return value", True),
+        ("return 100 if x is None else np.mean(x)", False),
+        ("return np.mean(x).item()", False),
+        ("return float(np.mean(x))", False),
+        ("value = np.mean(x)\n        value = float(value)\n        return value", False),
+        ("if x:\n            return 0.0\n        return np.mean(x)", False),
+    ],
+)
+@pytest.mark.parametrize("call", ["self.scorer.score(x)", "score(x)"])
+def test_numpy_that_another_file_returns(body: str, holds: bool, call: str) -> None:
+    head = "def score(x):\n        " if call == "score(x)" else "class Scorer:\n    def score(self, x):\n        "
+    files = {"scores.py": f"import numpy as np\n\n\n{head}{body}\n"}
+    source = f"""
+        import torch
+        from scores import Scorer, score
+        use_cuda = True
+        class Trainer:
+            def __init__(self):
+                self.scorer = Scorer()
+                self.best = torch.load("a.pt", "cpu")["best"]
+            def save(self, x, path):
+                value = {call}
+                self.best = value
+                torch.save({{"best": self.best}}, path)
+        """
+    assert len([each for each in migrate(source, files=files).findings if each.code == "NPU154" and each.open]) == holds

@@ -34,6 +34,7 @@ from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing, placing_of
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need, parameters_in_text
+from transplt.flow.numpy_results import numpy_results
 from transplt.flow.own_packages import tabled_names
 from transplt.flow.program_switches import switches_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
@@ -141,7 +142,10 @@ def _read_in_text(facts: ModuleFacts, data: bytes, path: str) -> ModuleFacts:
 
 def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:
     loads, switches = loads_strictly(data), switches_of(data)
-    return replace(facts, saved=saved_files(data), loaded=loaded_files(data), loads=loads, switches=switches)
+    return replace(
+        facts, saved=saved_files(data), loaded=loaded_files(data), loads=loads, switches=switches,
+        numpy_results=numpy_results(data),
+    )  # fmt: skip
 
 
 def join_facts(facts: Iterable[ModuleFacts], settings: Settings, files: Files | None = None) -> ProjectFacts:

@@ -75,6 +75,7 @@ class ModuleFacts:
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
     loaded: tuple[str, ...] = ()  # what names the files that it loads (saved_files.py)
     loads: bool = False  # checkpoints, in the way that refuses objects
+    numpy_results: tuple[str, ...] = ()  # its functions that return what NumPy made (numpy_results.py)
     switches: tuple[str, ...] = ()  # settings that hold for all of a program (program_switches.py)
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[NameUse, ...] = ()
@@ -135,6 +136,7 @@ class ProjectFacts(Memoized):
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     loaded: frozenset[str] = frozenset()  # what names the files that it loads; empty texts for what is not known
     loads: bool = True  # some file loads checkpoints in the way that refuses objects
+    numpy_results: frozenset[str] = frozenset()  # full names of functions that return what NumPy made
     switches: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by path of what runs (program_switches.py)
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
@@ -370,6 +372,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
     joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
     joined.switches = {item.path: item.switches for item in every if item.switches and not named_aside(item.path)}
+    joined.numpy_results = frozenset(f"{item.module}.{each}" for item in every for each in item.numpy_results)
     joined.loads, joined.scales = any(item.loads for item in every), any(item.scales for item in every)
     joined.default_is_double = any(item.sets_double for item in every)
 

@@ -11,7 +11,7 @@ import ast
 from transplt.flow.last_value import nearest_binding
 from transplt.program.followed_values import Traced
 from transplt.program.program import File
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import callee_of, last_name
 from transplt.syntax.scan import parent
 
 #: Functions whose result is an array or a scalar of NumPy (NumPy's reference, "Routines"), whatever they are given.
@@ -55,7 +55,20 @@ class NumpyValues(Traced):
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _KEEPS and self.is_one(file, func.value):
             return True
-        return isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full
+        if isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full:
+            return True
+        return self._made_elsewhere(file, func)
+
+    def _made_elsewhere(self, file: File, func: ast.expr) -> bool:
+        """True for a function of another file of the project that returns such a value, and a method of its objects."""
+        project, names = self.program.project, [file.names.qualified(func)]
+        if not project.numpy_results:
+            return False
+        if names == [None] and isinstance(func, ast.Attribute):
+            values = self._held(file, func.value)
+            held = [each.file.names.qualified(callee_of(each.node)) for each in values]
+            names = [f"{name}.{func.attr}" if name else None for name in held]
+        return bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
 
     def item(self, file: File, node: ast.Subscript) -> bool:
         """True for an element or a part of an array."""

@@ -52,7 +52,7 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         return
     calls = {id(call): call for call in (*_saves(work), *(by_place(_handed_on(work)) if work.project.loads else ()))}
     numpy = None  # what is known of values of NumPy, in a file that names it, where the project loads checkpoints
-    if calls and b"numpy" in work.source.utf8 and work.project.loads:
+    if calls and (b"numpy" in work.source.utf8 or work.project.numpy_results) and work.project.loads:
         numpy = NumpyValues(program_of([work.file], work.project))
     said: set[int] = set()
     for call in calls.values():

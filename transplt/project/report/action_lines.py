@@ -92,6 +92,9 @@ def how_many(action: Action) -> str:
     return gettext(", ").join([*parts, *_written(action)])
 
 
+_WHEN = marked("only when {functions} runs")
+
+
 def _conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
     code = _counted(action)
@@ -100,11 +103,14 @@ def _conditions(action: Action) -> Iterator[str]:
     functions = sorted({each.detail("function") for each in rest})
     if not outside and (action.blocks != "later" or "" in functions):
         return
-    if options:
-        yield gettext("only with {options}", options=", ".join(sorted(options)[:_MOST_PARTS]))
+    asked, called = ", ".join(sorted(options)[:_MOST_PARTS]), ", ".join(functions[:_MOST_PARTS])
     if rest and not outside:
-        yield gettext("only when {functions} runs", functions=", ".join(functions[:_MOST_PARTS]))
-    elif rest and not action.aside:
+        words = marked("only with {options}, or when {functions} runs") if options else _WHEN
+        yield gettext(words, options=asked, functions=called)
+        return
+    if options:
+        yield gettext("only with {options}", options=asked)
+    if rest and not action.aside:
         yield gettext("in no training by default")
 
 
