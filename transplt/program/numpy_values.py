@@ -55,20 +55,19 @@ class NumpyValues(Traced):
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _KEEPS and self.is_one(file, func.value):
             return True
-        if isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full:
-            return True
-        return self._made_elsewhere(file, func)
+        return isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full
 
-    def _made_elsewhere(self, file: File, func: ast.expr) -> bool:
-        """True for a function of another file of the project that returns such a value, and a method of its objects."""
-        project, names = self.program.project, [file.names.qualified(func)]
-        if not project.numpy_results:
-            return False
+    def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
+        """So of functions of the program; of others of the project, and methods of their objects, by their names."""
+        project, func, names = self.program.project, call.func, [file.names.qualified(call.func)]
+        if index is not None or not project.numpy_results:
+            return super()._returned(file, call, index)
         if names == [None] and isinstance(func, ast.Attribute):
             values = self._held(file, func.value)
             held = [each.file.names.qualified(callee_of(each.node)) for each in values]
             names = [f"{name}.{func.attr}" if name else None for name in held]
-        return bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
+        known = bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
+        return known or super()._returned(file, call, index)
 
     def item(self, file: File, node: ast.Subscript) -> bool:
         """True for an element or a part of an array."""

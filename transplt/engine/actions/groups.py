@@ -118,6 +118,19 @@ def _one_help(findings: list[Finding]) -> set[tuple[str, str]]:
     return {about for about, said in parts.items() if len(said) > len({*said.values()}) == 1 and about[1] != "torch"}
 
 
+def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Finding]:
+    """By code, file and line or package: the finding whose action another one goes with. A gate that stays takes the
+    other half of its test, a pin that no wheel of the Python fits the floor of that package.
+    """
+    found: dict[tuple[str, str, int | str], Finding] = {}
+    for each in findings:
+        if each.code in _GATES:
+            found[_STRING, each.path, each.span.line] = each
+        for name in each.every_detail("thing") if each.code == _PYTHON else ():
+            found[_TOO_OLD, each.path, name] = each
+    return found
+
+
 class Groups:
     """The groups of the findings of one project."""
 
@@ -147,13 +160,10 @@ class Groups:
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
-        #: By file and package: pins of which no wheel fits the Python, which are raised once.
-        self._pins = {(each.path, canonical(name)): each for each in open_ if each.code == _PYTHON
-                      for name in each.every_detail("thing")}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
         self._triton = _of_kernels(open_)
-        self._gates = {(each.path, each.span.line): each for each in open_ if each.code in _GATES}
+        self._leading = _leading(open_)
 
     def of(self, finding: Finding) -> Group:
         """The one group of an open finding."""
@@ -172,10 +182,8 @@ class Groups:
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
-        if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
-            finding = gate  # the other half of a test that stays
-        if finding.code == _TOO_OLD:
-            finding = self._pins.get((finding.path, canonical(finding.api)), finding)
+        about = finding.span.line if finding.code == _STRING else finding.api
+        finding = self._leading.get((finding.code, finding.path, about), finding)
         if finding.code == _NATIVE and (native := self._native(finding)) is not None:
             return native
         if (same := _substitution(finding)) is not None:

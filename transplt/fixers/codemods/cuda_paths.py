@@ -24,6 +24,15 @@ fixer = Fixer(__name__, code="NPU270", rank=610)
 
 #: What is said of the answers of a card: nobody hears them behind a gate that stays.
 _OF_ANSWERS = frozenset({"NPU241", "NPU242", "NPU503"})
+#: What is said of a gate that stays, by whether the program stops without CUDA: the code, what happens, what to do.
+_STAYS = {
+    True: ("NPU279", "without CUDA the program stops", "port the CUDA code, or remove its callers"),
+    False: (
+        "NPU270",
+        "the NPU takes the other branch",
+        "check that the other branch is right on the NPU; port the CUDA code if you need its speed",
+    ),
+}
 _AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
 
 
@@ -75,15 +84,13 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         if answer.followed:
             stops = stops_otherwise(question, truth)
             shut += [] if stops else ran
-            then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
+            code, then, help = _STAYS[stops]
             yield work.note(
                 edit.node,
-                "NPU279" if stops else fixer.code,
+                code,
                 f"this condition leads to code that needs CUDA ({answer.why}); it is not changed, and {then}",
                 api=edit.api,
-                help="port the CUDA code, or remove its callers"
-                if stops
-                else "check that the other branch is right on the NPU; port the CUDA code if you need its speed",
+                help=help,
                 effort=Effort.MEDIUM,
                 details=(("needs", answer.why),),
             )
@@ -106,8 +113,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     if left:
         rest = [(edit, asked) for edit, asked in gates if id(edit) not in taken_back]
         yield from _refusing_beside(work, left, rest, taken_back)
-    if shut:
-        yield from _unheard(work, shut)
+    yield from _unheard(work, shut)
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
 
@@ -139,16 +145,14 @@ def _refusing_beside(
 
 def _withheld(work: Work, edit: Edit, name: str, *, stops: bool) -> Note:
     """A gate that leads to what only the CUDA side of another gate sets, which stays."""
-    then = "without CUDA the program stops" if stops else "the NPU takes the other branch"
+    code, then, help = _STAYS[stops]
     return work.note(
         edit.node,
-        "NPU279" if stops else fixer.code,
+        code,
         f"this condition leads to {name}, which depends on a condition that is not changed; it is not changed either, "
         f"and {then}",
         api=edit.api,
-        help="port the CUDA code, or remove its callers"
-        if stops
-        else "check that the other branch is right on the NPU",
+        help=help if stops else "check that the other branch is right on the NPU",
         effort=Effort.MEDIUM if stops else Effort.LOW,
     )
 
