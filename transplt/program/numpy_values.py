@@ -60,14 +60,14 @@ class NumpyValues(Traced):
     def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
         """So of functions of the program; of others of the project, and methods of their objects, by their names."""
         project, func, names = self.program.project, call.func, [file.names.qualified(call.func)]
-        if index is not None or not project.numpy_results:
-            return super()._returned(file, call, index)
+        found = super()._returned(file, call, index)
+        if found or index is not None or not project.numpy_results:
+            return found
         if names == [None] and isinstance(func, ast.Attribute):
             values = self._held(file, func.value)
             held = [each.file.names.qualified(callee_of(each.node)) for each in values]
             names = [f"{name}.{func.attr}" if name else None for name in held]
-        known = bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
-        return known or super()._returned(file, call, index)
+        return bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
 
     def item(self, file: File, node: ast.Subscript) -> bool:
         """True for an element or a part of an array."""

@@ -11,7 +11,7 @@ from functools import partial
 from operator import is_
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Extent, Finds, Note
+from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
@@ -39,18 +39,14 @@ def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
             if load is not None and id(load) not in said:
                 said.add(id(load))
                 message = f"torch.load refuses this file since torch 2.6: the program calls .{name}() on its content"
-                placed = next((each for each in work.notes if _is_placed(each, work.source.extent(load.func))), None)
+                here = work.source.extent(load.func), "NPU152", Level.MANUAL  # no map_location (checkpoints.py)
+                placed = next((each for each in work.notes if (each.extent, each.code, each.level) == here), None)
                 if placed is None:
                     yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP)
                     continue
                 work.withdraw_notes(partial(is_, placed))  # both are one change
                 blocks = placed.blocks or "first step"
                 yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP_PLACED, blocks=blocks)
-
-
-def _is_placed(note: Note, at: Extent) -> bool:
-    """True for the finding that a load from elsewhere has no map_location (checkpoints.py)."""
-    return (note.extent, note.code, note.level) == (at, "NPU152", Level.MANUAL)
 
 
 def _loaded(work: Work, value: ast.expr) -> ast.Call | None:

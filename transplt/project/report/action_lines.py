@@ -92,9 +92,6 @@ def how_many(action: Action) -> str:
     return gettext(", ").join([*parts, *_written(action)])
 
 
-_WHEN = marked("only when {functions} runs")
-
-
 def _conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
     code = _counted(action)
@@ -104,13 +101,13 @@ def _conditions(action: Action) -> Iterator[str]:
     if not outside and (action.blocks != "later" or "" in functions):
         return
     asked, called = ", ".join(sorted(options)[:_MOST_PARTS]), ", ".join(functions[:_MOST_PARTS])
-    if rest and not outside:
-        words = marked("only with {options}, or when {functions} runs") if options else _WHEN
-        yield gettext(words, options=asked, functions=called)
-        return
-    if options:
+    if options and rest and not outside:
+        yield gettext("only with {options}, or when {functions} runs", options=asked, functions=called)
+    elif options:
         yield gettext("only with {options}", options=asked)
-    if rest and not action.aside:
+    elif not outside:
+        yield gettext("only when {functions} runs", functions=called)
+    if rest and outside and not action.aside:
         yield gettext("in no training by default")
 
 
