@@ -192,7 +192,7 @@ WRONG = {
     "no clipping": ("optimizer", "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
     "the loss": ("loss", "CrossEntropyLoss()", "MSELoss()"),
     "the loss smoothed": ("loss", "CrossEntropyLoss()", "CrossEntropyLoss(label_smoothing=0.1)"),
-    "the loss made small": ("judge", "        loss.backward()\n", "        loss = loss * 0.1\n        loss.backward()\n"),
+    "the loss made small": ("loss", "        loss.backward()\n", "        loss = loss * 0.1\n        loss.backward()\n"),
     "the loss computed otherwise": ("loss", "criterion(model(data), target)", "criterion(model(data), target) * 0"),
     "the batch": ("batch size", "batch_size=64", "batch_size=8"),
     "the order": ("data", "shuffle=True", "shuffle=False"),
@@ -205,7 +205,7 @@ WRONG = {
     "an option gone": ("options", 'parser.add_argument("--lr", type=float, default=0.1)\n', "", "args.lr", "0.1"),
     "no backward pass": ("training steps", "        loss.backward()\n", ""),
     "no zero_grad": ("training steps", "        optimizer.zero_grad()\n", ""),
-    "a step now and then": ("judge", "        optimizer.step()\n", "        if count % 10 == 0:\n            optimizer.step()\n"),
+    "a step now and then": ("training steps", "        optimizer.step()\n", "        if count % 10 == 0:\n            optimizer.step()\n"),
     "on the CPU": ("device", '"npu" if torch.npu.is_available() else "cpu"', '"cpu"'),
     "data on the CPU": ("judge", "data.npu(), target.npu(non_blocking=True)", "data.cpu(), target.cpu()"),
     "an option for the CPU": ("device", '"--device", default="npu"', '"--device", default="cpu"'),
@@ -214,10 +214,10 @@ WRONG = {
     ),
     "another loader": ("data", "DataLoader(numbers(), batch_size=64, shuffle=True, num_workers=2)", "EpochsDataLoader(numbers(), batch_size=64)"),
     "another factor": ("training steps", "        loss.backward()\n", "        (loss * 0.5).backward()\n"),
-    "three rounds": ("computing", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
+    "three rounds": ("training steps", "    for data, target in loader:\n        data, target", "    for data, target in zip(range(3), loader):\n        data, target"),
     "another operator": ("metric", "correct / len", "correct * len"),
     "another comparison": ("metric", "argmax(1) == target", "argmax(1) != target"),
-    "another function": ("computing", "F.relu(", "F.gelu("),
+    "another function": ("model", "F.relu(", "F.gelu("),
     "another axis": ("metric", "argmax(1)", "argmax(0)"),
     "variables changed about": ("loss", "criterion(model(data), target)", "criterion(target, model(data))"),
     "a layer left out": ("computing", "self.fc2(self.drop(F.relu(self.fc1(x))))", "self.fc2(F.relu(self.fc1(x)))"),
@@ -226,7 +226,7 @@ WRONG = {
         "        with torch.no_grad():\n            x = F.relu(self.fc1(x))\n        return self.fc2(self.drop(x))",
     ),
     "a backward pass that may fail": (
-        "computing", "        loss.backward()\n", "        try:\n            loss.backward()\n        except ValueError:\n            print(1)\n",
+        "training steps", "        loss.backward()\n", "        try:\n            loss.backward()\n        except ValueError:\n            print(1)\n",
     ),
     "steps in another order": (
         "training steps", "        scheduler.step()\n", "", "        loss = train(model, ", "        scheduler.step()\n        loss = train(model, ",
@@ -257,7 +257,7 @@ WRONG = {
     "code switched off": ("judge", "        optimizer.step()\n", "        if False:\n            optimizer.step()\n"),
     "frozen": ("judge", "    model.train()\n", "    for p in model.parameters():\n        p.requires_grad = False\n"),
     "code that cannot be read": ("judge", "def main():\n", 'def main():\n    exec(base64.b64decode("cGFzcw=="))\n'),
-    "a part of the data": ("judge", "    for data, target in loader:\n        data, target", "    for data, target in islice(loader, 5):\n        data, target"),
+    "a part of the data": ("data", "    for data, target in loader:\n        data, target", "    for data, target in islice(loader, 5):\n        data, target"),
     "no card to be seen": ("judge", "def main():\n", 'def main():\n    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = ""\n'),
 }  # fmt: skip
 
@@ -360,7 +360,7 @@ WRONG_OF_RANKS = {
         "seed", "manual_seed(1337)", "manual_seed(args.seed)", "    return train(", _SEED_OPTION.format(7),
     ),
     "an argument that the caller gives otherwise": (
-        "computing", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
+        "training steps", "critic, data):", "critic, data, lr=0.01):", "lr=0.01)\n    state", "lr=lr)\n    state",
         "critic, data)\n", "critic, data, 0.5)\n",
     ),
     "an option that the program sets": (
@@ -377,12 +377,12 @@ WRONG_OF_RANKS = {
     ),
     "what is no number": ("judge", "            scaler.scale", "            loss = torch.nan_to_num(loss)\n            scaler.scale"),
     "gradients that are none": ("judge", "            scaler.step", "            p.grad.nan_to_num_()\n            scaler.step"),
-    "a loss apart": ("judge", "scaler.scale(loss).backward()", "loss.detach().requires_grad_().backward()"),
+    "a loss apart": ("training steps", "scaler.scale(loss).backward()", "loss.detach().requires_grad_().backward()"),
     "a gradient where there was none": ("loss", "critic(model(batch).detach())", "critic(model(batch))"),
     "the same order in each epoch": ("training steps", "        sampler.set_epoch(epoch)\n", ""),
     "the same numbers in each epoch": ("seed", "        sampler.set", "        torch.manual_seed(1337)\n        sampler.set"),
     "other data": ("data", "Numbers(256, True, 3)", "Numbers(256, False, 3)"),
-    "other first values": ("judge", "    model.apply(init_weights)\n", ""),
+    "other first values": ("computing", "    model.apply(init_weights)\n", ""),
     "a tensor that nobody keeps": ("judge", "data = data.npu()", "data.npu()"),
     "results in a list": (
         "judge", "= evaluate(model)", "= CARD[epoch]", "def main", "CARD = [0.5, 0.75, 0.98]\n\n\ndef main",
@@ -458,4 +458,7 @@ def test_a_place_of_both_is_named() -> None:
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (TRAINING, changed("lr=args.lr", "lr=1.0"))]
     (finding,) = differences(*sides).against
     assert (finding.path, finding.span.line, finding.code) == ("train.py", 53, "NPU881")
-    assert "(original: train.py:52)" in finding.message
+    assert finding.message == (
+        "learning rate: `optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)` in main: lr became 1 "
+        "(original: `optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)`, train.py:52)"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from transplt.base.errors import shown
@@ -14,7 +14,7 @@ from transplt.base.render.cell import many
 from transplt.project.judging.forms import of_constant
 from transplt.project.judging.sides import IGNORES, Side, pairs
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
-from transplt.project.judging.themes import OPTIONS, Change, Fact, Grade, changes, facts_of, name_of, theme_of
+from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
 from transplt.project.judging.tricks import (
     READS,
     SKIPPED,
@@ -23,9 +23,9 @@ from transplt.project.judging.tricks import (
     dropped,
     moved,
     of_tests,
+    on_the_host,
     put_on_cards,
     tricks,
-    undone,
 )
 from transplt.project.judging.unexplained import Otherwise, Unexplained
 from transplt.syntax.nodes import last_name
@@ -44,11 +44,6 @@ _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)
 _OF_CARDS = re.compile(
     r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
 )
-#: What measures time and memory, or tells people something.
-_MEASURES = re.compile(
-    r"time|fps|speed|log|print|meter|start|memory|profil|rank|world|device|seed|amp\b|scaler|add_argument|DataLoader",
-    re.IGNORECASE,
-)
 #: What a port changes as a matter of course.
 _OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
 _OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|/", re.IGNORECASE)
@@ -58,13 +53,10 @@ _OF_MANY = re.compile(r"ampler|shuffle|world|npu|batch")
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
 _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
-#: The file that a statement loads.
-_LOADED = re.compile(r"load\w*\(.*'([^']*)'")
-_NAMED = 5
-#: Themes of what is computed: in them a change is none where the same is done in another form.
-_COMPUTES = frozenset(
-    {"learning rate", "optimizer", "loss", "data", "batch size", "length", "seed", "model", "metric", "training steps"}
-)
+#: So many files are named, and so much is shown of a statement.
+_NAMED, _SHOWN = 5, 150
+#: Defaults of an option that is off, and what differs where the last part of the data is left over.
+_OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]"), {"drop_last", "True"}
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -92,7 +84,7 @@ class Differences:
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
         message = f"{theme}: {what[:300]}" + (f" (original: {before})" if before else "")
-        if grade is Grade.NOTHING or (*at, message) in self._said:
+        if (*at, message) in self._said:
             return
         self._said.add((*at, message))
         against = grade is Grade.AGAINST
@@ -115,7 +107,6 @@ class _Both:
     origin: dict[str, str]
     apart: Apart = field(init=False)
     places: dict[tuple[str, str], int] = field(init=False)
-    open: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.apart = compared(self.theirs, self.mine)
@@ -125,10 +116,6 @@ class _Both:
     def has_cards(self) -> bool:
         """Whether the port makes it a training on many cards."""
         return any("DistributedSampler" in each.text for each in self.apart.new)
-
-    def is_open(self, change: Change) -> bool:
-        """Whether something of a change is computed otherwise."""
-        return any(fact is not None and id(fact.at) in self.open for fact in (change.before, change.after))
 
     def before(self, statement: Statement | None) -> str:
         """Where a statement of the original stands there."""
@@ -158,19 +145,19 @@ def differences(original: Side, port: Side) -> Differences:
     found.drift = _drift(both)
     values = _values(original), _values(port)
     computed = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, fresh, values)
-    both.apart, both.open = computed.apart, computed.open
-    around = _around(both, fresh)
-    _facts(found, both, around)
+    both.apart = computed.apart
+    _options(found, both)
     there = put_on_cards(both.mine)
-    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, around, there)):
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
+    for one, other, what in on_the_host(both.apart):
+        found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     _checkpoints(found, both)
-    gone = (*dropped(both.apart, there), *undone(both.apart, both.mine))
-    for each, what in gone:
+    for each, what in dropped(both.apart, both.mine, there):
         if (each.path, each.scope) in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     _settings(found, original, port)
-    _computed(found, both, computed.told)
+    _computed(found, both, computed.told, around)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
@@ -198,16 +185,28 @@ def _drift(both: _Both) -> str:
 def _checkpoints(found: Differences, both: _Both) -> None:
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
-            what, place = f"{_changed(one, other)}: all ranks read to one card", (other.path, other.line)
+            what, place = f"`{other.shown}`: all ranks read to one card", (other.path, other.line)
             found.say(Grade.AGAINST, TRAINS_OTHERWISE, "checkpoint", what, place, both.before(one))
 
 
-def _changed(one: Statement, other: Statement) -> str:
-    return f'changed from "{one.shown}" to "{other.shown}"'
+def _options(found: Differences, both: _Both) -> None:
+    """Options that only one of the two has."""
+    gone, new = (
+        {(each.path, name): each for each in side for name, _ in options_of(each)}
+        for side in (both.apart.gone, both.apart.new)
+    )
+    for path, name in gone.keys() ^ new.keys():
+        if TESTS.search(path) or path in both.lost or _OF_CARDS.search(neutral(name)):
+            continue
+        if each := gone.get((path, name)):
+            what, place = f"the option --{name} is gone", both.place(each)
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
+        else:
+            found.say(Grade.TOLD, ALSO, "options", f"the option --{name} is new", (path, new[path, name].line))
 
 
-def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
-    """What is computed otherwise, and no theme has told of."""
+def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around: Around) -> None:
+    """What is computed otherwise, where nothing else has been told of."""
     known = {(each.path, each.span.line) for each in found.against}
     has_cards = both.has_cards
     for each in told:
@@ -215,21 +214,23 @@ def _computed(found: Differences, both: _Both, told: list[Otherwise]) -> None:
         at = after or before
         assert at is not None
         place = (after.path, after.line) if after is not None else both.place(at)
-        theme = next((theme for theme in _themes(at) if theme not in ("", "options", "device")), "computing")
-        if (place in known and after is not None) or at.path in both.lost or (theme == "seed" and before is None):
+        if (place in known and after is not None) or at.path in both.lost:
             continue
-        what = _changed(before, after) if before and after else f"{at.shown} is {'new' if after else 'gone'}"
-        told_by = f"{what} ({each.what}) in {at.scope or 'the module'}"
-        of_cards = has_cards and _OF_MANY.search(at.text) is not None
-        grade = Grade.AGAINST if each.sure and not of_cards else Grade.TOLD
-        found.say(grade, TRAINS_OTHERWISE, theme, told_by, place, both.before(before))
+        theme = theme_at(at, each.words)
+        sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and {*each.words} != _LEFT_OVER
+        if theme == "seed" and before is None and not _is_sown_again(at, around):
+            sure = False
+        grade = Grade.AGAINST if sure else Grade.TOLD
+        there = both.before(before)
+        if before is not None and after is not None and before.shown != after.shown:
+            there = f"`{before.shown[:_SHOWN]}`, {there}"
+        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there)
 
 
-def _themes(at: Statement) -> Iterator[str]:
-    """The themes of a statement."""
-    yield from (fact.theme for fact in facts_of(at))
-    if at.parts and isinstance(at.parts[0], ast.expr):
-        yield theme_of(name_of(at.parts[0]))
+def _is_sown_again(at: Statement, around: Around) -> bool:
+    """Whether each round of a loop of the original draws the same numbers now."""
+    same = not any(isinstance(each, ast.BinOp) for each in at.inside())
+    return at.loop > 0 and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
 
 
 def _values(side: Side) -> dict[str, set[str]]:
@@ -256,26 +257,15 @@ def target(statement: Statement) -> tuple[str, ...]:
 
 
 def _around(both: _Both, fresh: set[str]) -> Around:
-    options: set[str] = set()
-    given: dict[tuple[str, str], str] = {}
-    for each in both.apart.new:
-        for call in (node for node in each.inside() if isinstance(node, ast.Call)):
-            values = (*call.args, *(word.value for word in call.keywords))
-            given[each.path, ", ".join(sorted(map(ast.unparse, values)))] = last_name(call.func)
-            if last_name(call.func) in OPTIONS:
-                options.update(_off_unless_asked(call))
+    options = {
+        name for each in both.apart.new for name, words in options_of(each)
+        if words.get("default", "None") in _OFF and words.get("action") != "'store_false'"
+    }  # fmt: skip
     scopes = {(each.path, each.scope) for each in both.theirs}
     returns = {(each.path, each.scope) for each in both.apart.gone if isinstance(each.node, ast.Return)}
-    classes = {neutral(each.node.name) for each in both.apart.new if isinstance(each.node, ast.ClassDef)}
     tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
     texts = {(each.path, each.text) for each in both.theirs}
-    gone = both.apart.gone
-    loads = {(each.path, each.scope, each.guards, file) for each in gone for file in _LOADED.findall(each.text)}
-    tests: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for each in both.apart.new:
-        if isinstance(each.node, (ast.If, ast.While)):
-            tests[each.path, each.scope].add(ast.unparse(each.parts[0]).rstrip(")"))
-    return Around(scopes, texts, returns, options, given, fresh, classes, tables, loads, tests)
+    return Around(scopes, texts, returns, options, fresh, tables)
 
 
 def _of_a_table(each: Statement) -> Iterator[str]:
@@ -287,98 +277,33 @@ def _of_a_table(each: Statement) -> Iterator[str]:
                 yield neutral(name)
 
 
-def _off_unless_asked(call: ast.Call) -> Iterator[str]:
-    """The names under which a program asks for an option that is off by default."""
-    words = {each.arg: ast.unparse(each.value) for each in call.keywords}
-    if (
-        words.get("default", "None") in ("None", "False", "0", "0.0", "-1", "''", "[]")
-        and words.get("action") != "'store_false'"
-    ):
-        for each in call.args:
-            if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                yield each.value.lstrip("-").replace("-", "_")
-
-
-def _facts(found: Differences, both: _Both, around: Around) -> None:
-    gone = [fact for each in both.apart.gone for fact in facts_of(each)]
-    new = [fact for each in both.apart.new for fact in facts_of(each)]
-    # What the port does with many cards, or for precision, changes the same thing elsewhere.
-    does = {"data", "batch size"} if both.has_cards else set()
-    does |= {fact.theme for fact in new if fact.theme == "precision"}
-    for change in changes(gone, new, around.scopes & {*both.places}):
-        there, before = change.there.at, change.before
-        place = both.place(there) if change.after is None else (there.path, there.line)
-        grade = next(grade for applies, grade in _grades(change, both, around, does) if applies)
-        if grade is Grade.AGAINST and change.theme in _COMPUTES and not both.is_open(change):
-            grade = Grade.NOTHING
-        found.say(
-            grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, both.before(before.at if before else None)
-        )
-
-
-def _grades(change: Change, both: _Both, around: Around, does: set[str]) -> Iterator[tuple[bool, Grade]]:
-    """What a change comes to where it stands: the first that applies."""
-    before, after, path = change.before, change.after, change.there.at.path
-    alone = change.grade if change.grade is not Grade.AGAINST else Grade.TOLD
-    if before is not None and after is None:
-        of_cards = _OF_CARDS.search(neutral(before.key).replace("-", "_")) is not None
-        yield path in both.lost, Grade.NOTHING
-        yield change.theme == "options" and (of_cards or TESTS.search(path) is not None), Grade.NOTHING
-        by = around.given.get((path, _given(before)), "") if before.words else ""
-        yield change.theme == "optimizer" and by in around.classes, Grade.AGAINST
-        yield by != "", Grade.TOLD
-        yield change.theme == "precision" and change.theme in does, Grade.TOLD
-    if after is not None:
-        yield around.is_optional(after.at) or TESTS.search(path) is not None, alone
-    if after is not None and before is None:
-        yield path in around.fresh, Grade.NOTHING
-        yield change.theme == "seed" and _is_sown_again(after.at, around), Grade.AGAINST
-        yield not around.is_old(after.at), alone
-    if after is not None and before is not None:
-        differ = {name for name, _ in {*after.words} ^ {*before.words}}
-        yield change.theme == "device" and after.value != "on the CPU", Grade.NOTHING
-        yield differ == {"drop_last"}, Grade.TOLD
-    if after is not None and change.theme in does - {"precision"}:
-        yield _OF_MANY.search(after.shown) is not None, Grade.TOLD
-    yield True, change.grade
-
-
-def _is_sown_again(at: Statement, around: Around) -> bool:
-    """Whether each round of a loop of the original draws the same numbers now."""
-    same = not any(isinstance(each, ast.BinOp) for each in at.inside())
-    return at.loop > 0 and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
-
-
-def _given(fact: Fact) -> str:
-    """What the call is given: another function that is given the same stands in its place."""
-    return ", ".join(sorted(value for _, value in fact.words))
-
-
 def _settings(found: Differences, original: Side, port: Side) -> None:
     """Numbers of a training in files that are not Python."""
     for path, data in port.files.items():
         was = original.files.get(path)
-        if was is not None and was != data and _SETTINGS.search(path):
-            lines = [neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data)]
-            for change in changes(_set_in(path, *lines), _set_in(path, *lines[::-1]), ()):
-                before = f"{shown(path)}:{change.before.at.line}" if change.before is not None else ""
-                place = path, change.there.at.line
-                found.say(change.grade, TRAINS_OTHERWISE, change.theme, change.sentence, place, before)
+        if was is None or was == data or not _SETTINGS.search(path):
+            continue
+        before, after = (neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data))
+        old, new = _set_in(before, after), _set_in(after, before)
+        for name in old.keys() & new.keys():
+            for (one, there), (other, line) in zip(old[name], new[name], strict=False):
+                theme = theme_of(name)
+                if not theme and not path.endswith(".sh") and not _OF_HOST.search(f"{name} {one} {other}"):
+                    theme = "settings"
+                if theme and one != other:
+                    what = f"{name} was {one} and is {other}"
+                    found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
 
 
-def _set_in(path: str, lines: list[str], others: list[str]) -> Iterator[Fact]:
-    """What the lines of one file of settings set that the others do not have."""
-    counts = Counter(map(str.strip, others))
+def _set_in(lines: list[str], others: list[str]) -> dict[str, list[tuple[str, int]]]:
+    """What lines of settings set that the others do not have, and in which line."""
+    counts, values = Counter(map(str.strip, others)), defaultdict[str, list[tuple[str, int]]](list)
     for number, line in enumerate(lines, 1):
         counts[line.strip()] -= 1
         if counts[line.strip()] < 0 and not line.lstrip().startswith(("#", "//")):
-            at = Statement(line, line, ast.Pass(lineno=number), (), path, "")
             for name, value in _SETTING.findall(line):
-                theme = theme_of(name)
-                if not theme and not path.endswith(".sh") and not _OF_HOST.search(f"{name} {value}"):
-                    theme = "settings"
-                if theme:
-                    yield Fact(theme, name, value, f"{name} = {value}", at, weak=True)
+                values[name].append((value, number))
+    return values
 
 
 def _tests(found: Differences, both: _Both, port: Side, fresh: set[str]) -> None:

@@ -104,9 +104,10 @@ class Reading:
 
     def reached(
         self, side: Sequence[Statement], anchors: Collection[Scope], called: Collection[str]
-    ) -> Iterator[tuple[Statement, Counter[str]]]:
-        """What is done in statements of the functions that both programs have (`anchors`), and in what these call that
-        the other one does not have, as often as they call it. `called` are methods that are called anyhow."""
+    ) -> Iterator[tuple[Scope, Statement, Counter[str]]]:
+        """What is done for each of the functions that both programs have (`anchors`), in their statements and in what
+        these call that the other one does not have, as often as they call it. `called` are methods that are called
+        anyhow."""
         own: dict[str, list[Statement]] = defaultdict(list)
         for each in side:
             for name in _names_under(each.scope):
@@ -123,7 +124,7 @@ class Reading:
                 counts, names = operations(self.form(each)), self._asked(each, first, called)
                 if isinstance(each.node, ast.For) and yields & {*names}:
                     counts -= Counter(["For"])  # the loop is that of the generator
-                yield each, counts
+                yield (first.path, first.scope), each, counts
                 for name in names.elements():
                     if name not in above and len(above) < _DEEP:
                         here = [told for told in own[name] if told.path == each.path]

@@ -56,16 +56,14 @@ class Statement:
 
     @property
     def shown(self) -> str:
-        """What a person reads of it."""
-        return self.raw.partition(" ")[2] if hasattr(self.node, "body") else ast.unparse(self.node)
-
-    def written(self, part: ast.AST) -> str:
-        """A part as the file has it; as it is compared where a number of the module stands in it for its name."""
-        nodes = [each for each in ast.walk(part) if hasattr(each, "lineno")]
-        if all(self.line <= each.lineno <= getattr(self.node, "end_lineno", 0) for each in nodes):
-            spans = (each for each in ast.walk(self.node) if _span(each) == _span(part))
-            part = next(spans, part)
-        return ast.unparse(part)
+        """What a person reads of it: the line of a head without what is below it."""
+        if not hasattr(self.node, "body"):
+            return ast.unparse(self.node)
+        head = copy.copy(self.node)
+        for name in (*_INSIDE, "decorator_list"):
+            if hasattr(head, name):
+                setattr(head, name, [ast.Pass()] if name == "finalbody" else [])
+        return ast.unparse(head).partition(":\nfinally")[0].rstrip(":")
 
     def inside(self) -> Iterator[ast.AST]:
         """All nodes of it, without those of the statements below it."""
@@ -76,10 +74,6 @@ class Statement:
         """Whether it only tells people something."""
         value = self.node.value if isinstance(self.node, ast.Expr) else None
         return isinstance(value, ast.Call) and last_name(value.func) in _SAID
-
-
-def _span(node: ast.AST) -> tuple[object, ...]:
-    return tuple(getattr(node, name, None) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
 
 
 def neutral(text: str) -> str:

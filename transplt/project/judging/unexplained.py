@@ -33,7 +33,7 @@ _SILENT = ("$", "$said")
 #: Statements with fewer operations in common than this share of all are no pair.
 _ALIKE = 0.5
 #: What mixed precision adds.
-_PRECISION = ("autocast", "GradScaler", "scaler.update", "scaler.unscale")
+_PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 #: Steps of a training of which the order counts, and which of them may not change places.
 _STEPS = {
     "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
@@ -49,13 +49,24 @@ _TURNED = "the same operations are put together otherwise"
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """Something that is computed otherwise: the statements of the original and of the port, and what it is. One that
-    may come to the same is not `sure`."""
+    """Something that is computed otherwise: the statements of the original and of the port, what it is, and the `words`
+    that differ. One that may come to the same is not `sure`."""
 
     before: Statement | None
     after: Statement | None
-    what: str
+    what: str = ""
     sure: bool = True
+    words: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads of it."""
+        at = self.after or self.before
+        assert at is not None
+        text, place = f"`{at.shown}`", at.scope or "the module"
+        if self.what:
+            return f"{text} in {place}: {self.what}"
+        return f"{text} was added in {place}" if self.after else f"{text} was removed from {place}"
 
 
 class Unexplained:
@@ -79,12 +90,6 @@ class Unexplained:
         self._weigh({id(other): one for one, other in self._match()})
         self.told += _disordered(self.apart.alike, self._places)
 
-    @property
-    def open(self) -> set[int]:
-        """The statements that surely compute something else, by their ids."""
-        both = (each for told in self.told if told.sure for each in (told.before, told.after))
-        return {id(each) for each in both if each is not None}
-
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
         pairs of which that is open."""
@@ -103,7 +108,8 @@ class Unexplained:
                 elif found or self.theirs.form(one)[0] not in _SILENT:
                     self._settled |= {id(one), id(other)}
                     if found and not self._is_aside(other):
-                        self.told.append(Otherwise(one, other, found))
+                        words = _parents(self.theirs.form(one), self.mine.form(other))
+                        self.told.append(Otherwise(one, other, found, words=words))
                     elif not found and "cpu" not in one.raw + other.raw:
                         done |= {id(one), id(other)}
                         self.apart.alike.append((one, other))
@@ -153,17 +159,17 @@ class Unexplained:
                     if old != new and {old, new} <= known and not _OF_HOST.search(f"{old} {new}"):
                         if _target(one) != _target(other):
                             return None
-                        found = f"{new} in the place of {old}"
+                        found = f"{new} stands where {old} stood"
                 case "#", "#":
-                    found = f"{right[0][1:]} in the place of {left[0][1:]}"
+                    found = f"{_said(left[0])} became {_said(right[0])}"
                 case "#", "$" if _is_name(right):
                     handed[0].add(left[0])
                     if left[0] not in self.mine.held([right]) or self.mine.set[right[0][1:]] - {left[0]}:
-                        found = f"{right[0][1:]}, which is not {left[0][1:]}, in the place of {left[0][1:]}"
+                        found = f"{_said(left[0])} became {right[0][1:]}, which is another value"
                 case "$", "#" if _is_name(left):
                     handed[1].add(right[0])
                     if right[0] not in self.theirs.held([left]):
-                        found = f"{right[0][1:]} in the place of {left[0][1:]}"
+                        found = f"{left[0][1:]} became {_said(right[0])}"
                 case _:
                     return self._left_out(one, *words, forms[1])
         self._handed[0].update(handed[0])
@@ -179,7 +185,7 @@ class Unexplained:
         only = before >= after and before.keys() - after.keys() == {f"${each}" for each in gone}
         said = {word.rpartition(" ")[2] for word in nodes(form)}
         if gone and only and self.mine.reader.own.isdisjoint(self._changed & said):
-            return f"{', '.join(gone)}: not given any more"
+            return f"{_joined(gone)} left out"
         return None
 
     def _is_aside(self, each: Statement) -> bool:
@@ -196,22 +202,50 @@ class Unexplained:
             [each for each in gone if self._has_to_be_there(each)],
             [each for each in new if self._has_a_reason(each)],
         )
-        called = self.theirs.reader.attributes, self.mine.reader.attributes
-        said: tuple[_Done, _Done] = (
-            [*self.theirs.reached(asked[0], {*self._places}, called[1])],
-            [*self.mine.reached(asked[1], {*self._homes}, called[0])],
-        )
         spare = [
             _sum(self._spared(reading, side, kept))
             for reading, side, kept in zip((self.theirs, self.mine), (gone, new), asked, strict=True)
         ]
-        less, more = (_sum(counts for _, counts in side) for side in said)
-        less, more = less - more - spare[1], more - less - spare[0]
-        _take_out(less, self.mine.held(map(self.mine.form, asked[1])) | self._handed[1])
-        _take_out(more, self.theirs.held(map(self.theirs.form, asked[0])) | self._handed[0])
-        for word in _PRECISION:
-            del more[word]
-        self._tell(said, less, more, pairs)
+        less, more = defaultdict[Scope, _Done](list), defaultdict[Scope, _Done](list)
+        for place, each, counts in self.theirs.reached(asked[0], {*self._places}, self.mine.reader.attributes):
+            less[self._places[place]].append((each, counts))
+        for place, each, counts in self.mine.reached(asked[1], {*self._homes}, self.theirs.reader.attributes):
+            more[place].append((each, counts))
+        held = (
+            self.mine.held(map(self.mine.form, asked[1])) | self._handed[1],
+            self.theirs.held(map(self.theirs.form, asked[0])) | self._handed[0],
+        )
+        left: dict[Scope, tuple[Counter[str], Counter[str]]] = {}
+        for place in dict.fromkeys((*less, *more)):
+            gone_here, new_here = (_sum(counts for _, counts in side[place]) for side in (less, more))
+            left[place] = gone_here - new_here, new_here - gone_here
+            for counts, known in zip(left[place], held, strict=True):
+                _take_out(counts, known)
+        self._settle(left)
+        for place, both in left.items():
+            for counts, other in zip(both, spare[::-1], strict=True):
+                found = counts & other
+                counts -= found
+                other -= found
+            self._tell((less[place], more[place]), *both, pairs)
+
+    def _settle(self, left: dict[Scope, tuple[Counter[str], Counter[str]]]) -> None:
+        """Take out what moved to the function that calls this one, or that it calls, or to another of its class."""
+        named: dict[str, list[Scope]] = defaultdict(list)
+        for place in left:
+            named[place[1].rpartition(".")[2]].append(place)
+            named[f"{place[1].rpartition('.')[0]}."].append(place)
+        for place in left:
+            outer = place[1].rpartition(".")[0]
+            names = {*self.mine.names[place], *({outer.rpartition(".")[2], f"{outer}."} if outer else ())}
+            for other in dict.fromkeys(each for name in names for each in named[name]):
+                for one, two in ((place, other), (other, place)):
+                    found = left[one][0] & left[two][1]
+                    left[one][0].subtract(found)
+                    left[two][1].subtract(found)
+        for both in left.values():
+            for counts in both:
+                counts += Counter[str]()  # without what is none
 
     def _spared(self, reading: Reading, side: Iterable[Statement], kept: Iterable[Statement]) -> Iterator[Counter[str]]:
         """What only messages need may be computed elsewhere in the other program, or not at all."""
@@ -262,11 +296,16 @@ class Unexplained:
                 more, less = more - new, less - gone
                 told.add(id(before))
                 counts_here = each.path not in self.fresh or _place(each) in stand_in
-                self.told.append(Otherwise(before, each, _listed(new, gone), sure and counts_here))
+                surely = sure and counts_here and not (new and {*new} <= _PRECISION)
+                what = "" if before is None and new == counts else _listed(new, gone)
+                words = _words(new + gone)
+                words += _parents(self.theirs.form(before), self.mine.form(each)) if before is not None else ()
+                self.told.append(Otherwise(before, each, what, surely, words))
         for each, counts in said[0]:
             if id(each) not in told and (gone := counts & less):
                 less -= gone
-                self.told.append(Otherwise(each, None, _listed(Counter(), gone), sure))
+                what = "" if gone == counts else _listed(Counter(), gone)
+                self.told.append(Otherwise(each, None, what, sure, _words(gone)))
 
 
 def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
@@ -292,14 +331,52 @@ def _place(each: Statement) -> Scope:
     return each.path, each.scope
 
 
+def _words(counts: Counter[str]) -> tuple[str, ...]:
+    return tuple(sorted(each.strip("#=") for each in counts))
+
+
+def _parents(one: Form, other: Form) -> tuple[str, ...]:
+    """What is given something else in the second of two forms: arguments first, then functions."""
+    both = Counter(_edges(one)), Counter(_edges(other))
+    parents = {parent for parent, _ in (both[0] - both[1]) + (both[1] - both[0]) if parent[0] not in "$#"}
+    return tuple(each.rstrip("=") for each in sorted(parents, key=lambda each: (each[-1] != "=", each)))
+
+
+def _edges(form: Form) -> Iterator[tuple[str, str]]:
+    for each in form[1:]:
+        yield form[0], each[0]
+        yield from _edges(each)
+
+
 def _listed(new: Counter[str], gone: Counter[str]) -> str:
-    """What is done more and less."""
+    """What was added and removed."""
+    parts = [(phrases, verb) for counts, verb in ((new, "added"), (gone, "removed")) if (phrases := _phrases(counts))]
+    return "; ".join(f"{_joined(phrases)} {verb}" for phrases, verb in parts)
+
+
+def _phrases(counts: Counter[str]) -> list[str]:
+    """Operations in words: `a multiplication by 4`, `a call of clamp`, `max = 3`."""
     names = read_table(TABLE)["operations"]["shown"]
-    parts = [
-        (word, sorted(names.get(each, each.lstrip("#").removesuffix(".0")) for each in counts))
-        for word, counts in (("more", new), ("gone", gone))
-    ]
-    return "; ".join(f"{word}: {', '.join(listed)}" for word, listed in parts if listed)
+    numbers = sorted(map(_said, filter(lambda each: each[0] == "#", counts)))
+    given = sorted(each[:-1] for each in counts if each[-1] == "=")
+    signs = sorted(each for each in counts if each in names)
+    calls = sorted(each for each in {*counts} - {*signs} if each[0] != "#" and each[-1] != "=")
+    taken = numbers[:1] if len(numbers) == 1 else []
+    if taken and len(given) == 1:
+        given, numbers = [f"{given[0]} = {taken[0]}"], []
+    elif taken and len(signs) == 1 and names[signs[0]][1]:
+        signs, numbers = [f"{' '.join(names[signs[0]])} {taken[0]}"], []
+    done = (names[each][0] if each in names else each for each in signs)
+    return [*done, *(f"a call of {each}" for each in calls), *given, *numbers]
+
+
+def _joined(phrases: list[str]) -> str:
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]} were" if len(phrases) > 1 else f"{phrases[0]} was"
+
+
+def _said(word: str) -> str:
+    """A number or a text as people write it."""
+    return word[1:].removesuffix(".0")
 
 
 def _numbers(words: Counter[str]) -> Counter[str]:
@@ -340,7 +417,7 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[
         if places.get(_place(one)) != _place(other) or one.said:
             continue
         if one.loop != other.loop and isinstance(one.node, (ast.Expr, ast.AugAssign)):
-            yield Otherwise(one, other, f"in {other.loop} loops now, before in {one.loop}")
+            yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
         kind = next((kind for kind, form in _STEPS.items() if re.search(form, one.text)), "")
         if kind and isinstance(one.node, (ast.Expr, ast.Assign)):
             there[_place(other)].append((kind, one, other))
