@@ -462,3 +462,37 @@ def test_a_place_of_both_is_named() -> None:
         "learning rate: `optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)` in main: lr became 1 "
         "(original: `optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)`, train.py:52)"
     )
+
+
+_WAYS = "        if args.fast:\n            optimizer.step()\n        else:\n            scheduler.step()\n"
+_TURNED = "        if not args.fast:\n            scheduler.step()\n        else:\n            optimizer.step()\n"
+_CHOSEN = TRAINING.replace("        optimizer.step()\n", _WAYS).replace("    acc = ", "    w = 1 if args.fast else 2\n    acc = ")
+_DRAWN = TRAINING.replace("    model = Net()", "    noise = torch.randn(4)\n    model = Net()")
+_SET = TRAINING.replace("    torch.manual_seed(1)\n", "    config = parser.parse_args()\n    torch.manual_seed(config.seed)\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "replacements", "themes"),
+    [
+        (_CHOSEN, (), []),
+        (_CHOSEN, (_WAYS, _TURNED, "1 if args.fast else 2", "2 if not args.fast else 1"), []),
+        (_CHOSEN, ("if args.fast:", "if args.mode == 0:"), ["training steps"]),
+        (_CHOSEN, ("if args.fast:", "if not args.fast:"), ["training steps"]),
+        (_DRAWN, ("    device = ", "    chosen = 1\n    device = "), []),
+        (_DRAWN, ("    noise = torch.randn(4)\n    model = Net().to(device)\n", "    model = Net().to(device)\n    noise = torch.randn(4)\n"), ["computing"]),
+        (TRAINING, ("    torch.manual_seed(1)\n", "", "    loader = D", "    torch.manual_seed(1)\n    loader = D"), ["computing"]),
+        (TRAINING, ("    torch.manual_seed(1)\n", "", "    model = N", "    torch.manual_seed(1)\n    model = N"), []),
+        (_SET, ("manual_seed(config.seed)", "manual_seed(args.seed)"), ["computing"]),
+        (TRAINING, ("loss.backward()", "(loss * 2).backward()"), ["training steps"]),
+        (TRAINING.replace("correct += (", "correct += 2 * ("), ("correct += 2 * (", "correct += (", "loss.backward()", "(loss * 2).backward()"), ["metric", "training steps"]),
+    ],
+)  # fmt: skip
+def test_branches_draws_and_what_moves_between_functions(
+    before: str, replacements: tuple[str, ...], themes: list[str]
+) -> None:
+    """Branches may stand in either order; draws may not, and what one function lost another does not give back."""
+    after = before.replace("cuda", "npu")
+    for old, new in zip(replacements[::2], replacements[1::2], strict=True):
+        assert old in after, old
+        after = after.replace(old, new)
+    assert told({"train.py": before}, {"train.py": after}) == themes

@@ -143,21 +143,15 @@ def differences(original: Side, port: Side) -> Differences:
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
     around = _around(both, fresh := {*changed} - {*renamed.values()})
     found.drift = _drift(both)
-    values = _values(original), _values(port)
-    computed = Unexplained((both.theirs, both.mine), both.apart, around.is_optional, around.options, fresh, values)
-    both.apart = computed.apart
+    told: list[Otherwise] = []
+    if not found.drift:
+        values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
+        computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
+        both.apart, told = computed.apart, computed.told
     _options(found, both)
-    there = put_on_cards(both.mine)
-    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
-        found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
-    for one, other, what in on_the_host(both.apart):
-        found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
-    _checkpoints(found, both)
-    for each, what in dropped(both.apart, both.mine, there):
-        if (each.path, each.scope) in both.places:
-            found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
+    _misleads(found, both, around)
     _settings(found, original, port)
-    _computed(found, both, computed.told, around)
+    _computed(found, both, told, around)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
@@ -182,7 +176,16 @@ def _drift(both: _Both) -> str:
     )
 
 
-def _checkpoints(found: Differences, both: _Both) -> None:
+def _misleads(found: Differences, both: _Both, around: Around) -> None:
+    """What hides errors, makes up results, or is not on the card any more."""
+    there = put_on_cards(both.mine)
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
+        found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
+    for one, other, what in on_the_host(both.apart):
+        found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
+    for each, what in dropped(both.apart, both.mine, there):
+        if (each.path, each.scope) in both.places:
+            found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
             what, place = f"`{other.shown}`: all ranks read to one card", (other.path, other.line)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from transplt.project.judging.statements import FUSED, OWN, TABLE, Statement, neutral
+from transplt.project.judging.statements import FUSED, OWN, TABLE, Statement, neutral, upright
 from transplt.project.judging.themes import defaults_of, name_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -126,7 +126,8 @@ class Reader:
             case ast.UnaryOp(operand=ast.Constant()):
                 return (f"#{ast.unparse(node)}",)
             case ast.IfExp(test=test, body=body, orelse=other):
-                ways = self._of(body), self._of(other)
+                test, turned = upright(test)
+                ways = (self._of(body), self._of(other))[:: -1 if turned else 1]
                 return _NOTHING if ways == (_NOTHING, _NOTHING) else ("If", self._of(test), *ways)
             case ast.comprehension(target=target, iter=iterated, ifs=ifs):
                 return ("For", self._of(target), self._of(iterated), *(("If", self._of(each)) for each in ifs))

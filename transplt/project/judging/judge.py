@@ -43,6 +43,8 @@ _SHARE = 0.5
 _REDIRECTS = b"transfer_to_npu"
 #: Codes of what the releases of torch and of packages ask for, and no use of CUDA.
 _OF_RELEASES = ("NPU154", "NPU29", "NPU313", "NPU403", "NPU511", "NPU512", "NPU514", "NPU515", "NPU84")
+#: A device in a file of settings: the program that reads it is redirected, too.
+_CONFIG = "NPU820"
 _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
 
 
@@ -241,7 +243,7 @@ def _aside(each: CheckedFinding, *, redirects: bool) -> str:
         return "only with an option"
     if each.finding.api in read_table(TABLE)["harmless"]:
         return "without effect where there is no CUDA"
-    if redirects and each.fix == "safe" and each.finding.code[3] in "123":
+    if redirects and (each.finding.code == _CONFIG or (each.fix == "safe" and each.finding.code[3] in "123")):
         return "redirected by transfer_to_npu"
     return ""
 

@@ -38,10 +38,12 @@ class Reading:
         self.words = {word for each in differ for word in _constants(each)}
         self.set: dict[str, set[str]] = defaultdict(set)
         self.names: dict[Scope, set[str]] = defaultdict(set)
+        self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
         self._inside: dict[Scope, list[Statement]] = defaultdict(list)
         for each in statements:
             self._inside[each.path, each.scope].append(each)
-            self.names[each.path, each.scope].update(_names(each))
+            self.names[each.path, each.scope].update(names := {*_names(each)})
+            self.uses.update((each.path, scope, name) for scope in {each.scope, ""} for name in names)
             for name, value in _named(each):
                 values.setdefault(name, set()).update(_words(value))
         for each in differ:

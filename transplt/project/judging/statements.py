@@ -7,7 +7,8 @@ import copy
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -24,6 +25,7 @@ _MOVES = frozenset("npu cpu contiguous int long item".split())
 TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
+_OPPOSITES: dict[type, type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 #: Where a statement stands: scope, guards, in a loop, at the end of its function.
 _Where = tuple[str, tuple[str, ...], int, bool]
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
@@ -49,6 +51,7 @@ class Statement:
     guards: tuple[str, ...] = ()
     loop: int = 0
     last: bool = False
+    _inside: list[ast.AST] = field(default_factory=list, repr=False)
 
     @property
     def line(self) -> int:
@@ -65,9 +68,11 @@ class Statement:
                 setattr(head, name, [ast.Pass()] if name == "finalbody" else [])
         return ast.unparse(head).partition(":\nfinally")[0].rstrip(":")
 
-    def inside(self) -> Iterator[ast.AST]:
+    def inside(self) -> list[ast.AST]:
         """All nodes of it, without those of the statements below it."""
-        return (node for part in self.parts for node in ast.walk(part))
+        if not self._inside:
+            self._inside.extend(node for part in self.parts for node in ast.walk(part))
+        return self._inside
 
     @property
     def said(self) -> bool:
@@ -165,6 +170,8 @@ def _constants(tree: ast.Module) -> dict[str, ast.Constant]:
 
 def _statement(node: ast.AST, transformer: _Neutral, path: str, where: _Where) -> Statement:
     head = copy.copy(node)
+    if isinstance(head, ast.If) and head.orelse:
+        head.test, _ = upright(head.test)
     if isinstance(head, ast.AnnAssign) and head.value is not None:
         head = ast.Assign([head.target], head.value, lineno=head.lineno)
     parts, raw = [], []
@@ -173,7 +180,7 @@ def _statement(node: ast.AST, transformer: _Neutral, path: str, where: _Where) -
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, ast.AST):
-                each = copy.deepcopy(each)
+                each = _copied(each)
                 raw.append(neutral(ast.unparse(each)))
                 parts.append(transformer.visit(each))
             elif each is not None:
@@ -183,6 +190,26 @@ def _statement(node: ast.AST, transformer: _Neutral, path: str, where: _Where) -
     silent = isinstance(node, ast.ExceptHandler) and all(map(does_nothing, node.body))
     text = " ".join((kind, *names, *map(ast.unparse, parts), *(["silent"] * silent)))
     return Statement(text, f"{kind} {' '.join(raw)}", node, tuple(parts), path, *where)
+
+
+def upright(test: ast.expr) -> tuple[ast.expr, bool]:
+    """A condition without its negation, and whether it had one: two branches may stand in either order."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            found, turned = upright(operand)
+            return found, not turned
+        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _OPPOSITES:
+            return ast.Compare(left, [_OPPOSITES[type(op)]()], others), True
+    return test, False
+
+
+def _copied(node: Any) -> Any:
+    """An expression that may be changed; several times faster than copy.deepcopy."""
+    if isinstance(node, list):
+        return [_copied(each) for each in node]
+    if not isinstance(node, ast.AST) or isinstance(node, ast.expr_context):
+        return node
+    return type(node)(**{name: _copied(value) for name, value in vars(node).items()})
 
 
 def does_nothing(node: ast.AST) -> bool:
@@ -202,14 +229,16 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     scope, guards, loop = head.scope, head.guards, head.loop
     if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), 0
-    test = ast.unparse(head.parts[0]) if isinstance(node, (ast.If, ast.While)) else ""
+    test, turned = "", False
+    if isinstance(node, (ast.If, ast.While)) and isinstance(given := head.parts[0], ast.expr):
+        test, turned = ast.unparse(upright(given)[0]), upright(node.test)[1]
     aside = isinstance(node, ast.Try) and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
     for name, value in ast.iter_fields(node):
         if name not in _INSIDE or not isinstance(value, list):
             continue
         under = guards
         if isinstance(node, ast.If):
-            under = (*guards, f"not ({test})" if name == "orelse" else test)
+            under = (*guards, test if turned == (name == "orelse") else f"not ({test})")
         elif aside and name == "handlers":
             under = (*guards, ASIDE)
         for each in value:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from functools import cache
 
 from transplt.project.judging.statements import TABLE, Statement
 from transplt.rules.tables import read_table
@@ -21,6 +22,7 @@ class Grade(Enum):
     TOLD = "told"
 
 
+@cache
 def theme_of(name: str) -> str:
     """What a name of an option, an argument or a variable is about; empty where it is about none of the themes."""
     word = name.lower().replace("-", "_").strip("_")
@@ -38,6 +40,7 @@ def theme_at(statement: Statement, words: Iterable[str] = ()) -> str:
     return next(filter(None, called), "computing")
 
 
+@cache
 def _of_call(name: str) -> str:
     return next((theme for theme, pattern in read_table(TABLE)["calls"] if re.fullmatch(pattern, name)), "")
 

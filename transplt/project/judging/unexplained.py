@@ -34,13 +34,18 @@ _SILENT = ("$", "$said")
 _ALIKE = 0.5
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
+_READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
+_DRAW = "draw of random numbers"
 #: Steps of a training of which the order counts, and which of them may not change places.
 _STEPS = {
     "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
     "ema": r"ema\w*\.update\(|update_ema", "scale": r"scaler\.update\(", "schedule": r"sched\w*\.step\(",
-    "step": r"\.step\(|\.data\.\w+_\(|\btrain\w*\(\w",
+    "step": r"\.step\(|\.data\.\w+_\(|\btrain\w*\(\w", "seed": r"manual_seed|seed_everything|set_seed|\.seed\(",
+    _DRAW: r"\b(?:rand\w*|normal_?|uniform_?|multinomial|bernoulli_?|sample|choice|shuffle)\(|\.apply\(|"
+    r"nn\.(?:Linear|Conv\w*|Embedding|LSTM|GRU|RNN|MultiheadAttention|Transformer\w*)\(",
 }  # fmt: skip
 _ORDER = frozenset({
+    ("seed", _DRAW), (_DRAW, "seed"), (_DRAW, _DRAW),
     ("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale"),
     *(pair for other in ("backward", "clip", "step") for pair in (("schedule", other), (other, "schedule"))),
 })  # fmt: skip
@@ -88,7 +93,10 @@ class Unexplained:
         self._handed: tuple[set[str], set[str]] = (set(), set())
         self._changed = {each.node.name for each in differ.new if isinstance(each.node, ast.FunctionDef)}
         self._weigh({id(other): one for one, other in self._match()})
-        self.told += _disordered(self.apart.alike, self._places)
+        classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
+        modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
+        self.told += _disordered(self.apart.alike, self._places, modules)
+        self.told += self._unread()
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
@@ -247,6 +255,14 @@ class Unexplained:
             for counts in both:
                 counts += Counter[str]()  # without what is none
 
+    def _unread(self) -> Iterator[Otherwise]:
+        """Settings that are read as they were, and of which nobody makes use any more."""
+        for one, other in self.apart.alike:
+            for name in sets_of(other) if _READS_SETTINGS.search(other.text) else ():
+                used = self.theirs.uses[one.path, one.scope, name], self.mine.uses[other.path, other.scope, name]
+                if used[0] > used[1] == 1:
+                    yield Otherwise(one, other, f"nobody makes use of {name} any more")
+
     def _spared(self, reading: Reading, side: Iterable[Statement], kept: Iterable[Statement]) -> Iterator[Counter[str]]:
         """What only messages need may be computed elsewhere in the other program, or not at all."""
         counted = {id(each) for each in kept} | self._settled
@@ -296,16 +312,22 @@ class Unexplained:
                 more, less = more - new, less - gone
                 told.add(id(before))
                 counts_here = each.path not in self.fresh or _place(each) in stand_in
-                surely = sure and counts_here and not (new and {*new} <= _PRECISION)
-                what = "" if before is None and new == counts else _listed(new, gone)
-                words = _words(new + gone)
-                words += _parents(self.theirs.form(before), self.mine.form(each)) if before is not None else ()
-                self.told.append(Otherwise(before, each, what, surely, words))
+                self._add(before, each, new, gone, sure=sure and counts_here, whole=before is None and new == counts)
         for each, counts in said[0]:
             if id(each) not in told and (gone := counts & less):
                 less -= gone
-                what = "" if gone == counts else _listed(Counter(), gone)
-                self.told.append(Otherwise(each, None, what, sure, _words(gone)))
+                self._add(each, None, Counter(), gone, sure=sure, whole=gone == counts)
+
+    def _add(
+        self, before: Statement | None, after: Statement | None, new: Counter[str], gone: Counter[str], *, sure: bool,
+        whole: bool,
+    ) -> None:  # fmt: skip
+        """Tell of what is done more (`new`) and less; `whole`: it is all that a statement does."""
+        words = tuple(sorted(each.strip("#=") for each in new + gone))
+        if before is not None and after is not None:
+            words += _parents(self.theirs.form(before), self.mine.form(after))
+        sure = sure and not (new and {*new} <= _PRECISION)
+        self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
 
 
 def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
@@ -329,10 +351,6 @@ def _take_out(counts: Counter[str], held: set[str]) -> None:
 
 def _place(each: Statement) -> Scope:
     return each.path, each.scope
-
-
-def _words(counts: Counter[str]) -> tuple[str, ...]:
-    return tuple(sorted(each.strip("#=") for each in counts))
 
 
 def _parents(one: Form, other: Form) -> tuple[str, ...]:
@@ -410,21 +428,23 @@ def _target(each: Statement) -> Hashable:
     return each.guards, type(each.node).__name__
 
 
-def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[Otherwise]:
+def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set[str]) -> Iterator[Otherwise]:
     """Steps of a training that come in another order, or once for each round of another loop."""
     there: dict[Scope, list[tuple[str, Statement, Statement]]] = defaultdict(list)
+    made = "|".join(sorted(modules))  # what gives parameters their first values
+    steps = _STEPS | {_DRAW: rf"{_STEPS[_DRAW]}|\b(?:{made})\(" if made else _STEPS[_DRAW]}
     for one, other in alike:
         if places.get(_place(one)) != _place(other) or one.said:
             continue
         if one.loop != other.loop and isinstance(one.node, (ast.Expr, ast.AugAssign)):
             yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
-        kind = next((kind for kind, form in _STEPS.items() if re.search(form, one.text)), "")
+        kind = next((kind for kind, form in steps.items() if re.search(form, one.text)), "")
         if kind and isinstance(one.node, (ast.Expr, ast.Assign)):
             there[_place(other)].append((kind, one, other))
-    for steps in there.values():
-        steps.sort(key=lambda each: each[1].line)
-        for number, step in enumerate(steps):
-            yield from _overtaken(step, steps[number + 1 :])
+    for each in there.values():
+        each.sort(key=lambda step: step[1].line)
+        for number, step in enumerate(each):
+            yield from _overtaken(step, each[number + 1 :])
 
 
 def _overtaken(
@@ -432,9 +452,17 @@ def _overtaken(
 ) -> Iterator[Otherwise]:
     """The first step that came after another one, and comes before it now where that counts."""
     kind, _, place = step
+    later = [each for each in later if not _excludes(place, each[2])]
     stepped = any(each == "step" and after.line > place.line for each, _, after in later)
     for each, before, after in later:
         lost = (kind, each) == ("zero_grad", "backward") and stepped
         if after.line < place.line and (lost or (kind, each) in _ORDER):
             yield Otherwise(before, after, f"the {each} comes before the {kind} now")
             return
+
+
+def _excludes(one: Statement, other: Statement) -> bool:
+    """Whether two statements are in different branches of one condition."""
+    return any(f"not ({each})" in other.guards for each in one.guards) or any(
+        f"not ({each})" in one.guards for each in other.guards
+    )
