@@ -129,7 +129,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
         (("--action", "NPU210:nowhere.py:put"), "names no file"),
         (("--action", "NPU210:train.py:other"), "names no function"),
         (("--action", "ABC:train.py"), "is not a code"),
-        (("--action", PUT, "--prove", "train.py"), "without --prove"),
+        (("--action", PUT, "--prove", "train.py"), "cannot be combined"),
         (("--work-orders", "."), "is not empty"),
     ],
 )

@@ -36,7 +36,7 @@ _HELP = {
     GETS_ROUND: "take it out: what a port has to show is that it works without it",
     ALSO: "",
 }
-_SETTINGS = re.compile(r"\.(?:ya?ml|json|toml|ini|cfg|sh|conf)$")
+_SETTINGS = re.compile(r"\.(?:ya?ml|json|toml|ini|cfg|sh|conf|txt)$")
 _SETTING = re.compile(r"""(?:^|[\s,{])(?:--)?["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]|\s(?=-?\d))\s*["']?(-?[\w.+-]+)""")
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
@@ -56,7 +56,7 @@ _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \
 #: So many files are named, and so much is shown of a statement.
 _NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
-_OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]"), {"drop_last", "True"}
+_OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -261,7 +261,7 @@ def target(statement: Statement) -> tuple[str, ...]:
 
 def _around(both: _Both, fresh: set[str]) -> Around:
     options = {
-        name for each in both.apart.new for name, words in options_of(each)
+        name: words.get("default", "") for each in both.apart.new for name, words in options_of(each)
         if words.get("default", "None") in _OFF and words.get("action") != "'store_false'"
     }  # fmt: skip
     scopes = {(each.path, each.scope) for each in both.theirs}
@@ -291,7 +291,7 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
         for name in old.keys() & new.keys():
             for (one, there), (other, line) in zip(old[name], new[name], strict=False):
                 theme = theme_of(name)
-                if not theme and not path.endswith(".sh") and not _OF_HOST.search(f"{name} {one} {other}"):
+                if not theme and not path.endswith((".sh", ".txt")) and not _OF_HOST.search(f"{name} {one} {other}"):
                     theme = "settings"
                 if theme and one != other:
                     what = f"{name} was {one} and is {other}"

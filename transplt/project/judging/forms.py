@@ -6,7 +6,8 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from math import frexp
 from typing import Any
 
 from transplt.project.judging.statements import FUSED, OWN, TABLE, Statement, neutral, upright
@@ -24,6 +25,9 @@ _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Operations that come to the same whichever side is first.
 _EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
+#: Values with which a factor does nothing, and what is a power of two in a binary number.
+_ONE, _HALF = ("1", "1.0"), 0.5
+_NONE: Mapping[str, str] = {}
 #: Attributes that compute something, or stand for another tensor.
 _TENSORS = frozenset("grad data T mT shape real imag".split())
 
@@ -35,7 +39,7 @@ class Reader:
 
     def __init__(
         self, statements: Iterable[Statement], defined: set[str], known: set[str], renamed: dict[str, str],
-        off: Collection[str] = (),
+        off: Mapping[str, str] = _NONE,
     ) -> None:  # fmt: skip
         self.defined, self.known, self.renamed, self.off = defined, known, renamed, off
         self.own = defined | known | {*renamed.values()}
@@ -141,6 +145,16 @@ class Reader:
 
     def _of_operator(self, node: ast.AST) -> Form:
         match node:
+            case ast.BinOp(left=left, right=right) if _is_text(left) or _is_text(right):
+                return _NOTHING
+            case ast.BinOp(left=left, op=ast.Div() | ast.Mult() | ast.FloorDiv(), right=right) if (
+                self.off.get(last_name(right)) in _ONE
+            ):
+                return self._of(left)
+            case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int() | float() as number)) if (
+                number and frexp(number)[0] == _HALF
+            ):
+                return _sorted(("Mult", self._of(left), of_constant(1 / number)))
             case ast.BinOp(left=left, op=op, right=right):
                 return _sorted((type(op).__name__, self._of(left), self._of(right)))
             case ast.UnaryOp(op=op, operand=operand):
@@ -162,7 +176,7 @@ class Reader:
 
     def _of_call(self, node: ast.Call) -> Form:
         function, name = node.func, last_name(node.func)
-        off = [each for each in node.keywords if last_name(each.value) in self.off]
+        off = [each for each in node.keywords if self.off.get(last_name(each.value), "1") not in _ONE]
         if self._is_silent(node) or any(each.arg == "enabled" for each in off):
             return _NOTHING
         if name in self.words["handed on"] and node.args:
@@ -176,11 +190,13 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *forms)
         called = self._named(name, owner)
-        return _sorted((called, *forms)) if called else ("$call", self._of(function), *map(self._of, given))
+        return _sorted((called, *forms)) if called else ("()", self._of(function), *map(self._of, given))
 
     def _named(self, name: str, owner: ast.AST | None) -> str:
         """The name of what is called; empty for what a variable holds."""
         of_self = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+        if name == "forward" and owner is not None:
+            return "()"
         if (of_self or owner is None) and not (
             name in self.own or name in self.imported or hasattr(builtins, name) or OWN.match(name)
         ):
@@ -194,6 +210,10 @@ class Reader:
 
 def _is_device(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value) is not None
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 
 def _root(node: ast.AST) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from transplt.project.judging.forms import Form, Reader, nodes, of_constant, operations
 from transplt.project.judging.statements import Apart, Statement
@@ -39,11 +39,16 @@ class Reading:
         self.set: dict[str, set[str]] = defaultdict(set)
         self.names: dict[Scope, set[str]] = defaultdict(set)
         self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
+        self.fields = defaultdict[str, set[str]](set)
         self._inside: dict[Scope, list[Statement]] = defaultdict(list)
         for each in statements:
             self._inside[each.path, each.scope].append(each)
             self.names[each.path, each.scope].update(names := {*_names(each)})
             self.uses.update((each.path, scope, name) for scope in {each.scope, ""} for name in names)
+            self.fields[each.path].update(
+                node.attr for node in each.inside()
+                if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+            )  # fmt: skip
             for name, value in _named(each):
                 values.setdefault(name, set()).update(_words(value))
         for each in differ:
@@ -144,7 +149,7 @@ class Reading:
 
 def readings(
     sides: tuple[Sequence[Statement], Sequence[Statement]], apart: Apart, places: dict[Scope, Scope],
-    off: Collection[str], values: tuple[dict[str, set[str]], dict[str, set[str]]],
+    off: Mapping[str, str], values: tuple[dict[str, set[str]], dict[str, set[str]]],
 ) -> tuple[Reading, Reading]:  # fmt: skip
     """Both programs. `off` are new options that are off unless asked for."""
     before, after = ({_last(each) for each in _scopes(side)} - {""} for side in sides)

@@ -44,6 +44,7 @@ _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_s
 #: A model or a loss that is given something in the memory of the host.
 _CALLS_MODEL = re.compile(r"(?:model|net|criterion)\w*(?:\.cpu\(\))?\(.*\.cpu\(\)")
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+_ASSERTS = re.compile(r"Assert |Expr (?:[\w.]*\.)?assert\w*\(")
 SKIPPED = "a test is skipped"
 
 _Places = set[tuple[str, str]]
@@ -61,7 +62,7 @@ class Around:
     scopes: _Places
     texts: _Places
     returns: _Places
-    options: set[str]
+    options: dict[str, str]
     fresh: set[str]
     tables: set[str]
 
@@ -70,7 +71,7 @@ class Around:
         if any(map(_OFF.match, statement.guards)):
             return True
         asked = " ".join(guard for guard in statement.guards if not guard.startswith("not ("))
-        return not self.options.isdisjoint(re.findall(r"\w+", asked))
+        return not self.options.keys().isdisjoint(re.findall(r"\w+", asked))
 
     def is_old(self, statement: Statement) -> bool:
         """Whether it is in a function that the original has, and was not copied from beside it."""
@@ -150,8 +151,12 @@ def _writes_results(each: Statement, around: Around) -> _Told:
             number = getattr(value, "value", None)
             if isinstance(number, float) and number not in (0.0, 1.0) and (each.loop or not name.startswith("best")):
                 return _AGAINST, f"{name} is written in the program"
-            reads = around.is_old(each) and ast.walk(value)
-            if any(isinstance(node, ast.Call) and READS.fullmatch(last_name(node.func)) for node in reads or ()):
+            while isinstance(value, ast.Subscript) or (
+                isinstance(value, ast.Call) and last_name(value.func) == "float"
+            ):
+                value = value.value if isinstance(value, ast.Subscript) else value.args[0]
+            reads = isinstance(value, ast.Call) and READS.fullmatch(last_name(value.func))
+            if reads and around.is_old(each):
                 return _AGAINST, f"{name} comes from a file"
     return None
 
@@ -245,7 +250,9 @@ def of_tests(
         match each.node:
             case ast.FunctionDef(name=name) if name.startswith("test") and (each.path, name) not in kept:
                 yield each, None, f"the test {name} is gone"
-            case ast.Assert():
+            case ast.Assert() | ast.Expr(value=ast.Call(func=ast.Attribute() | ast.Name())) if _ASSERTS.match(
+                each.text
+            ):
                 yield each, None, f"an assertion of {each.scope} is gone or another: {each.text.partition(' ')[2]}"
     for each in new:
         if re.search(r"\b(?:skip|skipif|skipIf|xfail|importorskip)\b", each.text) and "is_available" not in each.text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.project.judging.forms import Form, apart, nodes, operations
@@ -34,6 +34,7 @@ _SILENT = ("$", "$said")
 _ALIKE = 0.5
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
+_LINE = "\n"
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _DRAW = "draw of random numbers"
 #: Steps of a training of which the order counts, and which of them may not change places.
@@ -71,6 +72,8 @@ class Otherwise:
         text, place = f"`{at.shown}`", at.scope or "the module"
         if self.what:
             return f"{text} in {place}: {self.what}"
+        if self.after and isinstance(self.after.node, (ast.If, ast.With, ast.Try, ast.For, ast.While)):
+            text += f" around `{ast.unparse(self.after.node.body[0]).partition(_LINE)[0]}`"
         return f"{text} was added in {place}" if self.after else f"{text} was removed from {place}"
 
 
@@ -80,7 +83,7 @@ class Unexplained:
 
     def __init__(
         self, sides: tuple[Sequence[Statement], Sequence[Statement]], differ: Apart,
-        is_optional: Callable[[Statement], bool], off: Collection[str], fresh: set[str],
+        is_optional: Callable[[Statement], bool], off: Mapping[str, str], fresh: set[str],
         values: tuple[dict[str, set[str]], dict[str, set[str]]],
     ) -> None:  # fmt: skip
         self.apart, self.is_optional, self.off, self.fresh = differ, is_optional, off, fresh
@@ -164,7 +167,8 @@ class Unexplained:
             match left[0][0], right[0][0]:
                 case "$", "$" if _is_name(left) and _is_name(right):
                     old, new = left[0][1:], right[0][1:]
-                    if old != new and {old, new} <= known and not _OF_HOST.search(f"{old} {new}"):
+                    fields = {old, new} <= self.theirs.fields[one.path] & self.mine.fields[other.path]
+                    if old != new and (fields or {old, new} <= known) and not _OF_HOST.search(f"{old} {new}"):
                         if _target(one) != _target(other):
                             return None
                         found = f"{new} stands where {old} stood"
@@ -229,6 +233,7 @@ class Unexplained:
             left[place] = gone_here - new_here, new_here - gone_here
             for counts, known in zip(left[place], held, strict=True):
                 _take_out(counts, known)
+            del left[place][1]["load_state_dict"]
         self._settle(left)
         for place, both in left.items():
             for counts, other in zip(both, spare[::-1], strict=True):
@@ -436,6 +441,8 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
     for one, other in alike:
         if places.get(_place(one)) != _place(other) or one.said:
             continue
+        if _excludes(one, other):
+            yield Otherwise(one, other, "under the opposite condition now")
         if one.loop != other.loop and isinstance(one.node, (ast.Expr, ast.AugAssign)):
             yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
         kind = next((kind for kind, form in steps.items() if re.search(form, one.text)), "")
