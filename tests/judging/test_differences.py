@@ -466,9 +466,13 @@ def test_a_place_of_both_is_named() -> None:
 
 _WAYS = "        if args.fast:\n            optimizer.step()\n        else:\n            scheduler.step()\n"
 _TURNED = "        if not args.fast:\n            scheduler.step()\n        else:\n            optimizer.step()\n"
-_CHOSEN = TRAINING.replace("        optimizer.step()\n", _WAYS).replace("    acc = ", "    w = 1 if args.fast else 2\n    acc = ")
+_CHOSEN = TRAINING.replace("        optimizer.step()\n", _WAYS).replace(
+    "    acc = ", "    w = 1 if args.fast else 2\n    acc = "
+)
 _DRAWN = TRAINING.replace("    model = Net()", "    noise = torch.randn(4)\n    model = Net()")
-_SET = TRAINING.replace("    torch.manual_seed(1)\n", "    config = parser.parse_args()\n    torch.manual_seed(config.seed)\n")
+_SET = TRAINING.replace(
+    "    torch.manual_seed(1)\n", "    config = parser.parse_args()\n    torch.manual_seed(config.seed)\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -496,3 +500,69 @@ def test_branches_draws_and_what_moves_between_functions(
         assert old in after, old
         after = after.replace(old, new)
     assert told({"train.py": before}, {"train.py": after}) == themes
+
+
+_PIECES = """\
+import numpy as np
+import torch
+import torch.distributed as dist
+
+
+class Agent:
+    def __init__(self, model, train_data, test_data):
+        self.model, self.train_data, self.test_data = model, train_data, test_data
+
+    def update(self, state, reward, folder, launcher):
+        dist.init_process_group("nccl")
+        self.model.load_state_dict(torch.load(folder + "/last.pt"))
+        first, second = self.crop(state), self.crop(reward)
+        score = (first + second) / 2
+        total = np.power(score, 3)
+        dist.all_reduce(total)
+        self.run(self.train_data, f"{launcher}", "train.py --steps 128")
+        kept = state.cuda() if state.is_cuda else state
+        print("score", total.mean(), kept)
+        return total * self.model.forward(self.width(state.width))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "themes"),
+    [
+        ("import numpy", "import numpy", []),
+        ('folder + "/last.pt"', 'f"{folder}/last.pt"', []),
+        ("(first + second) / 2", "0.5 * (first + second)", []),
+        ("np.power(score, 3)", "score**3", []),
+        ("state.npu() if state.is_npu else state", "state.to(state.device)", []),
+        ("self.model.forward(", "self.model(", []),
+        ('"score", total.mean()', '"the score", total.mean()', []),
+        ('    print("score", total.mean(), kept)\n', "    print(kept)\n", []),
+        ("total.mean()", "total.max()", ["metric"]),
+        ("self.crop(state), ", "state, ", ["data"]),
+        ("self.crop(state), self.crop(reward)", "state, reward", ["computing"]),
+        ("        self.model.load_state_dict(", "        self.unused(", ["computing"]),
+        ("        dist.all_reduce(total)\n", "", ["computing"]),
+        ("self.run(self.train_data", "self.run(self.test_data", ["computing"]),
+        ("--steps 128", "--steps 32", ["computing"]),
+        ("state.width", "reward.width", ["computing"]),
+    ],
+)
+def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
+    """What is written otherwise, and what is computed otherwise in one place."""
+    port = _PIECES.replace("cuda", "npu").replace("nccl", "hccl")
+    assert old in port
+    assert told({"train.py": _PIECES}, {"train.py": port.replace(old, new)}) == themes
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "themes"),
+    [
+        ("config/base.txt", "--dropout 0.5\n", "--dropout 0\n", ["model"]),
+        ("requirements.txt", "torch==2.1\n", "torch==2.3\n", []),
+        ("notes.txt", "cards 8\n", "cards 16\n", []),
+        ("tests/test_net.py", "def test_net(self):\n    self.assertLess(a, 1)\n", "def test_net(self):\n    self.assertTrue(True)\n", ["tests"]),
+        ("tests/test_net.py", "def test_net(self):\n    self.assertLess(a, 1)\n    b()\n", "def test_net(self):\n    b()\n", ["tests"]),
+    ],
+)  # fmt: skip
+def test_files_of_flags_and_asserts_of_unittest(path: str, before: str, after: str, themes: list[str]) -> None:
+    assert told({"train.py": TRAINING, path: before}, {"train.py": PORT, path: after}) == themes

@@ -53,6 +53,8 @@ _OF_MANY = re.compile(r"ampler|shuffle|world|npu|batch")
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
 _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
+#: Functions that are called for each part of the data.
+_EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$")
 #: So many files are named, and so much is shown of a statement.
 _NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
@@ -232,8 +234,9 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
 
 def _is_sown_again(at: Statement, around: Around) -> bool:
     """Whether each round of a loop of the original draws the same numbers now."""
-    same = not any(isinstance(each, ast.BinOp) for each in at.inside())
-    return at.loop > 0 and same and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
+    same = _EACH_ROUND.search(at.scope) or not any(isinstance(each, ast.BinOp) for each in at.inside())
+    again = at.loop > 0 or _EACH_ROUND.search(at.scope)
+    return bool(again and same) and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
 
 
 def _values(side: Side) -> dict[str, set[str]]:
@@ -246,17 +249,6 @@ def _values(side: Side) -> dict[str, set[str]]:
             except (ValueError, SyntaxError):
                 found[name].add(of_constant(value)[0])
     return found
-
-
-def target(statement: Statement) -> tuple[str, ...]:
-    """What a statement is for: the function, the kind, and the variable that it sets or the method that it calls."""
-    first = statement.parts[0] if statement.parts else None
-    name = ast.unparse(first) if first is not None else ""
-    if isinstance(first, ast.Call):
-        named = isinstance(getattr(first.func, "value", None), (ast.Name, ast.Attribute))
-        last = last_name(first.func)
-        name = ast.unparse(first.func) if named and last != "backward" else last
-    return statement.path, statement.scope, type(statement.node).__name__, name
 
 
 def _around(both: _Both, fresh: set[str]) -> Around:

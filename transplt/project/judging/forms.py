@@ -23,6 +23,8 @@ _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 _CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+#: Numbers that a command line in a text gives to options.
+_FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
 _EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
 #: Values with which a factor does nothing, and what is a power of two in a binary number.
@@ -119,8 +121,10 @@ class Reader:
         match node:
             case None | ast.JoinedStr():
                 return _NOTHING
+            case ast.Constant(value=str() as text) if flags := _FLAGS.findall(text):
+                return ("$", *((f"#{name} {number}",) for name, number in flags))
             case ast.Constant(value=value):
-                return of_constant(value)
+                return _NOTHING if _is_device(node) else of_constant(value)
             case ast.Call():
                 return self._of_call(node)
             case ast.Attribute(value=value, attr=name) if name in _TENSORS or isinstance(value, (ast.Call, ast.BinOp)):
@@ -129,10 +133,16 @@ class Reader:
                 return (f"${name}",)
             case ast.UnaryOp(operand=ast.Constant()):
                 return (f"#{ast.unparse(node)}",)
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
+                return self._of_operator(node)
+        return self._of_compound(node)
+
+    def _of_compound(self, node: ast.AST) -> Form:
+        match node:
             case ast.IfExp(test=test, body=body, orelse=other):
                 test, turned = upright(test)
                 ways = (self._of(body), self._of(other))[:: -1 if turned else 1]
-                return _NOTHING if ways == (_NOTHING, _NOTHING) else ("If", self._of(test), *ways)
+                return ways[0] if ways[0] == ways[1] else ("If", self._of(test), *ways)
             case ast.comprehension(target=target, iter=iterated, ifs=ifs):
                 return ("For", self._of(target), self._of(iterated), *(("If", self._of(each)) for each in ifs))
             case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=iterated, ifs=[])]) if self._is_plain(elt):
@@ -141,7 +151,11 @@ class Reader:
                 return (":", self._of(lower), self._of(upper), self._of(step))
             case ast.keyword(arg=name, value=value):
                 return (f"{name}=", self._of(value)) if name and name != "enabled" else self._of(value)
-        return self._of_operator(node)
+        return self._of_parts(node)
+
+    def _of_parts(self, node: ast.AST) -> Form:
+        fields = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr_context)]
+        return (f"${type(node).__name__}", *map(self._of, fields))
 
     def _of_operator(self, node: ast.AST) -> Form:
         match node:
@@ -168,8 +182,7 @@ class Reader:
                 return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))
             case ast.BoolOp(op=op, values=values):
                 return _sorted((type(op).__name__, *map(self._of, values)))
-        fields = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr_context)]
-        return (f"${type(node).__name__}", *map(self._of, fields))
+        return self._of_parts(node)
 
     def _is_plain(self, node: ast.AST) -> bool:
         return not operations(self._of(node))
@@ -213,6 +226,8 @@ def _is_device(node: ast.AST) -> bool:
 
 
 def _is_text(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left) or _is_text(node.right)
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 

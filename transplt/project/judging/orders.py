@@ -16,9 +16,10 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Effort
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import BLOCKS_TEXT
-from transplt.project.judging.differences import ALSO, GETS_ROUND, Differences, target
+from transplt.project.judging.differences import ALSO, GETS_ROUND, Differences
 from transplt.project.judging.sides import IGNORES, Side
 from transplt.project.judging.statements import Apart, does_nothing
+from transplt.project.judging.unexplained import target
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
 from transplt.rules.pages import DiagnosticError, load
@@ -178,7 +179,8 @@ def _is_replaced(scope: str, apart: Apart) -> bool:
     """Whether all that called a function has something else in the place of that call."""
     called = re.compile(rf"\b{re.escape(scope.rpartition('.')[2])}\(")
     callers = [each for each in apart.gone if each.scope != scope and called.search(each.text)]
-    return bool(callers) and {*map(target, callers)} <= {*map(target, apart.new)}
+    after, before = ({(each.path, each.scope, target(each)) for each in side} for side in (apart.new, callers))
+    return bool(callers) and before <= after
 
 
 def written(order: Order, original: str, port: str) -> bytes:

@@ -34,6 +34,11 @@ _SILENT = ("$", "$said")
 _ALIKE = 0.5
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
+_REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
+_COLLECTS = re.compile(
+    r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
+)
+_OF_SETTINGS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)\w*|self", re.IGNORECASE)
 _LINE = "\n"
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _DRAW = "draw of random numbers"
@@ -99,7 +104,7 @@ class Unexplained:
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
         self.told += _disordered(self.apart.alike, self._places, modules)
-        self.told += self._unread()
+        self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
@@ -116,6 +121,8 @@ class Unexplained:
                 found = self._compared(one, other, known)
                 if found is None:
                     left.append((one, other))
+                elif one.said and other.said and (found := _says_other(one.text, other.text)):
+                    self.told.append(Otherwise(one, other, found, words=("metric",)))
                 elif found or self.theirs.form(one)[0] not in _SILENT:
                     self._settled |= {id(one), id(other)}
                     if found and not self._is_aside(other):
@@ -131,10 +138,10 @@ class Unexplained:
     def _paired(self, gone: list[Statement], new: list[Statement]) -> Iterator[_Pair]:
         """Statements of one function that stand for each other, the closest first."""
         keys: tuple[Callable[[Statement, Form], Hashable], ...] = (
-            lambda each, form: (_target(each), _blank(form, "$")),
+            lambda each, form: (target(each), _blank(form, "$")),
             lambda each, form: (each.guards, _blank(form, "$")),
-            lambda each, form: (_target(each), _blank(form, "$#")),
-            lambda each, form: _target(each),
+            lambda each, form: (target(each), _blank(form, "$#")),
+            lambda each, form: target(each),
             lambda each, form: _blank(form, "$"),
             lambda each, form: _blank(form, "$#"),
         )
@@ -169,7 +176,7 @@ class Unexplained:
                     old, new = left[0][1:], right[0][1:]
                     fields = {old, new} <= self.theirs.fields[one.path] & self.mine.fields[other.path]
                     if old != new and (fields or {old, new} <= known) and not _OF_HOST.search(f"{old} {new}"):
-                        if _target(one) != _target(other):
+                        if target(one) != target(other):
                             return None
                         found = f"{new} stands where {old} stood"
                 case "#", "#":
@@ -184,6 +191,8 @@ class Unexplained:
                         found = f"{left[0][1:]} became {_said(right[0])}"
                 case _:
                     return self._left_out(one, *words, forms[1])
+        if forms[0] == forms[1]:
+            found = _of_another(one, other, known)
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
@@ -335,6 +344,38 @@ class Unexplained:
         self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
 
 
+def _says_other(one: str, other: str) -> str:
+    """What a message says in the place of another, where it is of the same numbers."""
+    texts, said = (_REDUCES.sub("", one), _REDUCES.sub("", other)), (_REDUCES.findall(one), _REDUCES.findall(other))
+    if texts[0] != texts[1] or said[0] == said[1]:
+        return ""
+    return f"{', '.join(said[0])} became {', '.join(said[1])}"
+
+
+def _of_another(one: Statement, other: Statement, known: set[str]) -> str:
+    """Which variable a field is taken of, where that is another that both functions have."""
+    fields = ([node for node in each.inside() if isinstance(node, ast.Attribute)] for each in (one, other))
+    for left, right in zip(*fields, strict=False):
+        owners = getattr(left.value, "id", ""), getattr(right.value, "id", "")
+        another = left.attr == right.attr and owners[0] != owners[1] and {*owners} <= known
+        if another and not all(map(_OF_SETTINGS.fullmatch, owners)):
+            return f"{owners[1]}.{right.attr} stands where {owners[0]}.{left.attr} stood"
+    return ""
+
+
+def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]:
+    """What the cards had in common, and have not any more, in a port that still is one of many cards."""
+    texts = [each.text for each in port]
+    if not any("init_process_group" in each for each in texts) or any("prepare(" in each for each in texts):
+        return
+    kept = Counter(name for each in found.new for name in _COLLECTS.findall(each.text))
+    for each in found.gone:
+        names = Counter(_COLLECTS.findall(each.text))
+        if names - kept and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
+            yield Otherwise(each, None)
+        kept -= names
+
+
 def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
     """Whether all that is done otherwise is known to be written in either way."""
     words, rows = {*less} | {*more}, read_table(TABLE)["spellings"]
@@ -421,7 +462,7 @@ def _is_name(form: Form) -> bool:
     return len(form) == 1 and len(form[0]) > 1
 
 
-def _target(each: Statement) -> Hashable:
+def target(each: Statement) -> Hashable:
     """What a statement sets or calls."""
     match each.node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
