@@ -84,6 +84,14 @@ def test_transfer_to_npu_redirects_what_it_redirects(tmp_path: Path) -> None:
     assert any(line.startswith("redirected by transfer_to_npu: 2 places") for line in table["parts"][0]["lines"])
 
 
+def test_transfer_to_npu_redirects_the_device_of_settings(tmp_path: Path) -> None:
+    """What the settings give to `.to()` is redirected, too; without the import it has to be an NPU."""
+    read = 'import yaml\ndevice = yaml.safe_load(open("base.yaml"))["device"]\ntorch.zeros(1).to(device)\n'
+    for text, mark in ((f"from torch_npu.contrib import transfer_to_npu\n{ORIGINAL}", "good"), (PORT, "against")):
+        _, table = judged(tmp_path, {"main.py": text + read, "base.yaml": "device: cuda\n"}, "--allow", "computing")
+        assert marks(table)[0] == mark, table["parts"][0]
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -128,8 +136,8 @@ def test_every_format_says_it(tmp_path: Path) -> None:
         return done.output
 
     assert (
-        'main.py:8: NPU881 learning rate: changed from "the default 0.1 of --lr" to "the default 0.2 of --lr"'
-        in output("text")
+        "main.py:8: NPU881 learning rate: `parser.add_argument('--lr', type=float, default=0.2)` in the module: "
+        "0.1 became 0.2 (original: `parser.add_argument('--lr', type=float, default=0.1)`, main.py:7)" in output("text")
     )
     sarif = json.loads(output("sarif"))
     schema = json.loads((ROOT / "tests" / "data" / "sarif_subset.schema.json").read_text(encoding="utf-8"))
@@ -174,9 +182,9 @@ def test_a_port_may_be_a_branch(tmp_path: Path) -> None:
     ("words", "why"),
     [
         (("nowhere", "{port}"), "is no folder, and no commit"),
-        (("{port}", "{port}", "--nproc", "2"), "for what --prove runs"),
+        (("{port}", "{port}", "--nproc", "2"), "need --prove"),
         (("{port}", "{port}", "--prove", "main.py", "--nproc", "x"), "numbers of processes"),
-        (("{port}", "{port}", "--output-file", "nowhere/x.json"), "no such folder"),
+        (("{port}", "{port}", "--output-file", "nowhere/x.json"), "does not exist"),
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], why: str, tmp_path: Path) -> None:

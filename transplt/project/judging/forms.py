@@ -103,7 +103,8 @@ class Reader:
             case ast.Assign(targets=[target], value=value):
                 return self._is_plain(value) or _CHOICES.search(ast.unparse(target)) is not None
             case ast.Expr(value=value):
-                return self._is_silent(value) or (self._is_plain(value) and self._of(value)[0] != "$call")
+                loads = isinstance(value, ast.Call) and last_name(value.func) == "load_state_dict"
+                return loads or self._is_silent(value) or self._is_plain(value)
             case ast.FunctionDef():
                 return True
             case ast.stmt():
