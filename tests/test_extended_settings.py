@@ -60,16 +60,16 @@ def test_without_extend_nothing_is_inherited(repo: Path) -> None:
     [
         ('"none.toml"', "pyproject.toml:3: extend: no such file: 'none.toml'"),
         ('"empty.toml"', "extend: 'empty.toml' has no table [tool.transplt]"),
-        ('"pyproject.toml"', "extend: 'pyproject.toml' goes in a circle"),
-        ('"other.toml"', "other.toml:2: extend: 'pyproject.toml' goes in a circle"),
-        ('"../outside.toml"', "extend: '../outside.toml' lies outside of"),
-        ('"/etc/passwd"', "extend: '/etc/passwd' lies outside of"),
-        ('"link.toml"', "extend: 'link.toml' lies outside of"),
+        ('"pyproject.toml"', "extend: 'pyproject.toml' extends this file itself, in a circle"),
+        ('"other.toml"', "other.toml:2: extend: 'pyproject.toml' extends this file itself, in a circle"),
+        ('"../outside.toml"', "extend: '../outside.toml' is outside"),
+        ('"/etc/passwd"', "extend: '/etc/passwd' is outside"),
+        ('"link.toml"', "extend: 'link.toml' is outside"),
         ("3", 'pyproject.toml:3: extend must be the path of one file, such as "../base.toml"'),
         ('["a.toml"]', "extend must be the path of one file"),
         ('"fixers.toml"', "fixers.toml: [tool.transplt]: unknown key 'fixers'"),
         ('"wrong.toml"', "wrong.toml: [tool.transplt]: style must be one of"),
-        ('"\\u0000"', "extend: no system has a file of the name"),
+        ('"\\u0000"', "is not a possible file name"),
     ],
 )
 def test_what_is_refused(value: str, said: str, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_command_names_the_source(repo: Path) -> None:
     rows = {key: row["source"] for key, row in json.loads(done.stdout).items()}
     assert (rows["texts"], rows["docs"], rows["similar"]) == ("../base.toml", "pyproject.toml", "default")
     assert rows["per-file-ignores"] == "../base.toml"
-    assert done.stderr.startswith("../base.toml: per-file-ignores switches off NPU3 for 'a.py'")
+    assert done.stderr.startswith("../base.toml: per-file-ignores turns off NPU3 for 'a.py'")
 
 
 def test_watch_sees_what_is_extended(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,7 +285,7 @@ def test_a_changed_one_survives_force(project: Path, tmp_path: Path) -> None:
     (out / "npu_port.py").write_text(TEXT + "# mine\n")
     done = run("-i", str(project), "-o", str(tmp_path / "out"), "--force")
     assert done.exit_code == 0, done.output
-    assert "npu_port.py had been changed since it was written: your file is npu_port.py.yours now" in done.stderr
+    assert "npu_port.py had been changed since it was written: your file is now npu_port.py.yours" in done.stderr
     assert (out / "npu_port.py").read_text() == TEXT
     assert (out / "npu_port.py.yours").read_text() == TEXT + "# mine\n"
     # And the next time, with another change.

@@ -17,7 +17,7 @@ from transplt.project.report.summary import summary
 USES_CUDA = 'import torch\nx = torch.zeros(1, device="cuda")\n'
 ALL_OFF = '[tool.transplt.per-file-ignores]\n"*" = []\n'
 ALL_OUT = '[tool.transplt]\nexclude = ["*.py"]\n'
-SAID_OFF = "pyproject.toml: per-file-ignores switches off codes in {} of {}; --isolated goes without"
+SAID_OFF = "pyproject.toml: per-file-ignores turns off codes in {} of {}; --isolated ignores this"
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -69,7 +69,7 @@ def test_settings_that_meet_no_file_are_no_matter(run: Run) -> None:
 
 def test_a_migration_says_what_its_settings_leave_out(run: Run) -> None:
     _, _, err = run(ALL_OUT, "-i", ".", "-o", "../out", "--exclude", "sub/")
-    assert "  pyproject.toml: exclude leaves out 1 path; --isolated goes without" in err.splitlines()
+    assert "  pyproject.toml: exclude skips 1 path; --isolated ignores this" in err.splitlines()
     _, _, err = run("", "-i", ".", "-o", "../out2", "--exclude", "sub/")
     assert "--isolated" not in err
 
@@ -83,7 +83,7 @@ def test_a_check_says_that_its_settings_report_nothing(run: Run, paths: list[str
     code, out, err = run(ALL_OUT, "check", *paths)
     assert code == 0
     many = "1 path" if paths else "2 paths"
-    assert f"pyproject.toml: exclude leaves out {many}; --isolated goes without" in err.splitlines()
+    assert f"pyproject.toml: exclude skips {many}; --isolated ignores this" in err.splitlines()
     for settings in (ALL_OFF, ALL_OUT):
         code, out, err = run(settings, "check", "--isolated", *paths)
         assert code == 1
@@ -118,7 +118,7 @@ def test_analyze(run: Run) -> None:
 
 def test_distributed(run: Run) -> None:
     _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out")
-    said = "the migration leaves this file out (excluded); pyproject.toml: exclude leaves out 1 path; --isolated goes"
+    said = "the migration does not include this file (excluded); pyproject.toml: exclude skips 1 path; --isolated goes"
     assert said in err
     _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out2", "--isolated")
     assert "goes without" not in err
@@ -130,9 +130,9 @@ def test_config(run: Run) -> None:
     code, out, err = run(settings, "config", "--format=json")
     assert code == 0
     assert err.splitlines() == [
-        "pyproject.toml: per-file-ignores switches off all codes for '*'; --isolated goes without",
-        "pyproject.toml: per-file-ignores switches off NPU3 for 'y'; --isolated goes without",
-        "pyproject.toml: exclude leaves out 'z/'; --isolated goes without",
+        "pyproject.toml: per-file-ignores turns off all codes for '*'; --isolated ignores this",
+        "pyproject.toml: per-file-ignores turns off NPU3 for 'y'; --isolated ignores this",
+        "pyproject.toml: exclude skips 'z/'; --isolated ignores this",
     ]
     assert json.loads(out)["similar"] == {"value": True, "source": "pyproject.toml"}
     code, out, err = run(settings, "config", "--format=json", "--isolated")
@@ -155,5 +155,5 @@ def test_a_rule_file_of_the_settings_that_is_none(run: Run) -> None:
     for arguments in (["check"], ["-i", ".", "-o", "../out"], ["analyze", "."]):
         code, _, err = run(settings, *arguments)
         assert code == 2
-        assert "only regular files are read (named by pyproject.toml; --isolated goes without)" in err
+        assert "only regular files are read (named by pyproject.toml; --isolated ignores it)" in err
         assert run(settings, *arguments, "--isolated")[0] in (0, 1)

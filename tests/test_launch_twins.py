@@ -116,7 +116,7 @@ def test_a_script_that_stops_gets_none_and_says_why(tmp_path: Path) -> None:
     source = project(tmp_path, {"run.sh": f"{_START}python train.py --tf32 true\n"})
     out = migrated(source, tmp_path / "out")
     assert not written(source, out)
-    assert "no run_npu.sh is written: what line 2 gives the program stops on an NPU" in log(out)
+    assert "no run_npu.sh is written: the arguments in line 2 stop the program on an NPU" in log(out)
     assert "run.sh:2:17: NPU143 [manual]" in log(out)
 
 
@@ -155,7 +155,7 @@ def test_scripts_that_get_none(tmp_path: Path, files: dict[str, str]) -> None:
         ({"job.slurm": f"#!/bin/sh\n#PBS -l ngpus=4\n{_START}"}, f"no job_npu.slurm {_ASKS}"),
         ({"run.sh": "export CUDA_VISIBLE_DEVICES=0\nsrun --gres=gpu:8 python train.py\n"}, f"no run_npu.sh {_ASKS}"),
         ({f"run_{n}.sh": _START for n in range(9)}, "no run_3_npu.sh is written: 9 scripts would get a copy"),
-        ({"run_cuda.sh": _START, "run_gpu.sh": _START}, "no run_npu.sh is written: it is that of another script"),
+        ({"run_cuda.sh": _START, "run_gpu.sh": _START}, "no run_npu.sh is written: another script already has it"),
     ],
 )
 def test_scripts_of_which_it_is_said_why_not(tmp_path: Path, files: dict[str, str], why: str) -> None:

@@ -248,7 +248,7 @@ def test_files_are_left_as_they_are(project: Path, pattern: str) -> None:
     for name in ("lib.py", "run.sh"):
         assert (out / "vendor" / name).read_bytes() == (project / "vendor" / name).read_bytes()
     assert 'dist.init_process_group("hccl")' in (out / "train.py").read_text()
-    assert f"2 files left as they are ({pattern.removeprefix('./')})" in said
+    assert f"2 files left unchanged ({pattern.removeprefix('./')})" in said
     rows = [row for row in (out / "tokens.csv").read_text().splitlines() if row.startswith("vendor/")]
     assert len(rows) == 2 and all("the plan keeps it unchanged" in row for row in rows)
 
@@ -258,7 +258,7 @@ def test_codes_are_left(project: Path) -> None:
     out, said = migrated(project, plan.replace("- leave: none", "- leave: NPU301\n- leave: NPU2 in vendor/*"))
     assert 'dist.init_process_group("nccl")' in (out / "train.py").read_text()
     assert 'device="cuda"' in (out / "vendor" / "lib.py").read_text()
-    assert "NPU301 left; NPU2 left in vendor/*" in said and "--isolated goes without" not in said
+    assert "NPU301 left; NPU2 left in vendor/*" in said and "--isolated ignores" not in said
 
 
 def test_a_place_is_known_by_its_line(project: Path) -> None:
@@ -275,13 +275,13 @@ def test_what_is_gone_is_not_followed_and_said(project: Path) -> None:
     changed = TRAIN.replace('register("cuda", 1)', "pass").replace('register("cuda", 2)', 'register("cuda", 3)')
     (project / "train.py").write_text(changed)
     out, said = migrated(project, plan.replace("- leave: none", "- leave: gone/"))
-    why = "this line is not there any more"
+    why = "this line no longer exists"
     places = [f"npu: train.py:5 NPU203: {why}", f"leave: train.py:9 NPU203: {why}"]
     for line in (*places, "leave: gone/: the project has no such file"):
         assert f"  not followed: {line}\n" in said
         assert f"not followed: {line}\n" in (out / "msFmkTranspltlog.txt").read_text()
     (project / "train.py").unlink()
-    assert "not followed: npu: train.py:5 NPU203: the file is not there" in migrated(project, plan)[1]
+    assert "not followed: npu: train.py:5 NPU203: the file does not exist" in migrated(project, plan)[1]
 
 
 def test_equal_lines_are_not_taken_for_each_other(project: Path) -> None:
@@ -337,34 +337,34 @@ def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
         ("- style: &a npu", "plan.md:7: style is one of npu, portable, not '&a npu'"),
         ("- think about it", "plan.md:7: a line with a bullet is"),
         ("-", "plan.md:7: a line with a bullet is"),
-        ("- style: npu\n- style: portable", "plan.md:8: style stands in line 7 already"),
+        ("- style: npu\n- style: portable", "plan.md:8: style is already in line 7"),
         ("- torch-version: 9.9", "plan.md:7: torch version '9.9' is not known"),
         ("- torch-version:", "plan.md:7: torch-version needs a value"),
         ("- tune: warp-speed", "plan.md:7: "),
         ("- unsafe-fixes: maybe", "plan.md:7: unsafe-fixes is one of no, yes, not 'maybe'"),
-        ("- main: ../evil.py", "plan.md:7: '../evil.py' is no path inside of the project"),
-        ("- main: /etc/passwd", "plan.md:7: '/etc/passwd' is no path inside of the project"),
+        ("- main: ../evil.py", "plan.md:7: '../evil.py' is not a path inside the project"),
+        ("- main: /etc/passwd", "plan.md:7: '/etc/passwd' is not a path inside the project"),
         ("- main: gone.py", "plan.md:7: the project has no file 'gone.py'"),
-        ("- leave: ../other/*", "plan.md:7: '../other/*' is no path inside of the project"),
-        ("- leave: C:\\windows", "plan.md:7: 'C:\\\\windows' is no path inside of the project"),
-        ("- leave: ~/x", "plan.md:7: '~/x' is no path inside of the project"),
-        ("- leave: **", "plan.md:7: '**' leaves all of the project"),
-        ("- leave: NPU", "plan.md:7: 'NPU' leaves all of the project"),
+        ("- leave: ../other/*", "plan.md:7: '../other/*' is not a path inside the project"),
+        ("- leave: C:\\windows", "plan.md:7: 'C:\\\\windows' is not a path inside the project"),
+        ("- leave: ~/x", "plan.md:7: '~/x' is not a path inside the project"),
+        ("- leave: **", "plan.md:7: '**' leaves the whole project unchanged"),
+        ("- leave: NPU", "plan.md:7: 'NPU' leaves the whole project unchanged"),
         ("- leave: NPU99999", "plan.md:7: no code starts with 'NPU99999'"),
-        ("- leave: NPU2 in ../x", "plan.md:7: '../x' is no path inside of the project"),
+        ("- leave: NPU2 in ../x", "plan.md:7: '../x' is not a path inside the project"),
         ("- npu: train.py:5 NPU203", "plan.md:7: behind `npu:` a place stands as `transplt plan` writes it"),
-        ("- npu: ../a.py:5 NPU203 0123456789+1", "plan.md:7: '../a.py' is no path inside of the project"),
-        ("- npu: /a.py:5 NPU203 0123456789+1", "plan.md:7: '/a.py' is no path inside of the project"),
+        ("- npu: ../a.py:5 NPU203 0123456789+1", "plan.md:7: '../a.py' is not a path inside the project"),
+        ("- npu: /a.py:5 NPU203 0123456789+1", "plan.md:7: '/a.py' is not a path inside the project"),
         ("- apply: a.py:5 NPU203 0123456789+1", "plan.md:7: NPU203 is one of open, npu, leave, not apply"),
         ("- npu: a.py:5 NPU249 0123456789+1", "plan.md:7: NPU249 is one of open, apply, leave, not npu"),
         ("- npu: a.py:5 NPU203 0123456789+1\n- leave: a.py:9 NPU203 0123456789+1", "plan.md:8: a.py:9 NPU203 is de"),
-        ("- style: npu\x07", "plan.md:7: the character U+0007 has no place in a plan"),
-        ("text \x1b[31m", "plan.md:7: the character U+001B has no place in a plan"),
-        ("text \u202e", "plan.md:7: the character U+202E has no place in a plan"),
-        ("- style: " + "npu " * 2000, "plan.md:7: a line of 8009 characters is no decision"),
+        ("- style: npu\x07", "plan.md:7: the character U+0007 is not allowed in a plan"),
+        ("text \x1b[31m", "plan.md:7: the character U+001B is not allowed in a plan"),
+        ("text \u202e", "plan.md:7: the character U+202E is not allowed in a plan"),
+        ("- style: " + "npu " * 2000, "plan.md:7: a line of 8009 characters is too long for a decision"),
         ("- leave: a\n" * 1001, "plan.md:1007: more than 1000 lines leave something"),
-        ("- main: train.py\n- leave: train.py", "plan.md:7: train.py is left as it is, says the same plan"),
-        ("text \u2028- style: portable", "plan.md:7: the character U+2028 has no place in a plan"),
+        ("- main: train.py\n- leave: train.py", "plan.md:7: the same plan leaves train.py unchanged"),
+        ("text \u2028- style: portable", "plan.md:7: the character U+2028 is not allowed in a plan"),
         ("```\n- style: portable", "plan.md:7: the block of code that begins here does not end"),
         ("<!-- - style: portable", "plan.md:7: the comment that begins here does not end"),
     ],
@@ -383,7 +383,7 @@ def test_what_nobody_knows_ends_the_run(project: Path, line: str, error: str) ->
         (b"", "is not a plan of transplt"),
         (b"- style: portable\n", "is not a plan of transplt: it lacks the line"),
         (b"\x00\xff\xfe\x80", "is no plan: not UTF-8"),
-        (MARKER.encode() + b"\n\x00\n", "plan.md:2: the character U+0000 has no place in a plan"),
+        (MARKER.encode() + b"\n\x00\n", "plan.md:2: the character U+0000 is not allowed in a plan"),
         (MARKER.encode() + b"\n" + b"x" * 5_000_000, "plans are read up to 4 MB"),
     ],
 )
@@ -404,7 +404,7 @@ def test_a_link_is_not_followed_out_of_the_project(project: Path, tmp_path: Path
     (tmp_path / "outside" / "train.py").write_text(TRAIN)
     (project / "link").symlink_to(tmp_path / "outside")
     _, said = migrated(project, plan)
-    assert "not followed: npu: link/train.py:5 NPU203: it is a link, or behind one" in said
+    assert "not followed: npu: link/train.py:5 NPU203: it is a link, or reached through one" in said
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_a_port_follows_a_plan(project: Path, monkeypatch: pytest.MonkeyPatch) -
     plan = decide(planned(project), at5="npu").replace("- leave: none", "- leave: vendor/")
     done = call("port", project, "--plan", _written(project, plan), "--exit-zero")
     assert done.exit_code == 0, done.output
-    assert "as plan.md says: 1 place: npu; 2 files left as they are (vendor/)" in done.output
+    assert "as plan.md says: 1 place: npu; 2 files left unchanged (vendor/)" in done.output
     assert 'register("npu", 1)' in git(project, "show", "npu-port:train.py")
     assert 'device="cuda"' in git(project, "show", "npu-port:vendor/lib.py")
     done = call("port", project, "--plan", _written(project, plan.replace("- main: none", "- main: train.py")))

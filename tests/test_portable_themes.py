@@ -354,8 +354,8 @@ def test_mixed_precision_is_off_on_cuda(more: dict[str, object], scaler: str, dt
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"loss_scale": "64"}, "no mixed precision here: a scale that never changes is one of torch_npu alone"),
-        ({"fused": True}, "no mixed precision here: AdamW may be fused, and its fused step on an NPU does not go with"),
+        ({"loss_scale": "64"}, "no mixed precision here: only torch_npu has a scale that never changes"),
+        ({"fused": True}, "no mixed precision here: AdamW may be fused, and its fused step on an NPU does not work"),
     ],
 )
 def test_mixed_precision_that_cuda_would_notice(more: dict[str, object], why: str) -> None:

@@ -16,7 +16,7 @@ FORMER = (
     ("check {file} --output-format json", "check {file} --format json", "--output-format is --format now"),
     ("analyze {file} --hardware A3 --format csv", "analyze {file} --card A3 --format csv", "--hardware is --card now"),
     ("analyze {file} --hardware 910B", "analyze {file} --card A2", "--hardware is --card now"),
-    ("watch --list", "anomalies --list", "transplt watch is transplt anomalies now"),
+    ("watch --list", "anomalies --list", "transplt watch is now transplt anomalies"),
 )  # fmt: skip
 
 

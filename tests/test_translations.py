@@ -161,7 +161,7 @@ def test_a_language_that_there_is_not(project: Path, tmp_path: Path) -> None:
     assert done.exit_code == 2 and ", ".join(repr(each) for each in LANGUAGES) in done.output
     (tmp_path / "config" / "transplt").mkdir(parents=True)
     (tmp_path / "config" / "transplt" / "settings.toml").write_text('language = "xx"\n')
-    assert "language is one of en, zh" in str(CliRunner().invoke(main, ["-i", str(project)]).exception)
+    assert "language must be one of en, zh" in str(CliRunner().invoke(main, ["-i", str(project)]).exception)
 
 
 # --- terminals -------------------------------------------------------------------------------------------------------

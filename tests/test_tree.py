@@ -500,8 +500,8 @@ def test_what_cannot_be_opened_is_listed(ordinary_user: Path) -> None:
     result = run(source)
     os.chmod(source / "c", 0o700)
     assert [(finding.path, finding.help) for finding in result.unread] == [
-        ("b.py", "chmod -R u+rX, or leave it out with --exclude"),
-        ("c", "chmod -R u+rX, or leave it out with --exclude"),
+        ("b.py", "chmod -R u+rX, or skip it with --exclude"),
+        ("c", "chmod -R u+rX, or skip it with --exclude"),
     ]
     assert only_project(result.output) == {"a.py"}
 
@@ -545,7 +545,7 @@ def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monk
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}
     assert result.exit_code == 1
-    assert "failed: b.py, c.txt: this cannot be opened, so it is missing in the output: Permission denied" in "\n".join(
+    assert "failed: b.py, c.txt: this cannot be opened, so it is missing from the output: Permission" in "\n".join(
         summary(result)
     )
     with pytest.raises(UsageError, match=r"cannot read .*b\.py: Permission denied"):

@@ -350,17 +350,17 @@ def test_which_torch_a_release_goes_with(package: str, release: str, torch: set[
 @pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==2.99\n"])
 def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> None:
     target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": other}), None)
-    assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin torch of their own")
+    assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin their own torch")
 
 
-OLDER = "asks for torch==1.8.1, for which torch_npu has no release: it gets 2.1, the oldest that has one"
+OLDER = "requires torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
 
 
 def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:
     files = {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==1.8.1\n"}
     target = choose_target(made(tmp_path, files), None)
     assert (target.version, target.of_parts) == (NEWEST, True)
-    assert target.why == f"the default: parts of the project pin torch of their own; b/requirements.txt {OLDER}"
+    assert target.why == f"the default: parts of the project pin their own torch; b/requirements.txt {OLDER}"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_lines_that_take_none_are_named_and_left(project: Path, call: Call) -> N
     (project / "conf.json").write_text('{"device": "cuda:x", "gpus": 1}\n')
     (project / "Dockerfile").write_text("FROM nvidia/cuda:12\n")
     code, out, err = call("check", "--fix", "--style", "npu", "--add-ignores", WHY, "--format", "concise")
-    assert code == 1 and out.startswith("Dockerfile:1:") and "no ignore comment can stand in Dockerfile:1" in err
+    assert code == 1 and out.startswith("Dockerfile:1:") and "ignore comments are not possible in Dockerfile:1" in err
     assert (project / "Dockerfile").read_text() == "FROM nvidia/cuda:12\n"
 
 

@@ -61,7 +61,7 @@ def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
     assert isinstance(record, CheckedFile)
     assert record.status is Status.INTERNAL
     assert [finding.code for finding in record.findings] == ["NPU991"]
-    assert record.findings[0].message.startswith("transplt could not process this file and left it as it is")
+    assert record.findings[0].message.startswith("transplt could not process this file and left it unchanged")
     assert record.data is None
 
 

@@ -135,19 +135,19 @@ def test_an_atomic_on_a_tensor_of_a_launch() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("c = tl.dot(a.to(tl.float64), a.to(tl.float64))", "tl.dot takes no float64"),
-        ("c = tl.dot(a.to(tl.float8e5), a.to(tl.float8e5))", "tl.dot takes no float8e5"),
+        ("c = tl.dot(a.to(tl.float64), a.to(tl.float64))", "tl.dot does not support float64"),
+        ("c = tl.dot(a.to(tl.float8e5), a.to(tl.float8e5))", "tl.dot does not support float8e5"),
         ("b = a.to(tl.bfloat16); c = tl.dot(b, b, tl.zeros((64, 64), dtype=tl.float16))", "tl.dot adds up in float32"),
         (
             "b = a.to(tl.float32); c = tl.dot(b, b, out_dtype=tl.float16)",
-            "tl.dot gives float32 or int32 on an NPU, not",
+            "tl.dot returns float32 or int32 on an NPU, not",
         ),
         (
             "b = a.to(tl.float16); c = tl.dot(b, b, out_dtype=tl.float16)",
             "tl.dot with a sum of float16 is not documented",
         ),
-        ("c = tl.dot(a.to(tl.int16), a.to(tl.int16))", "tl.dot takes no int16"),
-        ("c = tl.dot_scaled(a, a, 'e2m1', a, a, 'e2m1')", "tl.dot_scaled takes bf16 and fp16 on Ascend 910B"),
+        ("c = tl.dot(a.to(tl.int16), a.to(tl.int16))", "tl.dot does not support int16"),
+        ("c = tl.dot_scaled(a, a, 'e2m1', a, a, 'e2m1')", "tl.dot_scaled supports bf16 and fp16 on Ascend 910B"),
     ],
 )
 def test_products(line: str, message: str) -> None:
@@ -190,7 +190,7 @@ def test_precisions_are_joined() -> None:
     body = MATRIX + "c = tl.dot(a, a, input_precision=P)\nc += tl.dot(a, a, input_precision=P)\ntl.store(o_ptr + at, c)"
     source = kernel(body, "x_ptr, o_ptr").replace("@triton.jit", "P = tl.constexpr('tf32')\n\n\n@triton.jit")
     found = [each for each in migrate(source).findings if each.code == "NPU572"]
-    takes = "tl.dot takes ieee and hf32 on an NPU, and P may be tf32 or tf32x3, for which triton-ascend 3.2.0 raises"
+    takes = "tl.dot accepts ieee and hf32 on an NPU; P may be tf32 or tf32x3, and triton-ascend 3.2.0 raises then"
     assert [(each.message, each.level) for each in found] == [(f"{takes}: kernel k, lines 13 and 14", Level.MANUAL)]
 
 

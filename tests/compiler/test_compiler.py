@@ -76,7 +76,7 @@ def kernel(body: str, dtype: str = "float32", size: int = 1024) -> str:
             id="a type that is written",
         ),
         pytest.param(
-            kernel("half(x)", "float8_e8m0fnu"), "not judged: x_ptr is of float8_e8m0fnu, which Triton has not",
+            kernel("half(x)", "float8_e8m0fnu"), "not judged: x_ptr is float8_e8m0fnu, which Triton does not have",
             id="one that Triton has not",
         ),
     ],

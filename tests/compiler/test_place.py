@@ -145,7 +145,7 @@ def test_the_python_that_it_is_made_with(
     ("failed", "said"),
     [
         (Failed("no route to host", offline=True), "the index of packages cannot be reached: no route to host."),
-        (Failed("No matching distribution found"), "the compiler cannot be fetched: No matching distribution found."),
+        (Failed("No matching version found"), "the compiler cannot be downloaded: No matching version found."),
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the compiler is for Linux")

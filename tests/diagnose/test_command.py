@@ -128,7 +128,7 @@ def test_explain_knows_codes_of_errors(call: Any) -> None:
 
 def test_explain_says_who_says_a_code_that_is_not_known(call: Any) -> None:
     code, _, err = call("explain", "EI0999")
-    assert code == 2 and "codes that begin with EI are said by HCCL" in err
+    assert code == 2 and "codes that begin with EI come from HCCL" in err
 
 
 def test_pages_of_findings_name_the_errors_that_they_foretell(call: Any) -> None:

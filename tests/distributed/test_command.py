@@ -174,8 +174,8 @@ def test_a_main_file_that_is_left_out_or_cannot_be_read_is_refused(project: Path
     for arguments, why in (
         (["-m", "src/bad.py"], "-m src/bad.py:2: syntax error"),
         (["-m", "src/latin.py"], "-m src/latin.py:1: no encoding is declared"),
-        (["-m", "src/main.py", "--exclude", "src/main.py"], "the migration leaves this file out (excluded)"),
-        (["-m", "src/main.py", "--exclude", "src/"], "the migration leaves this file out (excluded)"),
+        (["-m", "src/main.py", "--exclude", "src/main.py"], "the migration does not include this file (excluded)"),
+        (["-m", "src/main.py", "--exclude", "src/"], "the migration does not include this file (excluded)"),
     ):
         done = transplt("-i", "work", "-o", "out", "distributed", *arguments, cwd=project.parent)
         assert done.returncode == 2

@@ -250,7 +250,7 @@ def test_settings_to_try_stand_in_comments_with_their_cost() -> None:
     lines = launch_script("main.py").split("\n")
     tried = [line for line in lines if line.startswith("# export ")]
     assert "# export TASK_QUEUE_ENABLE=2  # " in tried[0]
-    assert "(default 1; cost: more memory at the peak" in tried[0]
+    assert "(default 1; cost: higher peak memory" in tried[0]
     assert len(tried) == 7
     assert all("cost: " in line and len(line) < 121 for line in tried)
     assert not [line for line in lines if line.startswith("export TASK_QUEUE_ENABLE")]

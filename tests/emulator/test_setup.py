@@ -208,16 +208,16 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
         "torch": f"{TESTED}+cpu", "numpy": "2.1", "einops": "0.8", "old": "2.0", "wants-vision": "1.0",
     }  # fmt: skip
     lines = [line.removeprefix("setup: ") for line in done.stderr.splitlines()]
-    fetched = lines.index(f"fetches torch {TESTED} for CPUs, some 200 MB (the project asks for torch==1.8)")
+    fetched = lines.index(f"downloads torch {TESTED} for CPUs, about 200 MB (the project asks for torch==1.8)")
     assert lines[fetched + 1 : fetched + 4] == [
         "fetches, from requirements.txt: old==1.0, wants-vision, no-such-package",
         "fetches, as the scripts import them: einops",
-        "fetches, if there is a build for CPUs: torchvision",
+        "downloads, if there is a build for CPUs: torchvision",
     ]
     assert lines.index("leaves out flash-attn: built for CUDA") < lines.index(f"installing torch {TESTED}")
     told = [line for line in lines if line.startswith("not installed: ")]
     assert [line.split(": ")[1] for line in told] == ["flash-attn", "torchvision", "old==1.0", "no-such-package"]
-    assert "another release is in its place" in told[2] and "--stubs torchvision" in told[1]
+    assert "another release was installed instead" in told[2] and "--stubs torchvision" in told[1]
 
     again = command("train.py")  # and runs it there
     assert "setup: unchanged: " in again.stderr and again.stdout == "0.8\n"
@@ -300,7 +300,7 @@ def test_what_cannot_be_begun_is_one_sentence(command: Command, tmp_path: Path) 
     assert held.stdout is not None and held.stdout.readline() == "\n"
     done = command()
     held.communicate("\n")
-    assert done.returncode == 2 and "another `transplt run --setup` is at work on this project" in done.stderr
+    assert done.returncode == 2 and "another `transplt run --setup` is running for this project" in done.stderr
 
 
 @needs_linux

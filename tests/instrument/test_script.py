@@ -195,8 +195,8 @@ def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
     ("text", "line", "said"),
     [
         ("ds = ds.shuffle(1000)\n", 1, "this shuffles the data"),
-        ("import numpy as np\nr = np.random.default_rng()\n", 2, "begins at another place in each run"),
-        ("import random, time\nrandom.seed(time.time())\n", 2, "begins at another place in each run"),
+        ("import numpy as np\nr = np.random.default_rng()\n", 2, "starts differently in each run"),
+        ("import random, time\nrandom.seed(time.time())\n", 2, "starts differently in each run"),
         ("import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.1)\n", 2, "drops out by itself"),
         ("def f():\n    loss.backward()\n", 2, "no loop around this backward pass"),
         ("from composer import Trainer\nTrainer(m).fit()\n", 2, "Composer owns the loop that trains"),

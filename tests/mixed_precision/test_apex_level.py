@@ -53,7 +53,7 @@ def test_the_default_of_the_guide_where_nothing_speaks_against_it() -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (ENCODES, "model.encode(...) runs a part of the model, and O2 casts only what the model itself is given"),
+        (ENCODES, "model.encode(...) runs a part of the model, and O2 only casts inputs of the model itself"),
         ("torch.save(model, 'last.pt')\n", "torch.save saves the whole model here"),
         ("print([p.grad.norm() for p in model.parameters()])\n", "this reads gradients of the model"),
     ],
@@ -82,7 +82,7 @@ def test_a_level_that_is_asked_for_is_taken_or_refused() -> None:
     assert said == []
     result = check_noop(HEAD + LOOP + ENCODES, open_codes=("NPU743",), amp="apex", opt_level="O2")
     (finding,) = result.findings
-    assert finding.help == "let forward() do it, or run transplt with --opt-level O1"
+    assert finding.help == "call it in forward(), or run transplt with --opt-level O1"
 
 
 def test_neither_level() -> None:
@@ -132,7 +132,7 @@ def test_the_level_is_an_option_of_the_script_with_its_reason() -> None:
     head = HEAD.replace("\nmodel", "\nparser = argparse.ArgumentParser()\nargs = parser.parse_args()\nmodel")
     head = "import argparse\n" + head.lstrip()
     text, _ = written(head + LOOP + ENCODES, amp_flag=True)
-    assert 'parser.add_argument("--opt-level", default="O1", help="O1 of apex, no other is right here")' in text
+    assert 'parser.add_argument("--opt-level", default="O1", help="O1 of apex: no other level is right here")' in text
     text, _ = written(head + LOOP, amp_flag=True)
     assert 'parser.add_argument("--opt-level", default="O2", help="O1 or O2 of apex")' in text
 

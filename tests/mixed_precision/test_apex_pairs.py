@@ -449,7 +449,7 @@ def test_many_cards_of_another_program() -> None:
     ("between", "more", "told"),
     [
         ("if many:\n    n = 2\n    model = torch.nn.DataParallel(model)\n", {}, "distributed changes the wrapper"),
-        ("", {"combine_ddp": True}, "which distributed writes"),
+        ("", {"combine_ddp": True}, "which `distributed` writes"),
     ],
 )
 def test_many_cards_where_distributed_writes_the_wrapper(between: str, more: dict[str, bool], told: str) -> None:
@@ -637,7 +637,7 @@ def test_a_sigmoid_inside_of_the_model_and_o2(forward: str) -> None:
     """Weights of float16 behind it would meet float32."""
     made = SIGMOID.replace("return torch.sigmoid(self.head(x))", forward)
     source = HEAD.replace('model = net.to("npu")\noptimizer =', made) + LOOP.replace("model(x)", BCE)
-    stays(source, "a sigmoid of the model (train.py:7) has rounded to half precision")
+    stays(source, "a sigmoid of the model (train.py:7) that was rounded to half precision")
 
 
 def test_a_sigmoid_outside_of_the_model_and_o2() -> None:
@@ -812,7 +812,7 @@ def test_a_program_without_a_card() -> None:
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        ("optims.critic.step()", "where optims.critic, whose step follows, is made as an optimizer cannot be seen"),
+        ("optims.critic.step()", "the place where the optimizer optims.critic of the next step is created was not found"),
         ("scheduler.step()", "no optimizer step follows this backward pass in the same function"),
         ("env.step(x)", "no optimizer step follows this backward pass in the same function"),
     ],
@@ -1130,7 +1130,7 @@ def test_combine_ddp_for_two_models_in_one_branch() -> None:
         (many(behind="model = torch.nn.DataParallel(model)\n"), "takes the place of DataParallel"),
         (many(behind=f"model = {PARALLEL}(model, find_unused_parameters=True)\n"), "whose find_unused_parameters"),
         (many(behind=f"model = {PARALLEL}(model, **more)\n"), "whose **"),
-        (many(behind=f"model = {PARALLEL}(model)\nprint(model.module)\n"), "this asks for its module"),
+        (many(behind=f"model = {PARALLEL}(model)\nprint(model.module)\n"), "this uses its module"),
         (many(behind=f"model = {PARALLEL}(model)\nwith model.no_sync():\n    pass\n"), "this asks for its no_sync"),
         (many(behind=f"model = {PARALLEL}(model)\nbare = getattr(model, 'module')\n"), "asks for a part of it"),
         (many(behind=f"models = [1]\nmodels.append({PARALLEL}(model))\n"), "takes the place of"),

@@ -61,6 +61,6 @@ def test_where_it_may_be_fused_nothing_is_written(optimizer: str) -> None:
     result = migrate(source, amp="native")
     left = [item for item in result.findings if item.code == "NPU743"]
     assert not result.changed and [item.message for item in left] == [
-        "no mixed precision here: AdamW may be fused, and its fused step on an NPU does not go with a scaler"
+        "no mixed precision here: AdamW may be fused, and its fused step on an NPU does not work with a scaler"
     ]
     assert left[0].help == "write fused=False there and run transplt again"

@@ -67,18 +67,18 @@ def test_what_holds(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (SOUND.replace(MADE, "") + MADE, "line 9: scaler may not be made yet"),
-        (SOUND.replace(MADE, f"if loader:\n    {MADE}"), "line 11: scaler may not be made yet"),
-        (SOUND.replace("    scaler.update()\n", ""), "scaler is made and has no update()"),
-        (SOUND.replace("scaler.step(optimizer)", "optimizer.step()"), "scaler is made and has no step()"),
-        (SOUND.replace("scaler.scale(loss)", "loss"), "scaler is made and has no scale()"),
+        (SOUND.replace(MADE, "") + MADE, "line 9: scaler may not exist yet"),
+        (SOUND.replace(MADE, f"if loader:\n    {MADE}"), "line 11: scaler may not exist yet"),
+        (SOUND.replace("    scaler.update()\n", ""), "scaler is created and has no update()"),
+        (SOUND.replace("scaler.step(optimizer)", "optimizer.step()"), "scaler is created and has no step()"),
+        (SOUND.replace("scaler.scale(loss)", "loss"), "scaler is created and has no scale()"),
         (SOUND.replace("    scaler.step", "    scaler.unscale_(optimizer)\n    scaler.step"),
          "line 13: scaler.unscale_(optimizer) comes twice before scaler.update()"),
         (SOUND.replace("    scaler.step", "    scaler.step(optimizer)\n    scaler.step"),
          "line 14: scaler.step(optimizer) comes twice before scaler.update()"),
-        (FUNCTION + "main()\n" + MADE, "line 6: scaler may not be made yet where train is called"),
+        (FUNCTION + "main()\n" + MADE, "line 6: scaler may not exist yet where train is called"),
         (FUNCTION.replace("main():\n", f"main():\n    {MADE}") + "main()\n",
-         "line 6: scaler is made in another function"),
+         "line 6: scaler is created in another function"),
         ("import torch\nwith amp.scale_loss(loss, optimizer) as scaled:\n    scaled.backward()\n",
          "line 2: amp is not imported"),
         ("from apex import amp\nwith amp.scale_loss(loss, o) as scaled:\n    scaled.backward()\n"
@@ -118,4 +118,4 @@ def test_a_file_whose_output_does_not_hold_is_left_whole(monkeypatch: pytest.Mon
         clean(source).replace("cuda", "npu").split("\n")[1:]
     )
     left = [item.message for item in result.findings if item.code == "NPU743"]
-    assert left == ["taken back: everything that gave this file mixed precision (line 10: scaler may not be made yet)"]
+    assert left == ["taken back: everything that gave this file mixed precision (line 10: scaler may not exist yet)"]

@@ -57,7 +57,7 @@ def test_what_is_recognised(head: str, line: str, what: str, where: str) -> None
     result = migrate(source, amp="native")
     assert not result.changed
     (text,) = said(result)
-    assert text.startswith(f"this program already has mixed precision ({what}): nothing is added to it | ")
+    assert text.startswith(f"this program already has mixed precision ({what}): nothing is added | ")
     assert (where in text.partition(" | ")[2]) if where else text.endswith(" | ")
     assert all(item.level is Level.INFO for item in result.findings if item.code == "NPU742")
 

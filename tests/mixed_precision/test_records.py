@@ -76,7 +76,7 @@ def test_under_apex_brackets_stay_and_the_rest_of_the_call_goes_on_as_it_was() -
     body = "(criterion(model(x), y) + 1).backward(\n        retain_graph=True\n    )"
     source = HEAD.format(body=body).replace("\n", "\r\n")
     result = migrate(source, amp="apex")
-    named, gone = "the loss has a name", "the backward pass is that of the scaled loss"
+    named, gone = "the loss has a name", "the backward pass uses the scaled loss"
     rest = ".backward(\r\n        retain_graph=True\r\n    )"
     assert records(result, "NPU747") == [("", "loss = ", named), (rest, "", gone)]
     assert f"        scaled_loss{rest}\r\n".encode() in result.data

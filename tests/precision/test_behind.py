@@ -1,4 +1,4 @@
-"""What runs behind the last backward pass is judged as all else, and what was not recorded there is said."""
+"""What runs after the last backward pass is judged as all else, and what was not recorded there is said."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def compared(tmp_path: Path, npu: Rows, bench: Rows, *more: str, steps: int = 1)
         (SGD, {}, "Tensor.add_.0.forward is only on the NPU's side"),
         ({}, ADAM, "Tensor.__iadd__.0.forward is missing on the NPU's side"),
         # A loss scale that one side undoes, and the other does not.
-        (SCALED, SGD, "Tensor.add_.0.forward is given what is scaled by 8, and no recorded operator made it so"),
+        (SCALED, SGD, "Tensor.add_.0.forward is given what is scaled by 8, and no recorded operator caused this"),
         (SCALED, UNDONE | SGD, "Tensor.mul_.0.forward is missing on the NPU's side"),
         # Gradients of all cards that one side divides.
         (SGD, DIVIDED | SGD, "Tensor.div_.0.forward is missing on the NPU's side"),
@@ -86,7 +86,7 @@ def test_all_that_is_written_says_the_same(tmp_path: Path, rule: str) -> None:
     assert (code, document["same"], document["sentence"]) == (1, False, first)
     assert document["advice"][2].endswith("Look at gradients, loss scale and optimizer.")
     assert document["advice"] == (out / "advisor_summary.txt").read_text().splitlines()
-    assert "behind the last backward pass the operators differ" in (out / "compare.html").read_text()
+    assert "after the last backward pass the operators differ" in (out / "compare.html").read_text()
     table = (out / "compare.csv").read_text()
     assert table.count("Unmatched") >= 4
     assert compared_again(tmp_path, "--op", "Functional.linear.0") == 1
@@ -103,7 +103,7 @@ def compared_again(tmp_path: Path, *more: str) -> int:
 def test_optimizers_that_agree(tmp_path: Path, rows: Rows, steps: int) -> None:
     code, output = compared(tmp_path, TRAINED | rows, TRAINED | rows, steps=steps)
     assert code == 0 and output.startswith("no divergence: forward, backward and gradients agree (")
-    assert f"; {steps * len(rows)} operator" in output and "behind the last backward pass agree" in output
+    assert f"; {steps * len(rows)} operator" in output and "after the last backward pass agree" in output
     assert output.splitlines()[0].endswith("; the settings of the optimizer were not recorded")
 
 
@@ -171,19 +171,19 @@ def test_operators_of_torch_that_one_side_has_are_settled_by_the_next_weights(tm
     stepped(tmp_path / "npu", MOVED_WEIGHTS, ADAM, BY_LOOP)
     stepped(tmp_path / "bench", MOVED_WEIGHTS, {})
     assert "no divergence" in (said := first_line(tmp_path))
-    assert "operators that optimizers have on one side alone left the same weights" in said
+    assert "operators that only one side's optimizers have gave the same weights" in said
 
 
 def test_in_a_single_step_nothing_settles_them(tmp_path: Path) -> None:
     stepped(tmp_path / "npu", MOVED_WEIGHTS[:1], ADAM, BY_LOOP)
     stepped(tmp_path / "bench", MOVED_WEIGHTS[:1], {})
-    assert first_line(tmp_path).startswith("first divergence: behind the last backward pass the operators differ")
+    assert first_line(tmp_path).startswith("first divergence: after the last backward pass the operators differ")
 
 
 def test_other_weights_in_the_next_step_do_not_settle_them(tmp_path: Path) -> None:
     stepped(tmp_path / "npu", MOVED_WEIGHTS, ADAM, BY_LOOP)
     stepped(tmp_path / "bench", [[1.0, 2.0], [0.95, 2.05], [0.9, 2.1]], {})
-    assert first_line(tmp_path).startswith("first divergence: step 0: behind the last backward pass the operators")
+    assert first_line(tmp_path).startswith("first divergence: step 0: after the last backward pass the operators")
 
 
 def test_the_program_s_own_are_settled_by_nothing(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_weights_that_are_moved_half_as_far(tmp_path: Path) -> None:
     """Both are the same within the tolerance, and how far they were moved is not."""
     stepped(tmp_path / "npu", [[1.0, 2.0, 0.5], [1.00004, 2.00004, 0.50004]], {})
     stepped(tmp_path / "bench", [[1.0, 2.0, 0.5], [1.00008, 2.00008, 0.50008]], {})
-    assert "the optimizer's step: net.weight was moved 0.5 times as far as on the bench" in first_line(tmp_path)
+    assert "the optimizer's step: net.weight was changed 0.5 times as much as on the bench" in first_line(tmp_path)
 
 
 # --- steps of optimizers that both sides recorded ---------------------------------------------------------------------
@@ -238,7 +238,7 @@ SCALED_UP = {"gradients": {"net.weight": tensor([8 * each for each in W])}}
         (optimizer(gradients={}), optimizer(), "is given no gradient of net.weight, and the bench's is"),
         (optimizer(state={"net.weight.exp_avg": tensor(Z)}), optimizer(), "is taken with a state that is"),
         (optimizer(output={"net.weight": tensor([each + 0.05 for each in X])}), optimizer(),
-         "is given the same and has net.weight moved 0.5 times as far as on the bench"),
+         "is given the same and has net.weight changed 0.5 times as much as on the bench"),
         (optimizer(left={"net.weight": tensor(Z)}), optimizer(),
          "followed by a change of net.weight on the NPU's side alone"),
         ({}, optimizer() | {"Optimizer.SGD.1.forward": optimizer()["Optimizer.Adam.0.forward"]},

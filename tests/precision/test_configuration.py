@@ -87,7 +87,7 @@ def test_what_differs_before_training(ours: dict[str, Any], says: str, tmp_path:
 )
 def test_what_says_on_which_device(ours: dict[str, Any], tmp_path: Path) -> None:
     code, output = told(tmp_path, ours)
-    assert code == 0 and output.startswith("transplt compare --config: set up alike\n")
+    assert code == 0 and output.startswith("transplt compare --config: the same setup\n")
 
 
 def test_a_folder_without_one(tmp_path: Path) -> None:

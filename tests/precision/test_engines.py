@@ -129,7 +129,7 @@ def test_a_token_that_one_side_takes_for_something_else() -> None:
     ("change", "said"),
     [
         (lambda each: Sample(each.values, each.tokens, [True] * 79 + [False]), "other masks"),
-        (lambda each: Sample(each.values[:-1], each.tokens[:-1]), "another number of tokens (79 and 80)"),
+        (lambda each: Sample(each.values[:-1], each.tokens[:-1]), "different numbers of tokens (79 and 80)"),
         (lambda each: Sample(each.values, [*each.tokens[:3], 998, *each.tokens[4:]]), "another token"),
         (lambda each: Sample([-math.inf, *each.values[1:]], each.tokens), "no logarithm of a probability"),
         (lambda each: Sample([1000.0, *each.values[1:]], each.tokens), "no logarithm of a probability"),
@@ -149,14 +149,14 @@ def test_a_token_that_one_side_masks() -> None:
     at = next(at for at, value in enumerate(trainer[0].values[:-1]) if value < -1)
     trainer[0].values[at] = 0.0
     found = Engines(trainer, of(rounded))
-    assert found.structure == [f"masked (0.0) on one side alone in 1 place, first sample 1, token {at + 1}"]
+    assert found.structure == [f"masked (0.0) on one side only in 1 place, first sample 1, token {at + 1}"]
     assert "compare the masks" in found.hint()
 
 
 def test_samples_are_paired_by_their_tokens() -> None:
     """Asynchronous engines answer in another order."""
     assert Engines(of(exactly), of(rounded)[::-1]).verdict == "same"
-    assert Engines(of(exactly), of(rounded)[1:]).structure == ["another number of samples (24 and 23)"]
+    assert Engines(of(exactly), of(rounded)[1:]).structure == ["different numbers of samples (24 and 23)"]
 
 
 def test_a_mask_is_that_of_either_side() -> None:
@@ -242,7 +242,7 @@ def test_one_file_may_hold_both(tmp_path: Path) -> None:
     path = written(tmp_path / "step.jsonl", old_log_probs=of(exactly), rollout_log_probs=of(rounded))
     code, output = run(path, path)
     assert code == 0 and output.startswith("transplt compare --logprobs: same: no difference beyond rounding\n")
-    assert "(below 0.005; a fault from 0.01 on: verl, docs/faq/faq.rst)" in output and "look for" not in output
+    assert "(below 0.005; an error from 0.01 on: verl, docs/faq/faq.rst)" in output and "look for" not in output
 
 
 def test_the_exit_code_is_that_of_compare(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_what_belongs_together(case: str) -> None:
 
 
 def test_no_step_in_common() -> None:
-    with pytest.raises(UsageError, match=r"hardly a step in common \(step 1 to step 2 and step 5 to step 6\)"):
+    with pytest.raises(UsageError, match=r"hardly any steps in common \(step 1 to step 2 and step 5 to step 6\)"):
         pair("step 1 loss 1\nstep 2 loss 1\n", "step 5 loss 1\nstep 6 loss 1\n")
 
 
@@ -186,7 +186,7 @@ def test_the_text(logs: tuple[str, str]) -> None:
     lines = [line.strip() for line in out.splitlines()]
     assert "drift       the difference grows: 0 % of the loss in the first part, 14.5 % in the last" in lines
     assert "first fifth not aligned so far, up to step 200; it ends at 200 of 1000 steps" not in lines
-    assert "first fifth not aligned: up to step 200 of 1000 steps; align it before training on" in lines
+    assert "first fifth not aligned: up to step 200 of 1000 steps; make it agree before training on" in lines
     assert "part 1 of 5 fine   mean |A - B| 0, 0 % of the loss; step 1 to step 40" in lines
     assert call(*logs, "--exit-zero")[0] == 0 and call(logs[1], logs[1])[0] == 0
     assert call(*logs, "--share", "1")[0] == 0
@@ -210,7 +210,7 @@ def test_the_page(logs: tuple[str, str], tmp_path: Path) -> None:
     ("a", "arguments", "says"),
     [
         ("nothing here\n", (), "a.log holds no loss; name what to read with --name"),
-        ("loss 1\n", ("--pattern", "("), r"--pattern '\(' is no regular expression"),
+        ("loss 1\n", ("--pattern", "("), r"--pattern '\(' is not a regular expression"),
         ("loss 1\n", ("--name", "acc"), "holds no loss"),
     ],
 )
@@ -237,7 +237,7 @@ def test_one_is_numbered_from_1() -> None:
     one = "".join(f"step {number} loss {value}\n" for number, value in enumerate(values, 1))
     found = pair(zero, one)
     assert [(pair.a, pair.b) for pair in found.pairs] == [(value, value) for value in values]
-    assert "B numbers its steps from 1 and the other from 0: the first of both belong together" in found.remarks
+    assert "B numbers its steps from 1 and the other from 0: the first values of both are compared" in found.remarks
 
 
 def test_a_log_that_begins_later_is_numbered_as_it_is() -> None:

@@ -63,10 +63,10 @@ def row(*inputs: Any, output: Any = None, **kwargs: Any) -> dict[str, Any]:
         ("Functional.scaled_dot_product_attention.0.forward",
          row(kept("i"), kept("i"), kept("i"), None, {"type": "float", "value": 0.1}), "draws random numbers"),
         ("Tensor.normal_.0.forward", row(kept("i")), "draws random numbers"),
-        ("Distributed.all_reduce.0.forward", row(kept("i")), "is no function that a test can call"),
-        ("Torch.load.0.forward", row({"type": "str", "value": "evil.pt"}), "is no function that a test can call"),
-        ("Functional.assert_int_or_pair.0.forward", row(kept("i")), "is no function that a test can call"),
-        ("Torch.__import__('os').0.forward", row(kept("i")), "is no function that a test can call"),
+        ("Distributed.all_reduce.0.forward", row(kept("i")), "is not a function that a test can call"),
+        ("Torch.load.0.forward", row({"type": "str", "value": "evil.pt"}), "is not a function that a test can call"),
+        ("Functional.assert_int_or_pair.0.forward", row(kept("i")), "is not a function that a test can call"),
+        ("Torch.__import__('os').0.forward", row(kept("i")), "is not a function that a test can call"),
         ("Tensor.to.0.forward", row(kept("i"), {"type": "device", "value": "npu:0"}), "moves data"),
         ("Torch.zeros.0.forward", row({"type": "int", "value": 2}), "computes nothing"),
         ("Functional.relu.0.forward", row(tensor([1.0])), "has a tensor without elements in the dump"),
@@ -144,7 +144,7 @@ def judged(tmp_path: Path, values: tuple[float, ...], *more: str, **said: Any) -
 def test_the_operator_that_is_wrong_is_told_from_those_that_inherit(tmp_path: Path) -> None:
     assert judged(tmp_path / "same", (0.0, 2.0)) == (
         0,
-        "no operator gives something else: 2 operators computed again on the CPU from recorded inputs, 2 rows agree\n",
+        "no operator differs: 2 operators computed again on the CPU from recorded inputs, 2 rows agree\n",
     )
     code, said = judged(tmp_path / "cpu", (0.0, 1.0))
     assert (code, said) == (

@@ -232,7 +232,7 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "run(optimizer)", "handed to run"),
     ("torch.optim.Adam(model.parameters())", "optimizer.register_step_post_hook(f)", "register_step_post_hook is used"),
     ("torch.optim.Adam(model.parameters())", "every = [optimizer]", "container"),
-    ("torch.optim.Adam(model.parameters())", "every['a'] = optimizer", "cannot be followed"),
+    ("torch.optim.Adam(model.parameters())", "every['a'] = optimizer", "cannot be traced"),
     ("torch.optim.Adam(model.parameters())", "net.zero_grad()", "sets gradients to None"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.grad = None", "is replaced"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.data = p.data + 1", "is replaced"),
@@ -253,7 +253,7 @@ STAYS = [
         "    def forward(self, x, more=False):\n"
         "        return self.aux(self.body(x)) if more else self.body(x)\n"
         "two = Two()",
-        "a layer of Two is left out of some steps",
+        "some steps skip a layer of Two",
     ),
     ("torch.optim.Adam(model.parameters())", "model.cpu()", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "torch.save(model.eval().cpu(), path)", "moves parameters"),
@@ -316,10 +316,10 @@ HANDED = [
     ("def run(o):\n    f(o)\n\ndef f(o):\n    o.add_param_group(group)\n\nrun(optimizer)", "join the optimizer"),
     ("class Run:\n    def __call__(self, o):\n        o.step(closure)\n\nrun = Run()\nrun(optimizer)", "closure"),
     ("class Run:\n    def __init__(self, o):\n        o.step(closure)\n\nRun(optimizer)", "closure"),
-    ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "handed to run in a way that cannot be followed"),
-    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which is not in sight"),
-    ("writer.write(optimizer)", "handed to writer.write, which is not in sight"),
-    ("scaler.step(1, optimizer)", "handed to scaler.step, which is not in sight"),
+    ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "passed to run in a way that cannot be traced"),
+    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which was not found"),
+    ("writer.write(optimizer)", "handed to writer.write, which was not found"),
+    ("scaler.step(1, optimizer)", "handed to scaler.step, which was not found"),
     ("optimizer(1)", "cannot be seen"),
 ]
 STAYS += [("torch.optim.Adam(model.parameters())", more, why) for more, why in HANDED]

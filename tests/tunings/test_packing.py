@@ -164,7 +164,7 @@ NOT_TAKEN = {
         d_optimizer.step()
         """,
         "d_optimizer",
-        "it would pack what has gradients at train.py:31, and the layers of output 2 of D have none there",
+        "it would pack the parameters with gradients at train.py:31, and the layers of output 2 of D have none there",
     ),
     "the same, and a name for it that no loss is made of": (
         """
@@ -190,7 +190,7 @@ NOT_TAKEN = {
         d_optimizer.step()
         """,
         "d_optimizer",
-        "the layers of output 2 of D have no gradients at its step (train.py:34), and have some at another",
+        "the layers of output 2 of D have no gradients at its step (train.py:34), but have some at another",
     ),
     "gradients of gradients": (
         """
@@ -268,7 +268,7 @@ def test_a_scaler_may_leave_out_the_first_step(scaler: str, body: str, stays: bo
     made = f"g_optimizer = torch.optim.Adam(G.parameters(), lr=0.1)\nscaler = {scaler}\n"
     result = migrate(program(body, made), tune=TUNE)
     assert (b"NpuFused" not in result.data) is stays
-    assert any("if the scaler leaves out the first step" in each.message for each in result.findings) is stays
+    assert any("if the scaler skips the first step" in each.message for each in result.findings) is stays
 
 
 @pytest.mark.parametrize(("amp", "stays"), [("off", False), ("native", True)])

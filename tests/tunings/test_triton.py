@@ -385,11 +385,11 @@ LAUNCH = "kernel[(triton.cdiv(n, 64),)](x, y, n, 64)"
         ("tl.store(x + offs, tl.load(x + offs + BLOCK))", "may read what others write to x"),
         ("tl.store(x, tl.load(x) + 1)", "may read what others write to x"),
         ("tl.atomic_add(x + offs, tl.load(x + pid))", "programs read x, to which others add"),
-        ("p = tl.load(x + pid).to(tl.pointer_type(tl.float32))\n        tl.store(p, tl.load(y))", "cannot be followed"),
+        ("p = tl.load(x + pid).to(tl.pointer_type(tl.float32))\n        tl.store(p, tl.load(y))", "cannot be traced"),
         ("BLOCK = 2\n        tl.store(x + pid, BLOCK)", "changes a constexpr"),
         ("if n == 0:\n            offs = pid\n            return\n        tl.store(x + offs, n)", "around a return"),
         ("for i in range(n):\n            return\n        tl.store(x + offs, n)", "from the middle"),
-        ("tl.store(x + offs, other(n))", "it calls other, which is not in sight"),
+        ("tl.store(x + offs, other(n))", "it calls other, which was not found"),
         ("tl.store(x + offs, tl.inline_asm_elementwise('bar', '=r', [n], tl.int32, False, 1))", "waits for"),
     ],
 )  # fmt: skip
@@ -402,14 +402,14 @@ def test_programs_that_do_not_stand_for_themselves(body: str, why: str) -> None:
     [
         ("return kernel", "something else with it than a launch"),
         ("other(kernel)\n        " + LAUNCH, "something else with it than a launch"),
-        ("kernel[grid_of(n)](x, y, n, 64)", "grid of a launch is not seen"),
+        ("kernel[grid_of(n)](x, y, n, 64)", "grid of a launch was not found"),
         ("grid = (n,)\n        if n:\n            grid = (2, n)\n        kernel[grid](x, y, n, 64)", "grid of a"),
-        ("kernel[(n,)](x, y, n, 64)\n        kernel[(n, 2)](x, y, n, 64)", "grid of a launch is not seen"),
+        ("kernel[(n,)](x, y, n, 64)\n        kernel[(n, 2)](x, y, n, 64)", "grid of a launch was not found"),
         ("kernel[(next(x),)](x, y, n, 64)", "known to neither"),
         ("kernel[lambda meta: (n // meta['SIZE'],)](x, y, n, 64)", "known to neither"),
         ("kernel[(n,)](y, y, n, 64)", ""),
         ("more = dict(x)\n        kernel[lambda meta: (n // meta['BLOCK'],)](x, y, n, 64)", ""),
-        ("pass", "no launch of it is in sight"),
+        ("pass", "no launch of it was found"),
     ],
 )  # fmt: skip
 def test_launches_that_are_not_known(launch: str, why: str) -> None:

@@ -57,11 +57,11 @@ def test_both_loops_stand_in_each_other() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("tl.store(y + tl.program_id(0), tl.sum(a * tl.exp(a)))", "tl.sum takes all of a block together"),
+        ("tl.store(y + tl.program_id(0), tl.sum(a * tl.exp(a)))", "tl.sum needs the whole block at once"),
         ("tl.store(y + offs, tl.cumsum(a * tl.exp(a), 0), mask=mask)", "tl.cumsum takes all"),
         ("tl.store(y + offs, tl.sort(a * tl.exp(a)), mask=mask)", "tl.sort takes all"),
         ("tl.store(y + offs, (a * tl.exp(a)).sum(), mask=mask)", "sum may take all"),
-        (f"{STORE}\n        tl.store(y, n)", "stores something else than its block"),
+        (f"{STORE}\n        tl.store(y, n)", "stores something other than its block"),
         ("for i in range(2):\n            " + STORE, "it has a loop"),
         (f"if n == 0:\n            return\n        {STORE}", "it returns early"),
         (f"b = tl.reshape(a, [BLOCK])\n        {STORE}", "tl.reshape takes all"),

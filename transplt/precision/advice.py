@@ -36,27 +36,28 @@ def advise(rows: Sequence[Line], verdict: Judgement | None) -> Advice:
                 "Float16 data overflow occurs. Rectify the fault and perform comparison again.",
             )
     if verdict is None:
-        text = "All operators agree. If the model is still worse, look at what is done with its results."
+        text = "All operators agree. If the model is still worse, check how its results are used."
         return Advice("Global consistency", None, text)
     own = next((line.index for line in rows if line.operator == verdict.match.row.name), None)
     bad = next((line.index for line in rows if line.operator == verdict.match.row.name and _bad(line)), own)
     if verdict.behind:
-        text = "All operators up to the last backward pass agree. Look at gradients, loss scale and optimizer."
+        text = "All operators up to the last backward pass agree. Check gradients, loss scale and optimizer."
         kind = "Input inconsistent" if verdict.kind == GRADIENT else "Global consistency: problem node"
         return Advice(kind, bad, text)
     if verdict.kind in (WEIGHTS, DATA):
         text = "An input or a weight differs before any operator made it. Use the same data, preprocessing and weights."
         return Advice("Input inconsistent", bad, text)
     if verdict.kind == ARGUMENT:
-        text = "An argument differs, and makes no difference in these steps. Look at it: with other data it may."
+        text = "An argument differs, without effect in these steps. Check it: with other data it may matter."
         return Advice("Global consistency: single-point error", bad, text)
     outputs = [line for line in rows if line.role == "output" and line.npu is not None and line.bench is not None]
     ends = {line.phase: line.position for line in outputs if line.of_model}
     later = any(_bad(line) for line in outputs if not line.of_model or line.position in ends.values())
     if verdict.kind != NUMERIC or later:
-        text = "From this operator on tensors differ, and so do the last ones. Look at it first."
+        text = "From this operator on tensors differ, up to the last ones. Check this operator first."
         return Advice("Global consistency: problem node", bad, text)
-    text = "This operator differs, and the last outputs agree. It may be optimised otherwise, and can often be left."
+    text = ("This operator differs, but the last outputs agree. It may be optimised differently, and often needs no "
+            "change.")
     return Advice("Global consistency: single-point error", bad, text)
 
 

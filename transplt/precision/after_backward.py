@@ -150,7 +150,7 @@ def _cause(
         if each.inputs > 1 and not given and not writes_in_place(each.row):
             return None
         if each.inputs > 1:
-            clause = f"given what is {how_far(each.worst_input, metrics)}, and no recorded operator made it so"
+            clause = f"given what is {how_far(each.worst_input, metrics)}, and no recorded operator caused this"
             return Judgement(OPTIMIZER, each, clause, name, position, each.worst_input)
         if argument := telling_argument(each):
             return Judgement(OPTIMIZER, each, f"alike in its figures, and {argument}", name, position)

@@ -66,15 +66,15 @@ def expression(row: Row) -> str:
     or draws random numbers."""
     family, _, function = row.api.partition(".")
     if row.kind != API or family not in _CALLS or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
-        raise Uncallable(row, f"is no function that a test can call ({', '.join(_CALLS)})")
+        raise Uncallable(row, f"is not a function that a test can call ({', '.join(_CALLS)})")
     if function in _INDEXED or (is_blank(row) and function not in _COMPUTES):
-        raise Uncallable(row, "computes nothing, and dumps have its arguments in part only")
+        raise Uncallable(row, "computes nothing, and dumps contain only part of its arguments")
     if function in names_of(TENSOR, "moves"):
         raise Uncallable(row, "moves data and computes nothing")
     if _RANDOM.fullmatch(function) or _drops(row, function):
         raise Uncallable(row, "draws random numbers: two devices never agree on them")
     if function not in _names(family):
-        raise Uncallable(row, "is no function that a test can call (rules/support/operators.json)")
+        raise Uncallable(row, "is not a function that a test can call (rules/support/operators.json)")
     return _CALLS[family].format(_BELOW.sub(r"\1.", function) if family == "Torch" else function)
 
 
@@ -120,7 +120,7 @@ class Literals:
         if kind == "device" or (tensor.name == "kwargs.device" and kind == "str"):
             if self.device:
                 return self.device
-            raise Uncallable(self.row, "makes a tensor on a device", f"its argument {shown(tensor.name)} is a device")
+            raise Uncallable(self.row, "creates a tensor on a device", f"its argument {shown(tensor.name)} is a device")
         if (number := tensor.max) is not None:
             if number - number != 0:
                 return f"float({str(number)!r})"
@@ -140,13 +140,13 @@ class Literals:
 
     def tensor(self, tensor: Tensor) -> str:
         if tensor.dtype not in _KNOWN:
-            detail = f"the tensor {shown(tensor.name)} is of type {shown(tensor.dtype)}, which no test draws"
+            detail = f"the tensor {shown(tensor.name)} is of type {shown(tensor.dtype)}, which a test cannot draw"
             raise Uncallable(self.row, "has a tensor of an unusual type", detail)
         if tensor.path is not None and os.path.isfile(inside(self.folder, tensor.path)):
             self.loads = True
             return f"recorded({tensor.path!r}, torch.{tensor.dtype})"
         if not self.draws:
-            detail = f"its tensor {shown(tensor.name)} has figures only"
+            detail = f"its tensor {shown(tensor.name)} has only statistics"
             raise Uncallable(self.row, "has a tensor without elements in the dump", detail)
         low, high = (0.0 if v is None or v - v != 0 else v for v in (tensor.min, tensor.max))
         self.seed += 1

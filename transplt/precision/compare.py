@@ -114,8 +114,8 @@ def _note_noise(found: Comparison, now: Sequence[Compared]) -> None:
     noisy = next((each for each in now if each.noisy), None)
     if noisy is not None and not found.noise:
         found.noise = (
-            f"from step {noisy.step} on {noisy.noisy} differs, whose gradient is nothing but rounding: of these steps "
-            "only the settings of optimizers were compared"
+            f"from step {noisy.step} on {noisy.noisy} differs, and its gradient is only rounding: from there on only "
+            "the settings of optimizers were compared"
         )
 
 

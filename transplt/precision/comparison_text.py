@@ -18,7 +18,7 @@ def by_ptdbg(detail: Detail, *, verdict: bool) -> str:
     """The result by the rule of ptdbg, in one line."""
     before = "" if verdict else "rule of ptdbg (Cosine < 0.99 and MaxAbsError > 0.001): "
     if not detail.has_elements:
-        return f"{before}cannot be said, the dumps have no elements of tensors (task `tensor`)"
+        return f"{before}not known: the dumps have no elements of tensors (task `tensor`)"
     line = detail.ptdbg
     if line is None or line.metrics is None:
         return f"{before}every row meets the requirements"

@@ -60,7 +60,7 @@ def read_configurations(path: str) -> dict[int, Mapping[str, Any]]:
 def _read(path: str) -> Mapping[str, Any]:
     found = read_json(path)
     if not isinstance(found, dict) or not isinstance(found.get("weights"), dict):
-        raise UnusableDump(f"{shown(path)} does not say how a training is set up")
+        raise UnusableDump(f"{shown(path)} has no training setup")
     return found
 
 
@@ -74,7 +74,7 @@ def others(a: Mapping[int, Mapping[str, Any]], b: Mapping[int, Mapping[str, Any]
             try:
                 found |= dict.fromkeys(_of_rank(a[rank], b[rank]))
             except (TypeError, ValueError, AttributeError, KeyError) as error:
-                text = f"rank {rank}: one of the two does not say how a training is set up ({error})"
+                text = f"rank {rank}: one of the two has no training setup ({error})"
                 raise UnusableDump(text) from error
     return [*found]
 
@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
 def configuration_text(found: list[Other], a: str, b: str) -> str:
     """What differs, by its part; what counts first."""
     counted = [each for each in found if each.counts]
-    head = f"{many(len(counted), 'difference')} before training" if counted else "set up alike"
+    head = f"{many(len(counted), 'difference')} before training" if counted else "the same setup"
     lines = [f"transplt compare --config: {head}", f"  A  {visible(a)}", f"  B  {visible(b)}"]
     for counts, title in ((True, ""), (False, "of the device, or of how it is computed:")):
         some = [each for each in found if each.counts == counts]

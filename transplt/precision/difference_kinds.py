@@ -64,7 +64,7 @@ def _by_elements(npu: Tensor, bench: Tensor, measured: Measured) -> str:
     if half := _rounded(npu, bench):
         return half
     if metrics.relative_euclidean < _ROUNDING:
-        return f"rounded otherwise (relative distance {figure(metrics.relative_euclidean, 3)})"
+        return f"rounded differently (relative distance {figure(metrics.relative_euclidean, 3)})"
     return f"of other values (relative distance {figure(metrics.relative_euclidean, 3)}, cosine {figure(cosine, 6)})"
 
 
@@ -90,7 +90,7 @@ def _by_figures(npu: Tensor, bench: Tensor) -> str:
     if half := _rounded(npu, bench):
         return half
     apart = max(abs(ratio - 1) for ratio in ratios) if ratios else math.inf
-    return f"rounded otherwise (figures within {figure(apart, 2)})" if apart < _ROUNDING else "of other values"
+    return f"rounded differently (figures within {figure(apart, 2)})" if apart < _ROUNDING else "of other values"
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

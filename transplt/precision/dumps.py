@@ -39,13 +39,13 @@ def open_dump(path: str) -> Dump:
     if os.path.isdir(path) and msprobe.steps_in(path):
         raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json and no .npy files in any of them")
     if model := _MODELS.get(os.path.splitext(path)[1].lower()):
-        raise UnusableDump(f"{shown(path)} is {model}, no dump: record a run, or convert the dump of one")
+        raise UnusableDump(f"{shown(path)} is {model}, not a dump: record a run, or convert its dump")
     what = (
         "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
         if os.path.isdir(path)
         else "no .pkl of ptdbg, no .h5"
     )
-    raise UnusableDump(f"{shown(path)} is no dump: {what}")
+    raise UnusableDump(f"{shown(path)} is not a dump: {what}")
 
 
 def _below(path: str) -> list[Dump]:
@@ -57,7 +57,7 @@ def _below(path: str) -> list[Dump]:
         inner = [os.path.join(each, name) for each in level for name in folders(each) if name not in _INSIDE]
         seen += len(inner)
         if seen > _MOST_FOLDERS:
-            raise UnusableDump(f"{shown(path)} holds more than {_MOST_FOLDERS} folders: name the dump itself")
+            raise UnusableDump(f"{shown(path)} has more than {_MOST_FOLDERS} folders: name the dump itself")
         level = []
         for each in inner:
             dump = _at(each)

@@ -96,7 +96,7 @@ def _npy(np: Any, file: Any, size: int) -> Array:
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = header(file)
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are never read")
+        raise ValueError("it contains Python objects, which are never read")
     if math.prod(shape) * dtype.itemsize > size:
         raise ValueError("it is shorter than its header says")
     file.seek(0)
@@ -248,7 +248,7 @@ def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
                     elif only in (None, where):
                         yield where, value[()]
     except OSError as error:
-        raise UnusableDump(f"{shown(path)}: is no .h5 file, or is truncated ({reason(error)})") from error
+        raise UnusableDump(f"{shown(path)}: is not an .h5 file, or is truncated ({reason(error)})") from error
     except (ValueError, KeyError, RuntimeError, TypeError) as error:
         raise UnusableDump(f"{shown(path)}: is damaged ({error})") from error
 

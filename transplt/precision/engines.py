@@ -68,7 +68,7 @@ class Engines:
                 faults[fault].append(f"sample {number}{where}")
         self.structure = [f"{fault} in {many(len(at), 'place')}, first {at[0]}" for fault, at in faults.items()]
         if len(trainer) != len(rollout):
-            self.structure.append(f"another number of samples ({len(trainer)} and {len(rollout)})")
+            self.structure.append(f"different numbers of samples ({len(trainer)} and {len(rollout)})")
         self.measures = list(_measures(self.tokens)) if self.tokens else []
         groups: dict[tuple[str, Any], list[float]] = defaultdict(list)
         for each in self.tokens:
@@ -90,7 +90,7 @@ class Engines:
             yield "other masks", ""
         ours, theirs = _counted(a, b), _counted(b, a)
         if len(ours) != len(theirs):
-            yield f"another number of tokens ({len(ours)} and {len(theirs)})", ""
+            yield f"different numbers of tokens ({len(ours)} and {len(theirs)})", ""
         both = list(zip(ours, theirs, strict=False))
         while len(both) > 1 and not both[-1][0][1] and not both[-1][1][1]:  # padding of both
             both.pop()
@@ -110,9 +110,9 @@ class Engines:
         best = min(means, key=lambda move: means[move], default=0)
         if best and means[0] > _APART and means[best] < _MOVED * means[0]:
             word = "behind" if best < 0 else "ahead of"
-            return f"the trainer's numbers lie one token {word} the rollout's: compare logits[:-1] with tokens[1:]"
+            return f"the trainer's numbers are one token {word} the rollout's: compare logits[:-1] with tokens[1:]"
         if any("mask" in each or "number of tokens" in each for each in self.structure):
-            return "the two count other tokens: compare the masks of prompt, tools, padding and end of text"
+            return "the two count different tokens: compare the masks of prompt, tools, padding and end of text"
         if self.verdict == "same" or len(self.tokens) < _OFTEN:
             return ""
         x, y = [each.rollout for each in self.tokens], [each.trainer for each in self.tokens]
@@ -121,12 +121,13 @@ class Engines:
         if alike > _ALIKE and abs(math.log(slope)) > _STEEPER * math.sqrt(max(0.0, 1 - alike * alike)):
             sharper = "trainer" if slope > 1 else "rollout"
             mode = "vLLM: logprobs_mode=processed_logprobs"
-            return f"one curve, the {sharper}'s the steeper one: a temperature that one side leaves out ({mode})"
+            return f"the same curve, steeper for the {sharper}: one side does not apply a temperature ({mode})"
         if self.apart:
-            return "what these tokens have in common: positions, caches, special tokens, the mask"
+            return "check what these tokens share: positions, caches, special tokens, the mask"
         if alike < _UNLIKE:
-            return "nothing agrees: logits of another place (logits[:-1] go with tokens[1:]), another prompt"
-        return "another model: weights that were not handed over, another type, another kernel"
+            return ("nothing agrees: logits of a different position (logits[:-1] match tokens[1:]), or a different "
+                    "prompt")
+        return "a different model: weights not transferred, another dtype or another kernel"
 
 
 def _lie_apart(part: Sequence[float], total: float, count: int) -> bool:
@@ -163,7 +164,7 @@ def _fault(token: Any, other: Any, x: float, y: float) -> str:
         return "no logarithm of a probability"
     if type(token) is type(other) and token != other:
         return _OTHER
-    return "masked (0.0) on one side alone" if 0 in (x, y) and min(x, y) < _MASKED else ""
+    return "masked (0.0) on one side only" if 0 in (x, y) and min(x, y) < _MASKED else ""
 
 
 def _measures(tokens: Sequence[_Token]) -> Iterator[_Measure]:
@@ -172,7 +173,7 @@ def _measures(tokens: Sequence[_Token]) -> Iterator[_Measure]:
     ratios = [math.exp(max(-20.0, min(20.0, each))) for each in logs]  # verl bounds them so
     divergence, mean, spread = -fmean(logs), fmean(ratios), pstdev(ratios)
     share = mean * mean / fmean(each * each for each in ratios)
-    yield _Measure("mean |p - p'|", gap, "below 0.005; a fault from 0.01 on", _FAQ, gap > 0.01, gap > 0.005)
+    yield _Measure("mean |p - p'|", gap, "below 0.005; an error from 0.01 on", _FAQ, gap > 0.01, gap > 0.005)
     yield _Measure("KL", divergence, "at most 0.1", _HEALTH, abs(divergence) > 0.1)
     yield _Measure("mean ratio", mean, "0.5 to 2", _HEALTH, not 0.5 <= mean <= 2)
     yield _Measure("spread of ratios", spread, "at most 1", _HEALTH, spread > 1)

@@ -33,10 +33,10 @@ def parsed(data: bytes, path: str, line: int | None = None) -> Any:
     except json.JSONDecodeError as error:
         at = error.lineno if line is None else line
         ends = error.pos >= len(error.doc.rstrip())
-        what = "ends in the middle of a record: it is truncated" if ends else f"is no JSON ({error.msg})"
+        what = "ends in the middle of a record: it is truncated" if ends else f"is not JSON ({error.msg})"
         raise UnusableDump(f"{shown(path)}:{at}: {what}") from error
     except UnicodeDecodeError as error:
-        raise UnusableDump(f"{shown(path)}:{line or 1}: is no UTF-8 text") from error
+        raise UnusableDump(f"{shown(path)}:{line or 1}: is not UTF-8 text") from error
     except (RecursionError, ValueError) as error:
         what = "is nested too deep, or has a number too long, for a record"
         raise UnusableDump(f"{shown(path)}:{line or 1}: {what}") from error

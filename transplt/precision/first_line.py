@@ -70,9 +70,9 @@ def _behind(found: Comparison) -> list[str]:
     clauses = []
     if behind.operators:
         agree = "agrees" if behind.operators == 1 else "agree"
-        clauses.append(f"{many(behind.operators, 'operator')} behind the last backward pass {agree}, too")
+        clauses.append(f"{many(behind.operators, 'operator')} after the last backward pass also {agree}")
     if found.settled:
-        clauses.append("operators that optimizers have on one side alone left the same weights")
+        clauses.append("operators that only one side's optimizers have gave the same weights")
     elif not behind.steps and behind.backward and len(found.steps) > 1:
         clauses.append("each step begins with the same weights")
     if behind.not_compared:
@@ -105,14 +105,14 @@ def _what(first: Compared) -> str:
     if verdict.kind == OVERFLOW:
         return f"{name}: its inputs are finite and its output is {how}"
     if verdict.kind == STRUCTURE:
-        where = "behind the last backward pass " if verdict.behind else ""
+        where = "after the last backward pass " if verdict.behind else ""
         return where + (
             f"the operators differ: {name} {how}"
             if how.startswith("has ")
             else f"the operators differ: {name} is {how}"
         )
     if verdict.kind == DRIFT:
-        return f"errors add up without one operator at fault; beyond the tolerance first at {name}, {how}"
+        return f"errors add up, and no single operator causes them; beyond the tolerance first at {name}, {how}"
     if verdict.kind == ARGUMENT:
         return f"{name}: its inputs and its output agree, and {how}"
     if verdict.kind == GRADIENT and not how.startswith("given"):

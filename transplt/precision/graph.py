@@ -79,7 +79,7 @@ def _of_onnx(data: bytes) -> list[Node]:
                 nodes[makers[name]].below.append(len(nodes) - 1)
         makers |= dict.fromkeys(parts.get(2, []), len(nodes) - 1)
     if not nodes:
-        raise ValueError("there is no node in it")
+        raise ValueError("it has no nodes")
     return nodes
 
 
@@ -136,7 +136,7 @@ def picture(path: str, nodes: Sequence[Node], marked: int) -> dict[str, Any]:
     boxes = []
     for node, (x, y) in zip(drawn, places, strict=True):
         if (times := node.times) is None:
-            level, distance = 5, "nothing is known of it"
+            level, distance = 5, "no data"
         else:
             level = 0 if times < 0.1 else 1 if times <= 1 else 3 if times < 100 else 4
             distance = "on one side only" if times == float("inf") else f"{figure(times, 3)} times the tolerance"

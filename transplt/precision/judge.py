@@ -138,7 +138,7 @@ class _Reading:
         if self.wired is None and row.phase == FORWARD and not self.typed:
             for one, other in pairs(npu.inputs, bench.inputs):
                 if one.dtype != other.dtype:
-                    clause = f"in {one.dtype} and not in {other.dtype}, and no recorded operator made it so"
+                    clause = f"in {one.dtype} and not in {other.dtype}, and no recorded operator caused this"
                     name = f"{row.name} {one.name}"
                     self.wired = Judgement(WIRING, each, clause, name, each.position, (one, other))
                     break

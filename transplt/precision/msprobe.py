@@ -74,7 +74,7 @@ def ranks_in(path: str, holds: Callable[[str], bool]) -> dict[int, str]:
             else:
                 named[int(match[1] or 0)] = folder
     if named and processes:
-        raise UnusableDump(f"{shown(path)} has folders of ranks and of processes: two runs wrote into it")
+        raise UnusableDump(f"{shown(path)} has folders of ranks and of processes: two runs wrote to it")
     named |= {rank: folder for rank, (_, folder) in enumerate(sorted(processes))}
     return dict(sorted(named.items()))
 
@@ -92,7 +92,7 @@ class MsprobePart(Part):
         document = read_json(path)
         data = document.get("data") if isinstance(document, dict) else None
         if not isinstance(data, dict):
-            raise UnusableDump(f"{shown(path)}: has no `data`, so it is no dump of msprobe")
+            raise UnusableDump(f"{shown(path)}: has no `data`, so it is not a dump of msprobe")
         try:
             rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
             rows += optimizer_rows(self.folder, collect)

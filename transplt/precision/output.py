@@ -30,9 +30,10 @@ def check_target(out: Path, ours: tuple[str, ...] = _OURS) -> None:
     if not os.path.lexists(out):
         return
     if out.is_symlink() or not out.is_dir():
-        raise UsageError(f"{shown(out)} is no folder")
+        raise UsageError(f"{shown(out)} is not a folder")
     if foreign := sorted(name for name in os.listdir(out) if not name.startswith(ours)):
-        raise UsageError(f"{shown(out)} holds {shown(foreign[0])}, which no comparison wrote; choose another folder")
+        raise UsageError(f"{shown(out)} holds {shown(foreign[0])}, which is not from a comparison; choose another "
+                         "folder")
 
 
 def write(

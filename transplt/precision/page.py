@@ -73,7 +73,7 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
         ("Bench", visible(found.bench.path)),
         ("Shown", f"step {at.step}, rank {at.rank}"),
         ("Operators", f"{at.operators}, of which {at.differing} differ"),
-        *([("Behind the last backward pass", behind)] if (behind := found.behind.not_compared) else []),
+        *([("After the last backward pass", behind)] if (behind := found.behind.not_compared) else []),
         ("Ranks", f"{len(found.npu.ranks)}"),
         ("Rule of ptdbg", ptdbg),
         ("transplt", transplt.__version__),

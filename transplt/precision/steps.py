@@ -89,7 +89,7 @@ class Step:
             if (name in ours) != (name in theirs) and largest(each):
                 clause = f"taken without the state {_param(each)}: lost, or not loaded"
                 if name in ours:
-                    clause = f"taken with a state {_param(each)}, which the bench's has not"
+                    clause = f"taken with a state {_param(each)}, which the bench's does not have"
                 return self._judged(OPTIMIZER, clause, (each, each))
         return None
 

@@ -71,7 +71,7 @@ class OptimizerVariables:
                 if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(above.elts):
                     self._stored(file, target.elts[above.elts.index(node)])
                 else:
-                    self._lose(file, node, "it is kept in a tuple")
+                    self._lose(file, node, "it is stored in a tuple")
             case ast.Return():
                 self._returned(file, node, None)
             case ast.IfExp() if above.test is not node:
@@ -81,7 +81,7 @@ class OptimizerVariables:
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr() | ast.If():
                 pass
             case _ if not isinstance(above, ast.IfExp):
-                self._lose(file, node, "what happens to it cannot be seen: it is kept in a container")
+                self._lose(file, node, "its use cannot be traced: it is stored in a container")
 
     def _lose(self, file: File, node: ast.expr, why: str) -> None:
         self.uses.append(OptimizerUse(file, node, why))
@@ -95,7 +95,7 @@ class OptimizerVariables:
     def _stored(self, file: File, target: ast.expr) -> None:
         slot = self.program.slot(file, target)
         if slot is None:
-            self._lose(file, target, "it is kept where it cannot be followed")
+            self._lose(file, target, "it is stored where it cannot be traced")
         else:
             self._hold(slot)
 
@@ -104,7 +104,7 @@ class OptimizerVariables:
         sites = self.program.call_sites.get(function, []) if function is not None else []
         asked = function is not None and _is_asked_by_framework(self.program, file, function)
         if asked or not sites:
-            self._lose(file, node, CONFIGURED if asked else "it is returned to code that is not in sight")
+            self._lose(file, node, CONFIGURED if asked else "it is returned to code that was not found")
         for at, call in sites:
             above = parent(call)
             targets = above.targets[0] if isinstance(above, ast.Assign) else None
@@ -114,12 +114,12 @@ class OptimizerVariables:
             elif index < len(elements) and not any(isinstance(item, ast.Starred) for item in elements):
                 self._stored(at, elements[index])
             else:
-                self._lose(at, call, "it is returned in a tuple that cannot be followed")
+                self._lose(at, call, "it is returned in a tuple that cannot be traced")
 
     def _handed(self, file: File, above: ast.Call | ast.keyword, node: ast.expr) -> None:
         call = parent(above) if isinstance(above, ast.keyword) else above
         if not isinstance(call, ast.Call) or call.func is node:
-            self._lose(file, node, "what happens to it cannot be seen")
+            self._lose(file, node, "its use cannot be traced")
             return
         full, last = file.names.qualified(call.func) or "", last_name(call.func)
         looks = last == "getattr" or last in names_of("builtins", "asks", "counts", "shows")
@@ -134,7 +134,7 @@ class OptimizerVariables:
             return
         name = next((name for name, argument in self.program.arguments(call, callee) if argument is node), None)
         if name is None:
-            self._lose(file, node, f"it is handed to {ast.unparse(call.func)} in a way that cannot be followed")
+            self._lose(file, node, f"it is passed to {ast.unparse(call.func)} in a way that cannot be traced")
         else:
             self._hold(self.program.parameter_slot(function, name))
 

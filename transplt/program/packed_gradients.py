@@ -19,11 +19,11 @@ Hazard = tuple[str, str]
 _PACKED = "the fused optimizers pack gradients and parameters at their first step"
 #: Parts of apex that leave the optimizers and gradients of others alone.
 _APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply", "apex.contrib")
-_APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
-_SETTINGS = "choose the fused optimizer in the settings of that"
+_APEX = "with amp of Ascend's apex use apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
+_SETTINGS = "choose the fused optimizer in its settings"
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
 _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
-_WIDE = "makes a model that is neither float32 nor float16"
+_WIDE = "creates a model that is neither float32 nor float16"
 _WIDE_TYPES = re.compile(r"bfloat16|BFloat16|float64|double|Double")
 _CARD = re.compile(r"(?:torch\.device\()?'(?:cuda|npu):(\d+)'\)?|(\d+)")
 
@@ -33,8 +33,8 @@ def hazards(program: Program, optimizers: set[Variable]) -> list[tuple[str, Haza
     models, every = models_asked(program), []
     if (left_out := left_out_at_times(program)) is not None:
         file, cls = left_out
-        why = f"a layer of {cls.name} is left out of some steps ({file.path}:{cls.lineno})"
-        every.append((file.path, (why, f"{_PACKED}, those without one stay out")))
+        why = f"some steps skip a layer of {cls.name} ({file.path}:{cls.lineno})"
+        every.append((file.path, (why, f"{_PACKED}, without those that have no gradient then")))
     for file in sorted(program.files, key=lambda item: item.path):
         for found in (
             _imports(file),
@@ -72,9 +72,9 @@ def _imports(file: File) -> tuple[str, str, int] | None:
             continue
         for module in modules:
             if module.startswith(_SHARDED):
-                return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
+                return "parameters are sharded", "keep the optimizer: FSDP creates its own flat parameters", node.lineno
             if module.split(".")[0] == "apex" and not module.startswith(_APEX_PARTS):
-                return "the program uses apex, which has fused optimizers of its own", _APEX, node.lineno
+                return "the program uses apex, which has its own fused optimizers", _APEX, node.lineno
             if (framework := taken_over(OPTIMIZER, module)) is not None:
                 return f"the program uses {framework.called}", _SETTINGS, node.lineno
     used: list[ast.expr] = [*(call.func for call in file.scan.calls), *(b for c in file.scan.classes for b in c.bases)]
@@ -91,9 +91,9 @@ def _calls(program: Program, file: File, optimizers: set[Variable], models: set[
             return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
         for name in ("gradient_as_bucket_view", "find_unused_parameters"):
             if _is_on(given.get(name)):
-                return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
+                return f"{name}=True", f"{_PACKED}; remove the argument", call.lineno
         if last_of(call.func) == "backward" and _is_on(given.get("create_graph")):
-            help_ = f"{_PACKED}: take torch.autograd.grad(..., create_graph=True) for what goes into a loss"
+            help_ = f"{_PACKED}: use torch.autograd.grad(..., create_graph=True) for gradients in a loss"
             return "backward(create_graph=True) replaces gradients", help_, call.lineno
         if last_of(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
             return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
@@ -113,13 +113,13 @@ def _of_method(call: ast.Call, models: set[str], *, of_an_optimizer: bool) -> Ha
         case _:
             return None
     if name == "share_memory" or (name == "share_memory_" and (over_parameters(call) or of_model)):
-        return f"{text}() shares parameters between processes", f"{_PACKED}, away from there"
+        return f"{text}() shares parameters between processes", f"{_PACKED}, outside shared memory"
     if name == "zero_grad" and not of_an_optimizer:
         argument = next(iter(arguments_of(call)), None)
         # `modules_zeroed` has those of modules.
         if not is_false(argument) and not (argument is None and last_of(receiver) in models - {"self"}):
             why = f"{ast.unparse(receiver)}.zero_grad() sets gradients to None"
-            return why, f"{_PACKED}: zero them by the optimizer"
+            return why, f"{_PACKED}: call the optimizer's zero_grad instead"
     if name == "add_param_group":
         return "parameters join the optimizer later", _PACKED
     if name in ("cpu", "bfloat16", "to_empty") and not call.args and of_model:
@@ -179,8 +179,8 @@ def _stores(file: File) -> tuple[str, str, int] | None:
 def _freed(file: File, models: set[str]) -> tuple[str, str, int] | None:
     for asked in gradients_asked(file):
         if not asked.freezes and (over_parameters(asked.node) or is_part(asked.of, models)):
-            why = "parameters are frozen and thawed"
-            return why, f"{_PACKED}, those without a gradient stay out", asked.node.lineno
+            why = "parameters are frozen and unfrozen"
+            return why, f"{_PACKED}, without those that have no gradient then", asked.node.lineno
     return None
 
 
@@ -197,12 +197,12 @@ def _handed_on(program: Program, file: File, optimizers: set[Variable]) -> tuple
 
     An optimizer's own are looked at where it is followed.
     """
-    help_ = f"{_PACKED}: call zero_grad of the optimizer by its name"
+    help_ = f"{_PACKED}: call the optimizer's zero_grad directly"
     for node in by_place(file.scan.attributes.get("zero_grad", ())):
         above = parent(node)
         used = isinstance(above, (ast.Compare, ast.BoolOp)) or (isinstance(above, ast.Call) and above.func is node)
         if isinstance(node.ctx, ast.Load) and not used and program.slot(file, node.value) not in optimizers:
-            return f"{ast.unparse(node)} is handed on, and sets gradients to None", help_, node.lineno
+            return f"{ast.unparse(node)} is passed on, and sets gradients to None", help_, node.lineno
     for call in by_place(file.scan.calls):
         by_name = last_of(call.func) in ("getattr", "methodcaller")
         if by_name and any(string_of(item) == "zero_grad" for item in call.args):

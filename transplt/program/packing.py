@@ -159,18 +159,19 @@ def _harm(one: _Packing) -> Harm | None:
         return None  # the order in which the program runs is not in sight
     if one.split is not None:
         zeroed, back = map(_where, one.split)
-        when = "if the scaler leaves out the first step" if one.left_out else "with gradients there and no step before"
+        when = "if the scaler skips the first step" if one.left_out else "with gradients there and no step before"
         return (
             f"its zero_grad ({zeroed}) comes between a forward pass and its backward pass ({back}), {when}",
-            "the fused one packs the parameters there, and the backward pass stops (modified by an inplace "
-            "operation): call zero_grad in front of the forward pass",
+            "the fused one packs the parameters there, and the backward pass fails (modified by an inplace "
+            "operation): call zero_grad before the forward pass",
         )
     for gradients, place in one.steps.items():
         if one.at is not None and (later := gradients - one.packed):
             return (
-                f"it would pack what has gradients at {_where(one.at)}, and {one.words(later)} have none there",
-                f"those would not be trained, or stop the step at {_where(place)} (KeyError: 'step'): let the first "
-                "zero_grad and step follow a backward pass through all of its parameters",
+                f"it would pack the parameters with gradients at {_where(one.at)}, and {one.words(later)} have none "
+                "there",
+                f"those would not be trained, or stop the step at {_where(place)} (KeyError: 'step'): call the first "
+                "zero_grad and step after a backward pass through all its parameters",
             )
     more = (keyword_of(one.of.call, "momentum"), keyword_of(one.of.call, "weight_decay"))
     if one.of.kind.endswith("SGD") and len(one.of.call.args) < 3 and more == (None, None):
@@ -178,8 +179,8 @@ def _harm(one: _Packing) -> Harm | None:
     for gradients, place in one.steps.items():
         if one.at is not None and (without := one.packed - gradients):
             return (
-                f"{one.words(without)} have no gradients at its step ({_where(place)}), and have some at another",
-                "the fused one moves all of them in each step, by their momentum and decay",
+                f"{one.words(without)} have no gradients at its step ({_where(place)}), but have some at another",
+                "the fused one updates all of them in each step, by their momentum and decay",
             )
     return None
 

@@ -101,7 +101,8 @@ def _config(table: Any, folder: Path, where: str) -> Config:
             close = difflib.get_close_matches(key.replace("_", "-"), _KEYS, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(_KEYS)}"
             if key.replace("_", "-") in _ASKED_FOR:
-                hint = f"what may change a program's numbers is asked for at each run: --{key.replace('_', '-')}"
+                hint = ("this may change a program's numbers, so it must be given at each run: "
+                        f"--{key.replace('_', '-')}")
             raise UsageError(f"{where}: unknown key {key!r}; {hint}")
     for key in _BOOLEANS:
         if key in table and not isinstance(table[key], bool):
@@ -169,7 +170,7 @@ def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
     for pattern in value:
         if "\\" in pattern:
-            raise UsageError(f"{where}: {pattern!r} has to part folders by /")
+            raise UsageError(f"{where}: {pattern!r} must use / between folders")
     found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
     for prefix in (prefix for _, codes in found for prefix in codes):
         from transplt.rules.pages import is_prefix, nearest_code
@@ -186,7 +187,7 @@ def _inside(folder: Path, name: str, where: str) -> Path:
     try:
         inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
     except ValueError as error:
-        raise UsageError(f"{where}: no system has a file of the name {name!r}") from error
+        raise UsageError(f"{where}: {name!r} is not a possible file name") from error
     if not inside:
-        raise UsageError(f"{where}: the rule file {name!r} lies outside the project; give it with -r")
+        raise UsageError(f"{where}: the rule file {name!r} is outside the project; pass it with -r")
     return path

@@ -50,8 +50,8 @@ def _finding(here: Ask, there: Ask, version: str) -> Finding:
         message=f"no version of torch satisfies both {here.text} and {there.text} ({place})",
         api="torch",
         effort=Effort.LOW,
-        help=f"find out which one the project runs with; this migration is for torch {version}, --torch-version "
-        "takes another",
+        help=f"find out which one the project runs with; this migration is for torch {version}; choose another with "
+             "--torch-version",
     )
 
 

@@ -13,8 +13,8 @@ from transplt.base.settings import Settings
 from transplt.project.config import Config
 
 _WITHOUT = "--isolated goes without"
-_CODES = marked("{file}: per-file-ignores switches off codes in {touched} of {files}")
-_ALL_CODES = marked("{file}: per-file-ignores switches off codes in {touched} of {files}, all codes in {every}")
+_CODES = marked("{file}: per-file-ignores turns off codes in {touched} of {files}")
+_ALL_CODES = marked("{file}: per-file-ignores turns off codes in {touched} of {files}, all codes in {every}")
 
 
 def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out: Iterable[str]) -> tuple[str, ...]:
@@ -42,8 +42,8 @@ def kept_back(config: Config, settings: Settings, files: Sequence[str], left_out
     if out:
         file = settings_file(config, "exclude")
         paths = _counted(out, marked("{count} path"), marked("{count} paths"))
-        notes.append(Sentence("{file}: exclude leaves out {paths}", file=file, paths=paths))
-    return tuple(Sentence("{note}; --isolated goes without", note=each) for each in notes)
+        notes.append(Sentence("{file}: exclude skips {paths}", file=file, paths=paths))
+    return tuple(Sentence("{note}; --isolated ignores this", note=each) for each in notes)
 
 
 def _counted(count: int, one: str, more: str) -> Sentence:
@@ -54,11 +54,11 @@ def may_keep_back(config: Config) -> tuple[str, ...]:
     """The same of the settings alone, by their patterns."""
     file = settings_file(config, "per-file-ignores")
     notes = [
-        f"{file}: per-file-ignores switches off {', '.join(codes) or 'all codes'} for {pattern!r}"
+        f"{file}: per-file-ignores turns off {', '.join(codes) or 'all codes'} for {pattern!r}"
         for pattern, codes in config.per_file_ignores
     ]
     if config.exclude:
-        notes.append(f"{settings_file(config, 'exclude')}: exclude leaves out {', '.join(map(repr, config.exclude))}")
+        notes.append(f"{settings_file(config, 'exclude')}: exclude skips {', '.join(map(repr, config.exclude))}")
     return tuple(f"{each}; {_WITHOUT}" for each in notes)
 
 

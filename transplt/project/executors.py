@@ -50,8 +50,8 @@ def parse_executor(text: str) -> Where:
     match = _FORMS.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"no executor {text!r}: inline, processes, processes:N, dask://HOST:PORT, dask://local:N, ray://HOST:PORT "
-            "or ray://local:N"
+            f"unknown executor {text!r}; choose inline, processes, processes:N, dask://HOST:PORT, dask://local:N, "
+            "ray://HOST:PORT or ray://local:N"
         )
     if match["kind"]:
         return Where(INLINE, 1)
@@ -119,7 +119,7 @@ def _raise_if_lost(executor: Executor) -> None:
     """MemoryError where the thread that hands out the items has ended: nobody would ever do them."""
     thread = getattr(executor, "_executor_manager_thread", None)
     if isinstance(thread, threading.Thread) and not thread.is_alive():
-        raise MemoryError("the thread that hands out the items has ended")
+        raise MemoryError("the thread that distributes the items has ended")
 
 
 def _alone(executor: Executor, work: Callable[[_Item], _Result], item: _Item) -> _Result | Died:

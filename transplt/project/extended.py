@@ -45,7 +45,7 @@ def read_table(path: Path) -> Table | None:
     except UnicodeDecodeError as error:
         raise UsageError(f"{shown(path)} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
-        raise UsageError(f"cannot read {shown(path)}: {reason(error)}; --isolated goes without settings") from error
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}; --isolated ignores the settings") from error
     if "transplt" not in text:
         return None
     try:
@@ -78,11 +78,11 @@ def extended_by(table: Table) -> list[Table]:
         try:
             real = Path(os.path.realpath(table.path.parent / name))
         except ValueError as error:
-            raise UsageError(f"{at}: no system has a file of the name {name!r}") from error
+            raise UsageError(f"{at}: {name!r} is not a possible file name") from error
         if not real.is_relative_to(top):
-            raise UsageError(f"{at}: {name!r} lies outside of {shown(top)}: settings come from the project alone")
+            raise UsageError(f"{at}: {name!r} is outside {shown(top)}: settings only come from the project")
         if real in seen:
-            raise UsageError(f"{at}: {name!r} goes in a circle: it extends this file itself")
+            raise UsageError(f"{at}: {name!r} extends this file itself, in a circle")
         if len(found) == _MOST:
             raise UsageError(f"{at}: {name!r} would be one file more than {_MOST} that extend each other")
         if not real.exists():

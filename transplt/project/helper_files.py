@@ -43,7 +43,7 @@ def with_helpers(
     portable = worker.settings.style == "portable"
     for path, names in sorted(_called(records).items()):
         if path in taken:
-            raise UsageError(f"{shown(path)} of the input stands where functions of the port would go; give --inline")
+            raise UsageError(f"{shown(path)} of the input has the place of the port's helper functions; use --inline")
         notice = _notice(worker, entries, records, path) if portable else ""
         text = helper_text(names, portable=portable, notice=notice)
         made.append(new_file(path, text, CODE, _message(path, names, portable), out, patches=patches))
@@ -175,5 +175,5 @@ def keep_beside(yours: dict[str, bytes], folder: Path, records: Iterable[FileRec
         write_file(str(folder), name, data, _MODE)
         kept.append(name)
         if path != name:
-            notes.append(f"{shown(path)} had been changed since it was written: your file is {shown(name)} now")
+            notes.append(f"{shown(path)} had been changed since it was written: your file is now {shown(name)}")
     return kept, notes

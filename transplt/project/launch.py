@@ -18,17 +18,17 @@ from transplt.rules.tables import read_table
 LAUNCH = "run_distributed_npu.sh"
 #: Settings of HCCL that the script names, with the value that it gives them.
 _SETTINGS = (
-    ("HCCL_CONNECT_TIMEOUT", "600", "seconds to wait until all ranks are there"),
+    ("HCCL_CONNECT_TIMEOUT", "600", "seconds to wait until all ranks have connected"),
     ("HCCL_EXEC_TIMEOUT", "1836", "seconds that a collective may wait for the slowest rank"),
-    ("HCCL_WHITELIST_DISABLE", "1", "1: no list of allowed addresses is asked for"),
+    ("HCCL_WHITELIST_DISABLE", "1", "1: no list of allowed addresses is needed"),
 )
 #: Settings for speed, memory and looking for errors that stand in a comment: name, value, what it does, what it costs.
 #: Sources: rules/support/env_vars.json, and the performance section of the Ascend PyTorch porting guide (CANN).
 _CHOICES = (
-    ("TASK_QUEUE_ENABLE", "2", "the host queues more of its work", "more memory at the peak"),
+    ("TASK_QUEUE_ENABLE", "2", "the host queues more of its work", "higher peak memory"),
     ("COMBINED_ENABLE", "1", "pairs of views become one copy", "none is documented"),
     ("ASCEND_GLOBAL_LOG_LEVEL", "1", "CANN logs 0 debug, 1 info, 3 errors", "slow steps and a full disk below 3"),
-    ("ASCEND_SLOG_PRINT_TO_STDOUT", "1", "CANN's log on the terminal", "slow steps, and the output drowns in it"),
+    ("ASCEND_SLOG_PRINT_TO_STDOUT", "1", "CANN's log on the terminal", "slow steps, and very long output"),
     ("ASCEND_GLOBAL_EVENT_ENABLE", "1", "CANN logs events", "as above"),
     ("ASCEND_LAUNCH_BLOCKING", "1", "errors are raised where they happen", "host and card take turns: much slower"),
     ("DUMP_GE_GRAPH", "2", "CANN writes the graphs that it compiles", "gigabytes in the working folder"),
@@ -244,7 +244,7 @@ exit "$status"
 _HELP = {
     "--addr": "#   --addr ADDRESS      where the processes meet: the address of the first machine (MASTER_ADDR)",
     "--device-list": "#   --device-list 0,1   the cards to use (ASCEND_RT_VISIBLE_DEVICES), one process for each",
-    "--device": "#   --device npu        is what this script is for; no other device is taken",
+    "--device": "#   --device npu        accepted, since this script is for NPUs; no other device works",
 }
 _CASES = {
     "--addr": """\

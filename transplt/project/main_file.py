@@ -37,7 +37,7 @@ def check_main_file(plan: Plan, found: Inventory) -> Files:
         out = [item for item in found.left_out if f"{entry}/".startswith(f"{item.path}/")][:1]
         why = "".join(f" ({item.reason})" for item in out)
         notes = kept_back(plan.config, plan.settings, (), [item.path for item in out])
-        raise UsageError("; ".join((f"-m {shown(entry)}: the migration leaves this file out{why}", *notes)))
+        raise UsageError("; ".join((f"-m {shown(entry)}: the migration does not include this file{why}", *notes)))
     try:
         data = read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single)
         old = readable(data)

@@ -40,19 +40,19 @@ CODE = "NPU817"
 #: More scripts than these are not written twice.
 _MOST_SCRIPTS = 8
 _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
-_PACKAGES = marked("what {name} asks for, on NPUs; the file belongs to the project from now on")
-_SCRIPT = marked("what {name} starts, on NPUs; the file belongs to the project from now on")
-_RAISED = marked("{twin} asks for newer ones: test the project with them")
+_PACKAGES = marked("the packages of {name} for NPUs; the file is now part of the project")
+_SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of the project")
+_RAISED = marked("{twin} requires newer ones: test the project with them")
 #: What a script must not be written with.
 _STARTS = ("import", "first step")
 _BEGINS = re.compile(r"[ \t]*")
 _NAME = re.compile(r"^name:[ \t]*[\"']?[\w.-]+", re.M)
 _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
 #: Why there is no twin of a script.
-_JOB = marked("no {twin} is written: the script asks a cluster for cards, which it may call by names of its own")
+_JOB = marked("no {twin} is written: the script requests cards from a cluster, which may have its own names for them")
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
-_STOPS = marked("no {twin} is written: what line {line} gives the program stops on an NPU")
-_TAKEN = marked("no {twin} is written: it is that of another script")
+_STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
+_TAKEN = marked("no {twin} is written: another script already has it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
     except UsageError as error:
         from transplt.project.excluded_files import settings_file
 
-        raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
+        raise UsageError(f"{error} (named by {settings_file(config)}; --isolated ignores it)") from error
 
 
 def _refuse_for_npus_alone(settings: Settings) -> None:
@@ -241,7 +241,7 @@ def _refuse_for_npus_alone(settings: Settings) -> None:
     name = settings.helper
     taken = {*sys.stdlib_module_names, "torch", "torch_npu"}
     if name and (not name.isidentifier() or not name.isascii() or iskeyword(name) or name in taken):
-        raise UsageError(f"--helper must be a name that a module may have and Python has not, not {name!r}")
+        raise UsageError(f"--helper must be a valid module name that Python does not use itself, not {name!r}")
 
 
 _SETTINGS = tuple(field.name for field in fields(Settings))

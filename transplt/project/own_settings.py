@@ -30,7 +30,7 @@ def _names(key: str, example: str, environment: Mapping[str, str]) -> tuple[str,
     path, table = _own(environment)
     names = table.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f'{shown(path)}: {key} is a list of names, `{key} = ["{example}"]`')
+        raise UsageError(f'{shown(path)}: {key} must be a list of names, `{key} = ["{example}"]`')
     return tuple(names)
 
 
@@ -51,7 +51,7 @@ def own_language(environment: Mapping[str, str]) -> str:
     path, table = _own(environment)
     name = table.get("language", "")
     if name not in ("", *LANGUAGES):
-        raise UsageError(f"{shown(path)}: language is one of {', '.join(LANGUAGES)}")
+        raise UsageError(f"{shown(path)}: language must be one of {', '.join(LANGUAGES)}")
     return str(name)
 
 
@@ -70,5 +70,5 @@ def _own(environment: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         raise UsageError(f"{shown(path)} is not TOML: {error}") from error
     if {*table} - _KEYS:
-        raise UsageError(f"{shown(path)}: it holds {', '.join(sorted(_KEYS))}, and nothing else")
+        raise UsageError(f"{shown(path)}: only {', '.join(sorted(_KEYS))} can be set here")
     return path, table

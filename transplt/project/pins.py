@@ -86,7 +86,7 @@ def pins(root: Path, packages: Iterable[str], unread: list[str]) -> Iterator[Pin
             limit = LOCKS if name.endswith(".lock") else REQUIREMENTS
             text = read_regular(folder / name, limit).decode("utf-8", "replace")
         except OSError as error:
-            unread.append(f"{name} is not read: {reason(error)}")
+            unread.append(f"{name} cannot be read: {reason(error)}")
             continue
         yield from _of_file(name, text, wanted)
         if included < _MOST_INCLUDED:

@@ -66,7 +66,7 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
     def settled(finding: Finding) -> Finding:
         asks = finding.code == _NOT_ADDED
         if without_card and finding.open and (asks or (finding.code == _TOO_OLD and finding.api == "torch")):
-            message = f"{finding.message}; nothing of the project asks for a card"
+            message = f"{finding.message}; nothing in the project needs a card"
             return replace(finding, level=Level.INFO, effort=None, message=message)
         if finding.code == _COMMAND and finding.api == "torch" and not (listed or without_card or "/" in finding.path):
             return replace(finding, blocks="import")

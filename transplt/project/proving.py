@@ -88,7 +88,7 @@ class Proving:
             return {}
         alone = {theme: self._alone({*themes} - {theme}) for theme in themes}
         bad = {theme: verdict for theme, verdict in alone.items() if verdict.word in _FAILED}
-        return bad or dict.fromkeys(themes, Verdict(Word.DIFFERS, "each holds alone, and not all of them together"))
+        return bad or dict.fromkeys(themes, Verdict(Word.DIFFERS, "each works alone, but not all of them together"))
 
     def _alone(self, left_out: set[str]) -> Verdict:
         with tempfile.TemporaryDirectory(prefix="transplt-prove-") as folder:

@@ -37,7 +37,7 @@ def unasked(
     beside = "to what installs the project"
     if dependencies:
         main = dependencies[0]
-        beside = f"beside torch in {main}" if "torch" in asked[main] else f"to the packages of {main}"
+        beside = f"next to torch in {main}" if "torch" in asked[main] else f"to the packages of {main}"
         if not named_aside(main):
             place = replace(place, path=main, span=_list_in(root / main), aside=False, late="")
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"

@@ -22,13 +22,13 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which torch_npu has no release; chosen: the newest that has one")
-_DEFAULT_OF_PARTS = marked("the default: parts of the project pin torch of their own")
+_NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
+_DEFAULT_OF_PARTS = marked("the default: parts of the project pin their own torch")
 _OLDER_PART = marked(
-    "{why}; {path} asks for {text}, for which torch_npu has no release: it gets {version}, the oldest that has one"
+    "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} asks for {text}, for which torch_npu has no release; chosen: the newest of the versions with the fewest "
+    "{path} requires {text}, for which torch_npu has no release; chosen: the newest of the versions with the fewest "
     "blockers"
 )
 #: So many asks, and so many blockers, are spelled out.
@@ -76,7 +76,7 @@ def check_version(text: str) -> str:
     match = re.fullmatch(r"(\d+\.\d+)(?:\.\d+)?", text.strip())
     if match is None or match[1] not in TORCH_VERSIONS:
         known = f"{TORCH_VERSIONS[0]} to {TORCH_VERSIONS[-1]}"
-        raise UsageError(f"torch version {text!r} is not known; choose one of {known}")
+        raise UsageError(f"unknown torch version {text!r}; choose one of {known}")
     return match[1]
 
 
@@ -121,7 +121,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
         return _target(version, Sentence("{path} asks for {text}", **asked))
-    why = Sentence("{path} asks for {text}; this is the newest of them with a torch_npu", **asked)
+    why = Sentence("{path} requires {text}; this is the newest of them with a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 

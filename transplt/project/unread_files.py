@@ -27,8 +27,8 @@ def unread_finding(path: str, why: str) -> Finding:
         span=TOP,
         code="NPU909",
         level=Level.MANUAL,
-        message=f"this cannot be opened, so it is missing in the output: {why}",
+        message=f"this cannot be opened, so it is missing from the output: {why}",
         effort=Effort.LOW,
-        help=("chmod -R u+rX, or " if why == os.strerror(errno.EACCES) else "") + "leave it out with --exclude",
+        help=("chmod -R u+rX, or " if why == os.strerror(errno.EACCES) else "") + "skip it with --exclude",
         details=(("why", why),),
     )

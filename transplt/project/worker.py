@@ -254,7 +254,7 @@ def internal_result(path: str, data: bytes, why: str, over: bool = False) -> Fil
         span=TOP,
         code="NPU991",
         level=Level.MANUAL,
-        message=f"transplt could not process this file and left it as it is: {why}",
+        message=f"transplt could not process this file and left it unchanged: {why}",
         effort=Effort.MEDIUM,
         help=f"migrate this file by hand, {'or' if over else 'and'} {rest}",
     )

@@ -44,7 +44,7 @@ def _first(cursor: str | None, mark: str, count: int) -> int:
         return 0
     number, _, of = cursor.partition(".")
     if not number.isascii() or not number.isdecimal() or len(number) > 9 or not of:
-        raise UsageError("this is no cursor of an answer: give `next_cursor` as it was, or none")
+        raise UsageError("this is not a cursor of a result: pass `next_cursor` unchanged, or none")
     if of != mark or int(number) >= count:
-        raise UsageError("the answer has changed since the cursor was given: ask again without a cursor")
+        raise UsageError("the result has changed since: call again without a cursor")
     return int(number)

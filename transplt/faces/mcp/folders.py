@@ -25,7 +25,7 @@ class Folders:
             raise UsageError("a path has no zero bytes")
         path = Path(os.path.realpath(self.root / name))
         if not any(_holds(folder, path) for folder in (self.root, self.output) if folder is not None):
-            raise UsageError(f"{shown(name)} lies outside of {shown(self.root)}, the folder of this server")
+            raise UsageError(f"{shown(name)} is outside {shown(self.root)}, the folder of this server")
         return path
 
     def display(self, path: Path) -> str:
@@ -41,8 +41,8 @@ class Folders:
             return self.output
         if source == self.root:
             raise UsageError(
-                "the project is the whole folder of this server, so its migrated copy has no place: the person may "
-                "start the server for the folder above, or with --output DIR; or migrate with in_place"
+                "the project fills the folder of this server, so its migrated copy has no place: start the server for "
+                "the parent folder or with --output DIR, or migrate with in_place"
             )
         return source.parent
 

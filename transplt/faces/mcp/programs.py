@@ -47,7 +47,7 @@ async def prove_port(bench: Bench, given: Arguments) -> Answer:
     options += ["--compile-mode"] if given.get("compile_mode") else []
     options += [f"--data={each}" for each in given.get("data", ())]
     if any(Path(each).is_absolute() or ".." in Path(each).parts for each in given.get("data", ())):
-        raise UsageError("data are paths in the project, relative to it")
+        raise UsageError("data must be paths inside the project, relative to it")
     with tempfile.TemporaryDirectory(prefix="transplt-mcp-") as folder:
         report = Path(folder) / "proof.json"
         options += [f"--report={report}", f"--timeout={seconds:g}"]

@@ -59,7 +59,7 @@ def write_states(
         if at.why or item.holder is None or no_room:
             why = at.why or f"the optimizer's state is saved here without {state.what}"
             rows = ", ".join(f'"{key}": {name}.state_dict()' for key, name in keys.items())
-            writer.left(item.call, why, f"save {rows} beside it{at.help}", state.left)
+            writer.left(item.call, why, f"save {rows} with it{at.help}", state.left)
         else:
             follows = f" if {at.flag} else None" if at.flag else ""
             texts = {key: f"{name}.state_dict(){follows}" for key, name in keys.items()}

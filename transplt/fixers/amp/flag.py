@@ -51,7 +51,7 @@ def find_flag(program: Program) -> Flag | NoFlag:
     for file, call in calls:
         method = attribute_of(call.func)
         if method == "add_argument" and (taken := _option_in_the_way(call)):
-            return NoFlag(f"the script has an option {taken} already", file, call)
+            return NoFlag(f"the script already has an option {taken}", file, call)
         if method == "add_subparsers":
             return NoFlag("the script's parser has subcommands", file, call)
     if len(made) > 1:
@@ -105,7 +105,7 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
     if "transplt:" in file.source.line_text((options[-1] if options else stored).lineno):
         return NoFlag("a comment keeps the option out of the parser", file, call)
     if not can_part(file.source, options[-1] if options else stored):
-        return NoFlag("the statements of the parser's line cannot be put on lines of their own", file, call)
+        return NoFlag("the statements of the parser's line cannot be put on separate lines", file, call)
     return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
 
 

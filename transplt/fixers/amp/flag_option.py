@@ -69,7 +69,7 @@ def _lines(flag: Flag, settings: Settings, apex: Apex | None) -> list[str]:
     """The statements that go in; for apex with its level and its scale."""
     words = [(OPTION, "action", "store_true", "mixed precision on the NPU")]
     if apex is not None:
-        levels = f"{apex.level} of apex, no other is right here" if apex.only else "O1 or O2 of apex"
+        levels = f"{apex.level} of apex: no other level is right here" if apex.only else "O1 or O2 of apex"
         words.append(("--opt-level", "default", apex.level, levels))
         words.append(("--loss-scale", "default", str(settings.loss_scale), "a number, or dynamic"))
     found = []

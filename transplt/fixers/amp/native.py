@@ -38,8 +38,8 @@ fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="a
 
 CAST = "forward pass and loss under autocast"
 PENALTY = "gradients that enter the loss are computed in float32"
-_DYNAMIC = "leave --loss-scale out, or migrate with --style npu"
-_SCALER = "a GradScaler with the lifetime of the optimizer"
+_DYNAMIC = "remove --loss-scale, or migrate with --style npu"
+_SCALER = "a GradScaler that lives as long as the optimizer"
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         done += made
         written.append(unit)
     for call in dict.fromkeys(call for unit in written for _, call in _fused(spelling, unit)):
-        message = "a fused step on an NPU does not go with a scaler"
+        message = "a fused step on an NPU does not work with a scaler"
         writer.rewrite(call, "NPU741", message, keyword_replaced("fused", "fused", "False"))
     for argument, scalers in names.handed.items():
         writer.rewrite(argument, "NPU741", "the scaler is passed on", followed_by(", ".join(scalers)), apart=True)
@@ -131,7 +131,7 @@ def _keep_states(writer: Writer, unit: Unit, done: list[tuple[Part, str]]) -> No
         write_checkpoints(writer, done)
     elif any(b"torch.save(" in file.source.utf8 for file in unit.program.files):
         message = "checkpoints do not keep the scaler's state"
-        writer.remark(unit.first, "NPU744", message, "on CUDA they would hold a key more; it begins anew")
+        writer.remark(unit.first, "NPU744", message, "on CUDA they would hold one key more; the scaler starts again")
 
 
 def _scaler_of_module(writer: Writer) -> str:
@@ -155,7 +155,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
             Problem(
                 node,
                 "binary_cross_entropy does not work under autocast, and its inputs would be rounded to half precision",
-                "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss or "
+                "return logits from the network (no final sigmoid) and use BCEWithLogitsLoss or "
                 "binary_cross_entropy_with_logits, then run transplt again",
             )
         )
@@ -165,7 +165,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         found.append(Problem(crowded, "the statements of this line cannot be split", do))
     for file, call in _fused(spelling, unit):
         if file is not unit.file or writer.portable or not isinstance(keyword_of(call, "fused"), ast.Constant):
-            why = f"{last_name(call.func)} may be fused, and its fused step on an NPU does not go with a scaler"
+            why = f"{last_name(call.func)} may be fused, and its fused step on an NPU does not work with a scaler"
             found.append(Problem(unit.first, why, "write fused=False there and run transplt again"))
             break
     flagged = [*(region[0] for region in unit.regions), *(unit.making if spelling.scales else ())]
@@ -178,7 +178,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
 
 def _static_scales(writer: Writer, spelling: Spelling, unit: Unit) -> Iterator[Problem]:
     if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
-        yield Problem(unit.first, "a scale that never changes is one of torch_npu alone", _DYNAMIC)
+        yield Problem(unit.first, "only torch_npu has a scale that never changes", _DYNAMIC)
 
 
 def _statements_touched(spelling: Spelling, unit: Unit) -> Iterator[ast.stmt]:
@@ -234,7 +234,7 @@ def _part(writer: Writer, part: Part, scaler: str) -> None:
         message = "the scaler takes the optimizer step, and skips it after an overflow"
         _change(writer, step.call, message, handed_to(f"{scaler}.step"))
     for way in part.exits:
-        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is updated where an iteration ends early")
+        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is updated before an iteration ends early")
     for last in part.updates:
         writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is updated after the steps of an iteration")
 

@@ -38,7 +38,7 @@ def unsound(path: str, data: bytes, unbound: Collection[str] = ()) -> str:
         return ""
     for text, scaler in sorted(_scalers(file).items()):
         missing = [name for name in ("scale", "step", "update") if name not in dict(scaler.calls)]
-        unpaired = f"{text} is made and has no {missing[0]}()" if missing else ""
+        unpaired = f"{text} is created and has no {missing[0]}()" if missing else ""
         why = unpaired or _unbound(file, text, scaler) or _twice(text, scaler)
         if why:
             return why
@@ -70,14 +70,14 @@ def _unbound(file: File, text: str, scaler: _Scaler) -> str:
         local = [made for made in scaler.made if enclosing_function(made) is function]
         if local:
             if not any(begins(made) < begins(call) and lifted(call, block_of(made)) is not None for made in local):
-                return f"line {call.lineno}: {text} may not be made yet"
+                return f"line {call.lineno}: {text} may not exist yet"
             continue
         holders = [None, *(at for at in chain(call) if isinstance(at, FUNCTIONS))]
         outer = [made for made in scaler.made if enclosing_function(made) in holders]
         if not outer:
-            return f"line {call.lineno}: {text} is made in another function"
+            return f"line {call.lineno}: {text} is created in another function"
         if all(_reached_before(file, made, function) for made in outer):
-            return f"line {call.lineno}: {text} may not be made yet where {getattr(function, 'name', '')} is called"
+            return f"line {call.lineno}: {text} may not exist yet where {getattr(function, 'name', '')} is called"
     return ""
 
 

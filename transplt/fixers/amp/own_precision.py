@@ -28,8 +28,8 @@ def unserved(program: Program) -> tuple[str, str] | None:
     """Why autocast does not serve a program, and what to do; None where nothing of the kind is seen."""
     for file in program.files:
         if (b"double" in file.source.utf8 or b"float64" in file.source.utf8) and (line := _float64(file)):
-            why = f"the model is of float64, which autocast leaves as it is ({file.path}, line {line})"
-            return why, "make model and data float32 first"
+            why = f"the model is float64, which autocast does not change ({file.path}, line {line})"
+            return why, "convert model and data to float32 first"
     for file in program.files:
         if b"Function" in file.source.utf8 and (cls := _multiplies(program, file)) is not None:
             why = f"the backward pass of {cls.name} multiplies tensors of two types under autocast ({file.path})"

@@ -19,13 +19,13 @@ from transplt.syntax.nodes import called_name, last_name, plain_name
 from transplt.syntax.scan import FUNCTIONS
 
 _BY_HAND = (
-    "leave this training in float32, or write autocast around the networks alone and make their outputs float32 "
-    "behind it: .float()"
+    "keep this training in float32, or write autocast around the networks only and convert their outputs to float32 "
+    "after it: .float()"
 )
-GRAM = "a Gram matrix sums over all places of a picture, which does not fit half precision"
+GRAM = "a Gram matrix sums over all pixels of an image, which does not fit half precision"
 _GRAM_BY_HAND = (
-    "work the Gram matrix out in float32: `with torch.autocast(\"npu\", enabled=False):` around it, its features with "
-    ".float(); or leave this training in float32"
+    "compute the Gram matrix in float32: `with torch.autocast(\"npu\", enabled=False):` around it, its features with "
+    ".float(); or keep this training in float32"
 )
 
 
@@ -83,14 +83,14 @@ def needs_digits(program: Program, file: File, region: list[ast.stmt]) -> tuple[
         for call in own_nodes(node):
             if isinstance(call, ast.Call) and acts_in_one(program, file, call):
                 why = "the environment takes its steps between the forward pass and the loss"
-                return call, f"{why}: what the policy does would depend on rounding", _BY_HAND
+                return call, f"{why}: the actions of the policy would depend on rounding", _BY_HAND
     for at, call in calls_under(program, file, region):
         there = "" if at is file else f" ({at.path}:{call.lineno})"
         here = call if at is file else None
         if last_name(call.func) == "log_prob":
-            why = "log-probabilities lose their digits where half precision goes into them"
+            why = "log-probabilities lose digits when their inputs are in half precision"
             if _has_environment(program):
-                why = "log-probabilities are compared with those of the same policy where it acts, in float32"
+                why = "log-probabilities are compared with float32 ones that the same policy gave when it acted"
             return here, f"{why}{there}", _BY_HAND
         if last_name(call.func) in ("log", "log1p") and _near_zero(call):
             return here, f"the logarithm of 1 - x ** 2 has no digits left in half precision{there}", _BY_HAND

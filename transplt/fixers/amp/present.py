@@ -38,7 +38,7 @@ def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
     yield work.note(
         node,
         fixer.code,
-        f"this program already has mixed precision ({found.what}{there}): nothing is added to it",
+        f"this program already has mixed precision ({found.what}{there}): nothing is added",
         level=Level.INFO,
         help=f"precision is set by {found.where}" if found.where else "",
     )

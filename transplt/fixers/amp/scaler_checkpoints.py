@@ -20,7 +20,7 @@ STATE = State(
     what="the scaler's",
     left="NPU744",
 )
-_HIDDEN = "checkpoints without the scaler's state: the scaler cannot be seen here"
+_HIDDEN = "checkpoints without the scaler's state: the scaler is not available here"
 #: Files that keep optimizers' states, whatever these are called there.
 _KEEPS = re.compile(rb"\bopt\w*(?:\[[^\]\n]*\])?\.state_dict\(|in self\.optimizers\b")
 
@@ -33,7 +33,7 @@ def write_checkpoints(writer: Writer, done: list[tuple[Part, str]]) -> None:
         seen = _scalers_at(done, call)
         if seen is not None:
             return seen
-        return Spelling((first,), why=_HIDDEN, help="; the scaler has to be made before, or handed to this code")
+        return Spelling((first,), why=_HIDDEN, help="; the scaler must be created before, or passed to this code")
 
     if write_states(writer, unit.program, unit.file, STATE, spelled) or not unit.file.scan.calls:
         return

@@ -55,7 +55,7 @@ def find_home(program: Program, file: File, optimizers: list[ast.expr], uses: Se
     if any(name.startswith("self.") or not name for name in names) or any(
         not isinstance(_source(node), (ast.Name, ast.Subscript)) for node in optimizers
     ):
-        return "what holds the optimizer cannot be seen"
+        return "the object that holds the optimizer was not found"
     found = _home_beside(program, file, [_source(node) for node in optimizers], [*optimizers, *uses], 0)
     if found is None or (found.takes and _passed_around(program, file, found)):
         return _in_module(file, function)

@@ -24,7 +24,7 @@ from transplt.syntax.scan import FUNCTIONS, statement
 
 _CODE = "NPU740"
 _LOSS = "binary_cross_entropy runs in float32, outside of autocast"
-SIGMOID = "the sigmoid in front of binary_cross_entropy gets float32"
+SIGMOID = "the sigmoid before binary_cross_entropy gets float32"
 _FUNCTIONS = frozenset({"torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"})
 _LAYERS = frozenset({"torch.nn.Sigmoid", "torch.nn.modules.activation.Sigmoid"})
 _SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential"})

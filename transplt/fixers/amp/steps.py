@@ -175,7 +175,7 @@ def no_step(file: File, backward: ast.Call) -> str:
         own = enclosing_function(node) is enclosing_function(backward) and begins(node) > begins(backward)
         if own and call is not None and not call.args and not NO_OPTIMIZER.search(last_name(node.value)):
             text = text_of(file, node.value)
-            return f"where {text}, whose step follows, is made as an optimizer cannot be seen"
+            return f"the place where the optimizer {text} of the next step is created was not found"
     return "no optimizer step follows this backward pass in the same function"
 
 

@@ -231,7 +231,7 @@ def _complete(unit: Unit, part: Part) -> None:
         if unsure is not None:
             _problem(
                 unit, unsure, "an iteration may end here between its first and last step",
-                "call scaler.update() before it where scaler.step or scaler.unscale_ has run",
+                "call scaler.update() before it if scaler.step or scaler.unscale_ has run",
                 scaling=True,
             )  # fmt: skip
     if part.steps and not unit.problems:
@@ -239,9 +239,9 @@ def _complete(unit: Unit, part: Part) -> None:
         if isinstance(home, str):
             _problem(
                 unit, unit.first, home,
-                'make `scaler = torch.amp.GradScaler("npu")` beside the optimizer (before torch 2.3: '
-                "torch.npu.amp.GradScaler()), and use it here: "
-                "scaler.scale(loss).backward(), scaler.step(optimizer), scaler.update()",
+                'create `scaler = torch.amp.GradScaler("npu")` next to the optimizer (before torch 2.3: '
+                'torch.npu.amp.GradScaler()), and use it here: scaler.scale(loss).backward(), scaler.step(optimizer), '
+                'scaler.update()',
                 scaling=True,
             )  # fmt: skip
         else:
@@ -293,8 +293,8 @@ def _check_steps(unit: Unit) -> None:
     if closure or any(step.call.args or step.call.keywords for step in unit.steps):
         _problem(
             unit, unit.first, "the optimizer calls this backward pass itself (a closure, as for LBFGS)",
-            "GradScaler works with no closure: leave this training in float32, or take --amp-dtype bfloat16 and write "
-            "autocast around the forward pass of the closure",
+            "GradScaler does not work with closures: keep this training in float32, or use --amp-dtype bfloat16 and "
+            "write autocast around the forward pass of the closure",
         )  # fmt: skip
         return
     for step in unit.steps:
@@ -302,12 +302,12 @@ def _check_steps(unit: Unit) -> None:
         text = text_of(file, step.optimizer)
         if not isinstance(parent(step.call), ast.Expr):
             _problem(
-                unit, step.call, f"what {text}.step() returns is used", "write the step as a statement", scaling=True
+                unit, step.call, f"the result of {text}.step() is used", "write the step as a statement", scaling=True
             )
         elif cls is not None:
             _problem(
-                unit, step.call, f"{text} is an object of {cls.name}, which is no torch.optim.Optimizer",
-                f"write the steps by hand: scaler.step() needs the optimizer inside of {text}",
+                unit, step.call, f"{text} is an object of {cls.name}, which is not a torch.optim.Optimizer",
+                f"write the steps by hand: scaler.step() needs the optimizer inside {text}",
                 scaling=True,
             )  # fmt: skip
         elif any(
@@ -315,7 +315,7 @@ def _check_steps(unit: Unit) -> None:
             for at, value in values_of(program, file, step.optimizer)
         ):
             _problem(
-                unit, step.call, "GradScaler does not work with LBFGS", "leave this training in float32", scaling=True
+                unit, step.call, "GradScaler does not work with LBFGS", "keep this training in float32", scaling=True
             )
 
 
@@ -324,7 +324,7 @@ def _check_scaling(unit: Unit) -> None:
     if not unit.steps:
         _problem(
             unit, unit.first, no_step(unit.file, unit.first),
-            "scale the loss, and give the step to the same scaler: scaler.scale(loss).backward(), "
+            "scale the loss, and let the same scaler take the step: scaler.scale(loss).backward(), "
             "scaler.step(optimizer), scaler.update()",
             scaling=True,
         )  # fmt: skip
@@ -341,7 +341,7 @@ def _check_scaling(unit: Unit) -> None:
         there = "" if file is unit.file else f" ({file.path})"
         _problem(
             unit, call if file is unit.file else unit.first, f"a hook limits gradients while they are scaled{there}",
-            "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
+            "clip after the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
             scaling=True,
         )  # fmt: skip
     for part in unit.parts:
@@ -351,8 +351,8 @@ def _check_scaling(unit: Unit) -> None:
 
 
 def _between(unit: Unit, node: ast.expr | ast.stmt) -> None:
-    why = "other steps stand between the backward pass of this step and the step"
-    do = "give the two optimizers a scaler each, and update each behind its own step"
+    why = "there are other steps between this step and its backward pass"
+    do = "use one scaler for each optimizer, and update each after its own step"
     _problem(unit, node, why, do, scaling=True)
 
 
@@ -361,8 +361,8 @@ def _check_gradients(unit: Unit) -> None:
     if unit.file.scan.attributes.get("to_sparse") or any(
         (unit.file.names.qualified(call.func) or "").startswith("torch.sparse") for call in unit.file.scan.calls
     ):
-        why = "half-precision products of sparse tensors are not known to work on NPUs"
-        _problem(unit, unit.first, why, "leave this training in float32")
+        why = "half-precision products of sparse tensors may not work on NPUs"
+        _problem(unit, unit.first, why, "keep this training in float32")
     every = [(unit.file, node) for node in of_kind(ast.Call, _nodes(unit))]
     apart = [penalty.stmt for penalty in unit.penalties]
     nodes = [node for region in unit.regions for node in parts(region) if node not in apart]
@@ -373,10 +373,10 @@ def _check_gradients(unit: Unit) -> None:
             _problem(
                 unit,
                 call if file is unit.file else unit.first,
-                f"{name} gives gradients that are not scaled with the loss"
+                f"{name} returns gradients without the loss scale"
                 + ("" if file is unit.file else f" ({file.path})"),
-                "scale what it differentiates and divide the result by scaler.get_scale(), as for the gradient "
-                f"penalty in {_EXAMPLES}",
+                "scale the value that it differentiates, and divide the result by scaler.get_scale(), as for the "
+                f"gradient penalty in {_EXAMPLES}",
                 scaling=True,
             )
             return

@@ -43,4 +43,4 @@ def said_of(node: ast.Attribute | ast.Name) -> tuple[str, str]:
     """Why nothing is written beside one, and what to do."""
     read, name = ast.unparse(node), ast.unparse(node.value if isinstance(node, ast.Attribute) else node)
     why = f"this code reads {read}, and the file does not import {name}"
-    return why, f"import {name}, or take out what uses it, and run transplt again"
+    return why, f"import {name}, or remove its use, and run transplt again"

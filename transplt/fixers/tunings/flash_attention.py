@@ -130,7 +130,7 @@ def _write(writer: Writer, masks: Masks, calls: list[_Call]) -> None:
                 BY_HAND,
             )
         elif isinstance(item.new, str):
-            writer.left(item.node, f"{item.name} stays: {item.new}", _HELP, BY_HAND)
+            writer.left(item.node, f"{item.name} is not changed: {item.new}", _HELP, BY_HAND)
         elif attention.replace(writer, item.node, f"flash_attn.{item.name}", item.new):
             done.append(item.node.func)
             masks.used = masks.used or item.masked

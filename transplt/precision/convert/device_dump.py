@@ -89,7 +89,7 @@ def device_tensors(path: str) -> Iterator[tuple[DeviceTensor, Array]]:
     except OSError as error:
         raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
     except (IndexError, struct.error, ValueError, UnicodeDecodeError) as error:
-        raise UnusableDump(f"{shown(path)} is no dump of a device, or is damaged ({error})") from error
+        raise UnusableDump(f"{shown(path)} is not a dump of a device, or is damaged ({error})") from error
 
 
 def _read(file: BinaryIO, path: str) -> Iterator[tuple[DeviceTensor, Array]]:

@@ -44,7 +44,7 @@ def arrays_in(path: str, wanted: Layout | None = None) -> Iterator[tuple[str, st
                 description = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
                 yield f"{name}.{tensor.side}.{tensor.index}", description, array
         else:
-            raise UnusableDump(f"{shown(path)} is no dump of a device, no .h5, .npy or .pt")
+            raise UnusableDump(f"{shown(path)} is not a dump of a device, .h5, .npy or .pt file")
     except OSError as error:
         raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
 
@@ -100,4 +100,4 @@ def _h5(path: str) -> Iterator[tuple[str, str, Array]]:
                 array = data[()]
                 yield re.sub(r"[^\w.-]+", ".", name).strip("."), _description(numpy_or_sentence().asarray(array)), array
     except (OSError, RuntimeError, ValueError, KeyError) as error:
-        raise UnusableDump(f"{shown(path)}: h5py does not read it ({error})") from error
+        raise UnusableDump(f"{shown(path)}: h5py cannot read it ({error})") from error

@@ -48,7 +48,7 @@ def checks_of(host: Host) -> list[Check]:
             text = "not sourced: ASCEND_HOME_PATH or ASCEND_OPP_PATH is not set"
             found.append(Check("set_env.sh", State.WRONG, text, SOURCE_IT))
         found += [_library(name, place, host) for name, place in host.libraries.items()]
-    restart = "npu-smi info -t health -i N; restart the card when nobody uses it"
+    restart = "check npu-smi info -t health -i N; restart the card when nobody uses it"
     for card, health in sorted(host.sick.items()):
         found.append(Check(f"card {card}", State.WRONG, f"its health is {health}", restart))
     return [*found, *_processes(host), *_variables(host)]
@@ -65,7 +65,7 @@ def _python(host: Host) -> Check:
     numbers = re.findall(r"3\.(\d+)", span)
     minor = int(host.python.split(".")[1])
     if len(numbers) == 2 and not int(numbers[0]) <= minor <= int(numbers[1]):
-        text = f"{host.python}; torch_npu for torch {host.torch} is there for Python {span}"
+        text = f"{host.python}; torch_npu for torch {host.torch} needs Python {span}"
         return Check("Python", State.WRONG, text, f"an environment with Python {span}")
     return Check("Python", State.FINE, host.python)
 
@@ -73,10 +73,10 @@ def _python(host: Host) -> Check:
 def _torch(host: Host) -> Check:
     if not host.torch:
         return Check(
-            "torch", State.MISSING, "not installed in this Python", "pip install torch and torch_npu of one version"
+            "torch", State.MISSING, "not installed in this Python", "install torch and torch_npu in the same version"
         )
     if "+cu" in host.torch or "+rocm" in host.torch:
-        do = "pip install the plain build: torch_npu goes with it, and a CUDA build may look for CUDA"
+        do = "install the CPU build with pip: torch_npu needs it, and a CUDA build may search for CUDA"
         return Check("torch", State.NOTE, f"{host.torch}, a build for GPUs", do)
     return Check("torch", State.FINE, host.torch)
 
@@ -84,12 +84,12 @@ def _torch(host: Host) -> Check:
 def _torch_npu(host: Host) -> Check:
     wanted = _row(host).get("torch_npu", "")
     if not host.torch_npu:
-        do = f"pip install torch_npu=={wanted}" if wanted else "pip install torch_npu of torch's version"
+        do = f"pip install torch_npu=={wanted}" if wanted else "install the torch_npu of torch's version with pip"
         return Check("torch_npu", State.MISSING, "not installed in this Python", do)
     ours, theirs = _package(host.torch), _package(host.torch_npu)
     if ours and theirs and ours[0] != theirs[0]:
-        text = f"{host.torch_npu} does not belong to torch {host.torch}: their first three numbers must be the same"
-        do = f"pip install torch_npu=={wanted}" if wanted else "install the pair of one version"
+        text = f"{host.torch_npu} does not match torch {host.torch}: their first three numbers must be equal"
+        do = f"pip install torch_npu=={wanted}" if wanted else "install both in the same version"
         return Check("torch_npu", State.WRONG, text, do)
     if host.torch and not wanted:
         return Check("torch_npu", State.NOTE, f"{host.torch_npu}; the table of versions has no torch {host.torch}")
@@ -100,16 +100,16 @@ def _cann(host: Host) -> Check:
     row = _row(host)
     wanted = row.get("cann", "")
     if not host.cann:
-        text = f"no toolkit found{f' (torch {host.torch} goes with CANN {wanted})' if wanted else ''}"
+        text = f"no toolkit found{f' (torch {host.torch} needs CANN {wanted})' if wanted else ''}"
         return Check("CANN", State.MISSING, text, f"install the toolkit and the kernels of the card; {SOURCE_IT}")
     text = f"{host.cann} in {host.cann_home}"
     older = older_cann(host.cann, wanted)
     ours, theirs = _package(host.torch_npu), _package(row.get("torch_npu", ""))
     if older and host.torch_npu and not (ours and theirs and ours < theirs):
-        text += f" is older than the CANN {wanted} that torch_npu {host.torch_npu} goes with"
+        text += f" is older than the CANN {wanted} that torch_npu {host.torch_npu} needs"
         return Check("CANN", State.WRONG, text, f"install CANN {wanted}, toolkit and kernels")
     if older:
-        return Check("CANN", State.NOTE, f"{text}; the newest torch_npu for torch {host.torch} goes with {wanted}")
+        return Check("CANN", State.NOTE, f"{text}; the newest torch_npu for torch {host.torch} needs {wanted}")
     return Check("CANN", State.FINE, text)
 
 
@@ -120,28 +120,28 @@ _TRITON_CANN = {"3.2.0": "8.5.0", "3.2.1": "9.0.0", "3.2.2": "9.1.0"}
 def _triton(host: Host) -> Check:
     """triton and triton-ascend share one folder: since 3.2.1 the second installs the first and writes over it."""
     here = host.triton
-    both = f"triton {here.triton} and triton-ascend {here.ascend} lie in one folder"
+    both = f"triton {here.triton} and triton-ascend {here.ascend} are installed in the same folder"
     exact = f"=={here.ascend}" if here.ascend else ""
     again = f"pip uninstall -y triton triton-ascend; pip install triton-ascend{exact}"
     if not here.ascend:
         if not (host.torch_npu or host.cards):
             return Check("Triton", State.FINE, f"triton {here.triton}, for GPUs")
         text = f"triton {here.triton} is for GPUs; kernels fail on NPUs (0 active drivers)"
-        return Check("Triton", State.NOTE, text, f"where the program has Triton kernels: {again}")
+        return Check("Triton", State.NOTE, text, f"if the program has Triton kernels: {again}")
     if here.triton and here.in_force in ("triton", "mixed"):
-        whose = "those for GPUs are in force" if here.in_force == "triton" else "files of both are there"
-        do = f"{again}; what installs triton later breaks it again"
+        whose = "the GPU one is used" if here.in_force == "triton" else "both are installed"
+        do = f"{again}; installing triton later breaks this again"
         return Check("Triton", State.WRONG, f"{both}, and {whose}", do)
     wanted = _TRITON_CANN.get(here.ascend.split("+")[0], "")
     if host.cann and older_cann(host.cann, wanted):
-        text = f"triton-ascend {here.ascend} goes with CANN {wanted[:3]}, and {host.cann} is older"
-        return Check("Triton", State.NOTE, text, "versions of one row of triton-ascend's installation guide")
+        text = f"triton-ascend {here.ascend} needs CANN {wanted[:3]}, and {host.cann} is older"
+        return Check("Triton", State.NOTE, text, "install the versions of one row of triton-ascend's guide")
     if re.search(r"^\|\s*\d+\s+(?:Ascend)?310P", host.smi, re.MULTILINE):
         text = f"triton-ascend {here.ascend}; it compiles no kernels for a 310P"
-        return Check("Triton", State.NOTE, text, "operators of torch in place of Triton kernels")
+        return Check("Triton", State.NOTE, text, "use operators of torch instead of Triton kernels")
     if here.triton:
         state = State.FINE if here.in_force == "triton-ascend" else State.NOTE
-        whose = "those of triton-ascend are in force" if here.in_force else "which files are in force could not be seen"
+        whose = "triton-ascend is used" if here.in_force else "it is unknown which one is used"
         return Check("Triton", state, f"{both}; {whose}", "" if here.in_force else again)
     return Check("Triton", State.FINE, f"triton-ascend {here.ascend}")
 
@@ -161,7 +161,7 @@ def _devices(host: Host) -> Check:
     lacking = [name for name in MANAGERS if name not in host.managers]
     if lacking:
         text = f"cards {numbers}, but no {', '.join(f'/dev/{name}' for name in lacking)}"
-        return Check("cards", State.WRONG, text, "pass these devices to the container, too")
+        return Check("cards", State.WRONG, text, "also pass these devices to the container")
     if host.no_access:
         text = f"cards {numbers}; this user may not use {', '.join(f'/dev/{name}' for name in host.no_access)}"
         return Check("cards", State.WRONG, text, "usermod -aG HwHiAiUser USER, then log in again")
@@ -183,7 +183,8 @@ def _processes(host: Host) -> list[Check]:
     return [
         Check(
             f"process {each.process}", State.NOTE, f"{each.name} holds {each.memory} MB of card {each.card}",
-            "is it yours and left over? End it by its number; another training may not start on that card before",
+            "if this is your own leftover process, end it by its number: until then another training may not start on "
+            "that card",
         )
         for each in host.processes
     ]  # fmt: skip
@@ -192,11 +193,11 @@ def _processes(host: Host) -> list[Check]:
 def _variables(host: Host) -> list[Check]:
     found = []
     for name, new in host.cuda_variables.items():
-        text = f"set, and NPUs do not read it{f'; {new} takes its place' if new else ''}"
+        text = f"set, but NPUs do not read it{f'; use {new}' if new else ''}"
         found.append(Check(name, State.NOTE, text, f"transplt explain {name}"))
     if host.variables.get("ASCEND_LAUNCH_BLOCKING") == "1":
-        text = "1: each operator is waited for; right stacks, and slow"
-        found.append(Check("ASCEND_LAUNCH_BLOCKING", State.NOTE, text, "unset it when the error is found"))
+        text = "1: the host waits for each operator: right stacks, but slow"
+        found.append(Check("ASCEND_LAUNCH_BLOCKING", State.NOTE, text, "unset it once the error is found"))
     return found
 
 

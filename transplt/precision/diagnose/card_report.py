@@ -13,7 +13,7 @@ from transplt.precision.diagnose.card_result import CardResult, Tried
 FORMAT = 1
 #: Rows of one kind that are told one by one, and calls whose time is.
 _MOST, _SLOWEST = 40, 5
-_FOUND = {"equal": "give what the CPU gives", "ran": "ran, and cannot be compared", "differs": "differ",
+_FOUND = {"equal": "agree with the CPU", "ran": "ran, but cannot be compared", "differs": "differ",
           "raised": "raised an error", "not tried": "were not tried"}  # fmt: skip
 
 
@@ -32,14 +32,14 @@ def result_text(result: CardResult) -> str:
     lines = [f"{origin.file}: {', '.join([card, *versions])} ({origin.date})"]
     lines.append(f"made for torch {result.made_for}, of {result.program}")
     if result.emulated:
-        lines.append("This is the emulated card: the file says that the pack works, and nothing of a card.")
+        lines.append("This is the emulated card: the file shows that the pack works, but nothing about a real card.")
     lines += ["", *_host(result), "", *_operators(result), "", *_training(result)]
     return "\n".join(map(visible, lines)) + "\n"
 
 
 def _host(result: CardResult) -> Iterator[str]:
     if result.host_failed:
-        yield f"host: not looked at: {result.host_failed}"
+        yield f"host: not checked: {result.host_failed}"
     wrong = [check for check in result.checks if check[1] in ("wrong", "missing")]
     if not result.host_failed:
         yield f"host: {many(len(wrong), 'thing')} to fix" if wrong else "host: nothing to fix"
@@ -77,7 +77,7 @@ def _training(result: CardResult) -> Iterator[str]:
     words = {
         "equal": f"{many(len(result.steps), 'step')} as recorded ({within}, as shares)",
         "differs": f"differs from the recording ({within}, as shares){message}",
-        "stopped": f"stopped behind {len(result.steps)} of {many(result.wanted, 'step')}{message}",
+        "stopped": f"stopped after {len(result.steps)} of {many(result.wanted, 'step')}{message}",
         "nothing recorded": f"nothing was recorded{message}",
     }
     yield f"training: {words[result.training]}"

@@ -237,7 +237,7 @@ def _whole(value: Any, where: str) -> int:
 
 def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 <= value < 1e15):
-        raise BrokenResult(f"{where} is no number that a pack writes")
+        raise BrokenResult(f"{where} is not a number that a pack writes")
     return float(value)
 
 

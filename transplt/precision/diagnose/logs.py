@@ -30,7 +30,7 @@ def log_files(names: Iterable[str]) -> Iterator[str]:
             if (file.endswith(_ENDINGS) or ".log." in file) and os.path.isfile(os.path.join(where, file))
         ]
         if not found:
-            raise NoLogs(f"{shown(name)} holds no logs ({', '.join(_ENDINGS)})")
+            raise NoLogs(f"{shown(name)} contains no logs ({', '.join(_ENDINGS)})")
         if len(found) > _MOST_LOGS:
             raise UsageError(f"{shown(name)} holds {len(found)} logs; name a folder below it")
         yield from sorted(found)

@@ -102,8 +102,9 @@ def _by_sentence(error: KnownError, failure: Failure) -> Remedy:
             return read
     words = [each for each in said if len(each.split()) > 2 and not _NO_WORDS.search(each)]
     if words and error.area == "torch_npu":
-        step = "Hold the call of the source line to that sentence; it was checked before anything ran on the card."
-        return Remedy(f"torch_npu refuses it by a check of its own: {words[0].rstrip('.')}.", (step, *error.do[1:]))
+        step = ("Compare the call in that source line with this sentence; it was checked before anything ran on the "
+                "card.")
+        return Remedy(f"torch_npu refuses the call: {words[0].rstrip('.')}.", (step, *error.do[1:]))
     words = [each for each in words if each in failure.first.details]
     if words and error.area in ("cann", "general"):
         return Remedy(f"CANN's own words for it: {words[0]}.", error.do)
@@ -142,15 +143,15 @@ def _raised_in(failure: Failure, general: Remedy) -> Remedy:
         return general
     package = match["package"]
     cause = (
-        f"{general.cause} It is raised in {package}, not in your code: mostly the releases of the packages do not fit, "
-        "or this one does not know NPUs at that place."
+        f"{general.cause} The error comes from {package}, not from your code: mostly the releases of the packages do "
+        "not match, or this package does not support NPUs there."
     )
-    do = [f"pip show {package}: hold its version to the one that the guide or the requirements of the program name."]
+    do = [f"pip show {package}: compare its version with the one in the guide or requirements of the program."]
     if package in _SERVERS:
         do.append(
-            "Which part of the server it is, one at a time: no speculation (MTP, eagle), no prefix cache, no chunked "
-            "prefill, no async scheduling, no graphs (--enforce-eager, --disable-cuda-graph); go on without it and "
-            "take the next release, whose notes list what was mended."
+            "Find the part of the server, turning off one at a time: speculation (MTP, eagle), prefix cache, chunked "
+            "prefill, async scheduling, graphs (--enforce-eager, --disable-cuda-graph). Continue without it, and "
+            "install the next release: its notes list what was fixed."
         )
     return replace(general, cause=cause, do=(*general.do, *do))
 

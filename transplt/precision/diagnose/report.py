@@ -23,7 +23,7 @@ from transplt.rules.silent_errors import CODE, SilentError, errors_named_in
 FORMAT = 1
 _MARGIN, _MOST_TEXT = 13, 300
 _MOST_WHO, _MOST_SHORT, _MOST_TOLD = 8, 10, 4
-_UNKNOWN, _BY_FORM = "An unknown error", "An error that is known by its form"
+_UNKNOWN, _BY_FORM = "An unknown error", "A known form of error"
 #: So many are told of one failure.
 _MOST = 3
 #: Lines that hold the list of types themselves.
@@ -204,7 +204,7 @@ def _told_remarks(collected: Collected) -> Iterator[str]:
         yield from labelled("cause", each.error.cause)
         yield from labelled("do", *(f"- {step}" for step in each.error.do))
     if len(found) > _MOST_TOLD:
-        yield from ("", f"And {many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
+        yield from ("", f"{many(len(found) - _MOST_TOLD, 'more remark')}: --format json has all.")
     for line in collected.last_lines[:_MOST_TOLD]:
         state = state_of(line.text, line.around)
         yield from ("", f"The log {visible(line.source)} ends with")

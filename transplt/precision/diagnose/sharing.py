@@ -143,6 +143,6 @@ def bundle(replaced: list[str], diagnosis: str, logs: Iterable[tuple[str, str]])
     """What is given to others: what was replaced, the diagnosis, and the logs by their names."""
     head = (
         f"transplt diagnose --share: replaced were {', '.join(replaced) or 'no names'}. File names, versions, numbers "
-        "and the words of messages stand as they were: look through it before you give it away.\n"
+        "and messages are unchanged: read it before you share it.\n"
     )
     return "\n".join([head, diagnosis, *(f"==== {name} ====\n\n{text}" for name, text in logs)])

@@ -71,8 +71,8 @@ class VersionsNamed:
             if release in releases and all(self._words.intersection(each) for each in words)
         ]
         said += [
-            f"The log sets ASCEND_RT_VISIBLE_DEVICES={cards}, which does not ascend: CANN then sees no card at all "
-            f"(torch.npu.is_available() is False, or it says so). In order, each once: {','.join(map(str, ordered))}."
+            f"The log sets ASCEND_RT_VISIBLE_DEVICES={cards}, which is not in ascending order: CANN then finds no "
+            f"card (torch.npu.is_available() is False). In order, each once: {','.join(map(str, ordered))}."
             for cards in sorted(self._named["cards"])
             if (ordered := sorted({*map(int, cards.split(","))})) != [*map(int, cards.split(","))]
         ]
@@ -93,8 +93,8 @@ class VersionsNamed:
         torch_npu, torch = _only({_three(each) for each in self._named["torch_npu"]}), _only(self._named["torch"])
         if torch and torch_npu and torch != torch_npu:
             return (
-                f"The log names torch {torch} and torch_npu {torch_npu}: they do not belong together, which may be the "
-                f"cause of anything below. Install the pair: transplt doctor, docs/diagnose.md."
+                f"The log names torch {torch} and torch_npu {torch_npu}: these do not match, which may be the cause "
+                "of anything below. Install a matching pair: transplt doctor, docs/diagnose.md."
             )
         return self._two_canns() or self._of_the_server() or self._of_cann()
 

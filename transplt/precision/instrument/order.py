@@ -65,7 +65,7 @@ def fix_order(edits: Edits) -> None:
     file = edits.file
     for call in _seedings(file):
         if file.names.qualified(call.func) not in _FRESH and not _is_fresh(file, call):
-            edits.report(call, "the program seeds here, and its seed wins over the probe's", informs=True)
+            edits.report(call, "the program sets a seed here, which replaces the probe's", informs=True)
     for call in by_place(file.scan.calls):
         name = file.names.qualified(call.func) or ""
         if name in LOADERS or _makes_loader(file, call):
@@ -76,9 +76,9 @@ def fix_order(edits: Edits) -> None:
         elif name == "dict" or last_name(call.func) == "dict":
             _loader(edits, call, plain=True)
         elif name in _CLOCK or (name in _FRESH and not call.args and not call.keywords) or _is_fresh(file, call):
-            edits.report(call, f"{name or last_name(call.func)} begins at another place in each run: give it a seed")
+            edits.report(call, f"{name or last_name(call.func)} starts differently in each run: give it a seed")
         elif last_name(call.func) == "shuffle" and _shuffles_data(call, name):
-            edits.report(call, "this shuffles the data: leave it out for the probe, or give it a seed")
+            edits.report(call, "this shuffles the data: turn it off for the probe, or give it a seed")
         elif name.startswith(_KERNELS):
             _kernel(edits, call)
     for node in ast.walk(file.scan.tree):
@@ -157,4 +157,4 @@ def _kernel(edits: Edits, call: ast.Call) -> None:
         share = keyword_of(call, name)
         none = 1.0 if name == "keep_prob" else 0.0
         if share is not None and not (isinstance(share, ast.Constant) and share.value == none):
-            edits.report(share, f"this kernel drops out by itself: give it {name}={none} for the probe")
+            edits.report(share, f"this kernel has its own dropout: pass {name}={none} for the probe")

@@ -81,7 +81,7 @@ def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
         if program.project.files.read(path, data) is None:
             module = module_name(path)
             needed = any(module == name or module.endswith(f".{name}") for name in names)
-            found.append(Left(path, 1, "cannot be read as Python, and is copied as it is", informs=not needed))
+            found.append(Left(path, 1, "cannot be read as Python, and is copied unchanged", informs=not needed))
     return found
 
 
@@ -136,4 +136,4 @@ def _head(edits: Edits, call: str) -> None:
     if first is None:
         edits.at_end(lines.removesuffix("\n"))
     elif not edits.above(first, lines.removesuffix("\n")):
-        edits.report(first, f"nothing goes in above this line: put {call or PROBE} there by hand")
+        edits.report(first, f"no line can be inserted here: add {call or PROBE} by hand")

@@ -30,12 +30,12 @@ def hand_to_trainers(program: Program, bench: Mapping[str, Edits], probe: str) -
         for call in by_place(file.scan.calls):
             name = _made(program, file, call)
             if name.rpartition(".")[2] in _MAKES_TRAINER:
-                edits.report(call, f"it makes its trainer by itself: hand that to {probe}.recorded()")
+                edits.report(call, f"it creates its own trainer: pass that to {probe}.recorded()")
             elif _records(name):
                 edits.rewrite(call, between(f"{probe}.recorded(", ")"))
                 edits.probes = found = True
             elif (called := _called(name)) in _UNKNOWN and name.endswith(_RUNS):
-                edits.report(call, f"{called} owns the loop that trains: call {probe}.step() before each step of it")
+                edits.report(call, f"{called} contains the training loop: call {probe}.step() before each step")
     return found
 
 

@@ -65,7 +65,7 @@ def _different(answer: Answer) -> str:
     if first is not None and first.number == 1:
         return f"different from the first value on: {values_at(first)}"
     if judged.stays is not None and first is not None:
-        again = "" if judged.stays == first else f", apart for good from {judged.stays.place} on"
+        again = "" if judged.stays == first else f", and different for good from {judged.stays.place} on"
         return f"different: first divergence at {values_at(first)}{again}"
     where = f"; first divergence at {values_at(first)}" if first is not None else ""
     return f"different: {_mean(whole)}{where}"
@@ -79,21 +79,22 @@ def advice(answer: Answer) -> list[str]:
     first = judged.first
     hints = []
     if judged.not_finite is not None and judged.not_finite == first:
-        hints.append("one side overflows: record the steps before it, find the first overflow, look at the loss scale")
+        hints.append("one side overflows: record the steps before that, find the first overflow, check the loss scale")
     elif judged.ratio is not None:
         hints.append(
-            "a constant factor is another reduction, not another result: the sum in place of the mean, the number of "
-            "processes, the steps of accumulation"
+            "a constant factor comes from the reduction, not the result: sum instead of mean, number of processes, "
+            "steps of accumulation"
         )
     elif first is not None and first.number == 1:
         hints.append(
-            "the first value is computed before any update: look for other weights, other data or order, dropout, "
-            "another seed, other hyperparameters; then for an operator of the forward pass"
+            "the first value is computed before any update: check weights, data and their order, dropout, seed and "
+            "hyperparameters, then the operators of the forward pass"
         )
     elif first is not None and first.number <= max(3, len(pairs) // 50):
-        hints.append("apart after few updates: look at the backward pass, the optimizer, the learning rate")
+        hints.append("they differ after few updates: check the backward pass, the optimizer and the learning rate")
     elif first is not None:
-        hints.append("apart after many equal values: rounding that adds up, an overflow, other data from there on")
+        hints.append("they differ after many equal values: rounding errors that add up, an overflow, or different "
+                     "data from there on")
     if rises(pair.a for pair in pairs) and not rises(pair.b for pair in pairs):
         hints.append(
             "A rises again after its lowest and B does not: compare the learning rates of both step by step (schedule, "
@@ -132,15 +133,15 @@ def remarks(answer: Answer) -> list[str]:
     """What is worth knowing beside the verdict."""
     lines, pairs = list(answer.found.remarks), answer.found.pairs
     if answer.judged.both_not_finite:
-        lines.append(f"{many(answer.judged.both_not_finite, 'value')} are no numbers on both sides")
+        lines.append(f"{many(answer.judged.both_not_finite, 'value')} are nan or inf on both sides")
     if len(answer.found.pairs) != max(answer.found.counts) and not lines:
-        lines.append("values that one log has alone are not compared")
+        lines.append("values in only one log are not compared")
     if answer.found.others:
         names = [f"`{name}`" for name in answer.found.others]
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         lines.append(f"also there: {', '.join(names[:8])}{more} (--name)")
     if rises(pair.a for pair in pairs) and rises(pair.b for pair in pairs):
-        lines.append("both rise again after their lowest: a learning rate that is too large there is the usual reason")
+        lines.append("both rise again after their lowest value, usually because the learning rate is too large there")
     return lines + answer.found.hints
 
 
@@ -149,7 +150,7 @@ def drift(judged: Judged) -> str:
     first, last = judged.parts[0], judged.parts[-1]
     side = ""
     if judged.above >= _ONE_SIDE or (judged.above <= 1 - _ONE_SIDE and judged.beyond):
-        side = f"; A lies {'above' if judged.above >= _ONE_SIDE else 'below'} B almost everywhere"
+        side = f"; A is {'above' if judged.above >= _ONE_SIDE else 'below'} B almost everywhere"
     if len(judged.parts) < 2 or judged.whole.mean == 0:
         return "none" + side
     if last.share > 2 * first.share and not judged.limits.holds(last.mean, last.loss):
@@ -157,7 +158,7 @@ def drift(judged: Judged) -> str:
     elif first.share > 2 * last.share and not judged.limits.holds(first.mean, first.loss):
         how = "shrinks"
     else:
-        return "none that counts" + side
+        return "none that matters" + side
     shares = f"{share(first.share)} of the loss in the first part, {share(last.share)} in the last"
     return f"the difference {how}: {shares}{side}"
 
@@ -171,7 +172,7 @@ def fifth_text(fifth: FirstFifth) -> str:
     if fifth.reached < fifth.end:
         return f"{state} so far, up to {fifth.unit} {figure(fifth.reached)}; it ends at {figure(fifth.end)} of {whole}"
     return f"{state}: up to {fifth.unit} {figure(fifth.end)} of {whole}" + (
-        "; next the accuracy at the end" if fifth.aligned else "; align it before training on"
+        "; next the accuracy at the end" if fifth.aligned else "; make it agree before training on"
     )
 
 

@@ -63,7 +63,7 @@ def scalars_of(file: BinaryIO) -> Iterator[tuple[str, float, int]]:
         try:
             yield from _event(data[:length])
         except (IndexError, struct.error, UnicodeDecodeError) as error:
-            raise BrokenEvents(f"record {number} of this event file is no event") from error
+            raise BrokenEvents(f"record {number} of this event file is not an event") from error
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:

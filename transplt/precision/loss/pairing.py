@@ -67,7 +67,7 @@ def paired(a: Curves, b: Curves) -> Paired:
         if text := overfits(named.values(), chosen):
             found.hints.append(f"{curves.source}: {text}")
     if normal(one.name) != normal(other.name):
-        held = f"`{one.name}` of {a.source} is held against `{other.name}` of {b.source}"
+        held = f"`{one.name}` of {a.source} is compared with `{other.name}` of {b.source}"
         found.remarks.append(f"{held} (--name decides)")
     left, right = _keyed(one), _keyed(other)
     for curves, side in ((a, left), (b, right)):
@@ -81,12 +81,12 @@ def paired(a: Curves, b: Curves) -> Paired:
         return found
     if left.values and right.values and (left.steps, left.epochs) == (right.steps, right.epochs):
         raise UsageError(
-            f"{shown(a.source)} and {shown(b.source)} have hardly a step in common "
-            f"({left.extent} and {right.extent}): compare logs of the same steps"
+            f"{shown(a.source)} and {shown(b.source)} have hardly any steps in common ({left.extent} and "
+            f"{right.extent}): compare logs of the same steps"
         )
     found.by_order = True
     if left.values or right.values:
-        found.remarks.append("the two name their steps differently: values are taken in the order of the logs")
+        found.remarks.append("the two logs name their steps differently: values are compared in the order of the logs")
     values = zip(one.values, other.values, strict=False)
     found.pairs = [Pair(mine, yours, None, None, number) for number, (mine, yours) in enumerate(values, 1)]
     return found
@@ -106,7 +106,7 @@ def _numbered_alike(a: _Keyed, b: _Keyed) -> list[str]:
         late.values = {
             (key[0] - (at == 0), key[1] - (at == 1)): value for key, value in late.values.items()
         }
-        remarks.append(f"{which} numbers its {what} from 1 and the other from 0: the first of both belong together")
+        remarks.append(f"{which} numbers its {what} from 1 and the other from 0: the first values of both are compared")
     return remarks
 
 
@@ -117,7 +117,7 @@ def _of_one_process(curves: Curves) -> dict[str, Curve]:
     full = {who: named for who, named in curves.by_who.items() if named}
     who = min(full, key=lambda each: (each != "rank 0", each == "", len(each), each)) if full else ""
     if len(full) > 1:
-        curves.remark(f"values of {len(full)} processes; those of {who or 'the lines without a prefix'} are taken")
+        curves.remark(f"values of {len(full)} processes; those of {who or 'the lines without a prefix'} are used")
     return full.get(who, {})
 
 
@@ -125,8 +125,8 @@ def _chosen(named: dict[str, Curve], elsewhere: set[str], curves: Curves) -> Cur
     """The curve that is the training's loss."""
     if not named:
         raise UsageError(
-            f"{shown(curves.source)} holds no loss; name what to read with --name (as it stands in the log) "
-            "or --pattern (a regular expression whose first group is the value)"
+            f"{shown(curves.source)} has no loss; name the value with --name (as written in the log) or --pattern (a "
+            "regular expression whose first group is the value)"
         )
     most = max(map(len, named.values()))
     keys: Sequence[str] = list(named)
@@ -193,7 +193,7 @@ def _keyed(curve: Curve) -> _Keyed:
         seen[key] = number, 1
     if merged:
         more = f"{many(merged, 'value')} more than steps, as several processes write them"
-        found.remarks.append(f"{more}: the mean of a step's values is taken")
+        found.remarks.append(f"{more}: the mean of each step's values is used")
     if again:
-        found.remarks.append(f"{many(again, 'step')} written again after a restart: the last value is taken")
+        found.remarks.append(f"{many(again, 'step')} written again after a restart: the last value is used")
     return found

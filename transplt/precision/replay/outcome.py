@@ -82,7 +82,7 @@ def outcome(plan: Plan, part: Part, replayed: Replayed, given: float | None = No
     failed: list[tuple[str, str]] = []
     for row, expected, allowed in _expected(plan):
         if row.name not in again:
-            failed.append((row.name, replayed.failed.get(row.name, "is not in what was computed again")))
+            failed.append((row.name, replayed.failed.get(row.name, "was not computed again")))
             continue
         # Inputs are the same ones on both sides, and only outputs are compared.
         made = [tensor for tensor in again[row.name].outputs if tensor.is_tensor]

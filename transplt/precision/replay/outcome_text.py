@@ -25,10 +25,11 @@ def sentence(found: Outcome) -> str:
         results = len({line.operator for line in found.lines})
         of = many(found.calls, "operator")
         agree = f"{results} rows agree" if results != 1 else "1 row agrees"
-        return f"no operator gives something else: {of} {again}, {agree}"
+        return f"no operator differs: {of} {again}, {agree}"
     wrong = len({each.row.rpartition(".")[0] for each in found.differing})
     give = "gives" if wrong == 1 else "give"
-    return f"{wrong} of {many(found.calls, 'operator')} {again} {give} something else: {_difference_text(found, first)}"
+    return (f"{wrong} of {many(found.calls, 'operator')} {again} {give} different results: "
+            f"{_difference_text(found, first)}")
 
 
 def _device(found: Outcome) -> str:
@@ -58,8 +59,8 @@ def replay_text(found: Outcome) -> str:
         own, passed, unknown = found.beside
         total = len(own) + len(passed) + len(unknown)
         lines.append(
-            f"of {many(total, 'row')} that differ from the other dump, {len(own)} give something else themselves, "
-            f"{len(passed)} agree when they are given their recorded inputs, {len(unknown)} could not be computed again"
+            f"of {many(total, 'row')} that differ from the other dump, {len(own)} differ by themselves, {len(passed)} "
+            f"agree with their recorded inputs, {len(unknown)} could not be computed again"
         )
     if found.failed:
         lines.append(f"failed on {_device(found)}: {len(found.failed)}")

@@ -30,6 +30,6 @@ def replayed_here(text: str, device: str, python: str) -> Iterator[str]:
         if ended.code or not os.path.isdir(out):
             raise CannotFinish(
                 f"what computes the operators stopped with exit status {ended.code}; --script {shown('replay.py')} "
-                "writes it, to be run by hand"
+                "writes it; run that by hand"
             )
         yield out

@@ -188,10 +188,10 @@ def _pair(found: Found, row: Row) -> tuple[Row, Row | None]:
     if row.kind != API:
         inner = [name for name, parent in found.record.parents.items() if parent == row.name]
         more = f": {', '.join(map(shown, inner[:5]))}" if inner else ""
-        raise UsageError(f"{shown(row.name)} is a module; a test is made of a function in it{more}")
+        raise UsageError(f"{shown(row.name)} is a module; a test needs a function in it{more}")
     if row.phase != BACKWARD:
         return row, None
     forward = next((r for r in found.record.rows if (r.api, r.index, r.phase) == (row.api, row.index, FORWARD)), None)
     if forward is None:
-        raise UsageError(f"the dump has no forward pass of {shown(row.name)}, which its test needs")
+        raise UsageError(f"the dump has no forward pass of {shown(row.name)}, and a test needs it")
     return forward, row

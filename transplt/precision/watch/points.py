@@ -46,7 +46,7 @@ POINTS = (
     Point("gradient-too-large", "检查梯度过大", "the norm of a gradient is above the bound", 1e3),
     Point("activation-range", "检查激活值范围",
           "an activation has elements outside its range, or all of them at one end of it", None, True),
-    Point("label-range", "检查标签范围", "a label is no class of its loss", None, True),
+    Point("label-range", "检查标签范围", "a label is not a class of its loss", None, True),
     Point("constant-data", "检查恒定数据", "all elements of the model's data are one number", None, True),
     Point("repeated-data", "检查重复数据", "the model's data has the same figures as in the step before", None),
 )  # fmt: skip
@@ -77,5 +77,5 @@ def bounds(given: Sequence[str]) -> dict[str, float]:
         try:
             found[name] = float(value)
         except ValueError:
-            raise UsageError(f"--bound {text!r}: {value!r} is no number") from None
+            raise UsageError(f"--bound {text!r}: {value!r} is not a number") from None
     return found

@@ -51,7 +51,7 @@ def list_text() -> str:
         bound = f" (bound {point.bound:g})" if point.bound is not None else ""
         mark = "*" if point.recommended else " "
         rows.append(f"{mark} {point.name:<24} {point.guide}: {point.meaning}{bound}")
-    return "\n".join([*rows, "", "* recommended: looked for unless --checks names others"]) + "\n"
+    return "\n".join([*rows, "", "* recommended: checked unless --checks names others"]) + "\n"
 
 
 def watch_json(watched: Watched) -> dict[str, Any]:

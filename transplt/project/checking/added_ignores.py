@@ -57,7 +57,7 @@ def with_comments(result: CheckResult, why: str) -> CheckResult:
             files += 1
             changes[path] = replace(change, data=new)
     notes = [f"wrote ignore comments in {many(lines, 'line')} of {many(files, 'file')}"] if lines else []
-    notes += [f"no ignore comment can stand in {_places_of(left)}"] if left else []
+    notes += [f"ignore comments are not possible in {_places_of(left)}"] if left else []
     return replace(result, changes=tuple(changes.values()), notes=(*result.notes, *notes))
 
 

@@ -146,7 +146,7 @@ def _only_changed(project: CheckedProject, since: str) -> None:
     """Look at the lines of a project that changed since a commit, and at no file without such."""
     top = find_repository(project.root)
     if top is None:
-        raise UsageError(f"--since {shown(since)}: {shown(project.root)} lies in no git repository")
+        raise UsageError(f"--since {shown(since)}: {shown(project.root)} is not in a git repository")
     below = os.path.relpath(project.root, os.path.realpath(top)).replace(os.sep, "/")
     prefix = "" if below == "." else below + "/"
     changed = {

@@ -18,8 +18,8 @@ def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
     for prefix in found:
         if not _PREFIX.fullmatch(prefix):
             hint = f"; did you mean {near}?" if (near := nearest_code(prefix)) else ""
-            form = "give one such as NPU201, or its beginning such as NPU2"
-            raise UsageError(f"{option}: {prefix} is no code; {form}{hint}")
+            form = "use one such as NPU201, or its beginning such as NPU2"
+            raise UsageError(f"{option}: {prefix} is not a code; {form}{hint}")
         if not is_prefix(prefix):
             raise UsageError(f"{option}: no code starts with {prefix}")
     return found

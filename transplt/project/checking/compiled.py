@@ -62,7 +62,7 @@ def _of_all(answers: list[Answer]) -> Answer:
     if len(answers) == 1:
         return first
     return next((each for each in answers if each.word == YES), None) or Answer(
-        UNJUDGED, f"refused with types that the text does not say ({first.sentence})", first.path, first.line
+        UNJUDGED, f"refused with types that the code does not show ({first.sentence})", first.path, first.line
     )
 
 

@@ -33,7 +33,7 @@ ASSUMED = ("float32", "bfloat16")
 _FRACTION = re.compile(r"(?i)(?:^|_)(?:eps\w*|epsilon|scale|alpha|beta|gamma|prob|ratio|temperature|softcap|lr|p)$")
 #: More axes than a tensor has.
 _AXES = 64
-_RUN = "a run knows it: transplt run --compile"
+_RUN = "a run shows it: transplt run --compile"
 
 
 class _Unknown(Exception):
@@ -108,7 +108,7 @@ def _constants(kernel: Kernel, sizes: dict[str, Range], launch: Launch, config: 
                 given = tuned.get(each.name, launch.arguments.get(each.name, each.default))
                 known = constant_given(kernel.file if each.name in tuned else launch.file, given) if given else Unset
             if known is Unset:
-                raise _Unknown(f"the value of {each.name} is not in the text")
+                raise _Unknown(f"the code does not show the value of {each.name}")
             found[each.name] = {"value": known}
     return found
 
@@ -126,16 +126,16 @@ def _arguments(kernel: Kernel, launch: Launch, types: dict[str, str], assumed: s
         given = launch.arguments.get(each.name, each.default)
         value = behind(launch.file, given) if given is not None else None
         if given is None:
-            raise _Unknown(f"what {each.name} is given is not in the text")
+            raise _Unknown(f"the code does not show the value passed as {each.name}")
         if isinstance(value, ast.Constant):
             found[each.name] = _constant(value.value)
         elif types.get(each.name) or each.name in pointers:
             dtype = types.get(each.name) or assumed
             if dtype not in WIDTHS:
-                raise _Unknown(f"{each.name} is of {dtype}, which Triton has not", "")
+                raise _Unknown(f"{each.name} is {dtype}, which Triton does not have", "")
             found[each.name] = {"kind": "tensor", "type": dtype, "aligned": True}
         elif each.name in handed:
-            raise _Unknown(f"whether {each.name} is a pointer is not in the text")
+            raise _Unknown(f"the code does not show whether {each.name} is a pointer")
         elif _FRACTION.search(each.name) and not _divides(kernel, each.name):
             found[each.name] = {"kind": "float"}
         else:
@@ -223,7 +223,7 @@ class _Functions:
                     return {"constexpr": {"value": value.args[0].value}}
             elif isinstance(value, ast.Constant) and len(bindings) == 1:
                 return {"value": value.value}
-        raise _Unknown(f"what {name} is does not stand in the file")
+        raise _Unknown(f"the file does not show what {name} is")
 
 
 def _imported(full: str) -> dict[str, Any] | None:

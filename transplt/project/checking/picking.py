@@ -43,11 +43,11 @@ def picked_edits(text: str, edits: Sequence[NumberedEdit]) -> list[NumberedEdit]
         match = _RANGE.fullmatch(part.strip())
         if match is None:
             raise UsageError(
-                f"--pick takes the numbers that `check --diff` prints, such as 1,3-5; {shown(part)} is none"
+                f"--pick takes the numbers that `check --diff` prints, such as 1,3-5, not {shown(part)}"
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if not 1 <= first <= last <= len(edits):
-            there = f"there are 1 to {len(edits)}" if edits else "there is nothing to edit"
+            there = f"there are edits 1 to {len(edits)}" if edits else "there is nothing to edit"
             raise UsageError(f"--pick: there is no edit {part.strip()}; {there}, as numbered by `check --diff`")
         numbers.update(range(first, last + 1))
     return [edits[number - 1] for number in sorted(numbers)]

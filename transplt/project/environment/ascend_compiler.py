@@ -32,7 +32,7 @@ def install(say: Callable[[str], None]) -> tuple[Place, bool]:
         Cache.of_user()
         place = folder()
     except NoCache as why:
-        raise UsageError(f"the compiler lies in the cache of the user, and there is none: {why}.") from why
+        raise UsageError(f"the compiler is kept in the user's cache folder, which cannot be used: {why}.") from why
     there = place.is_dir()
     if not there:
         base = _base()
@@ -57,7 +57,7 @@ def _fill(made: Path, base: str) -> None:
         installer.make(base)
         installer.install(PACKAGES)
     except Failed as why:
-        away = "the index of packages cannot be reached" if why.offline else "the compiler cannot be fetched"
+        away = "the index of packages cannot be reached" if why.offline else "the compiler cannot be downloaded"
         raise UsageError(f"{away}: {why}.") from why
     finally:
         os.close(lock)
@@ -66,7 +66,7 @@ def _fill(made: Path, base: str) -> None:
 def _base() -> str:
     """A Python that the wheels are for: ours, one on the path, or one that uv has or fetches."""
     if sys.platform != "linux":
-        raise UsageError("the compiler is for Linux (x86_64 and aarch64) alone.")
+        raise UsageError("the compiler is only for Linux (x86_64 and aarch64).")
     for python in (sys.executable, *filter(None, map(shutil.which, (f"python{each}" for each in PYTHONS)))):
         if _ABI.fullmatch(interpreter.whole_of(python).abi):
             return python
@@ -74,6 +74,6 @@ def _base() -> str:
         return PYTHONS[0]
     wanted = " or ".join(reversed(PYTHONS))
     raise UsageError(
-        f"the compiler needs a Python {wanted}, for which alone its wheels are, and none is on the path: install one, "
-        "or uv, which fetches it."
+        f"the compiler only has wheels for Python {wanted}, and none is on the path: install it, or uv, which "
+        "downloads it."
     )

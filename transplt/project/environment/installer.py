@@ -45,7 +45,7 @@ class Installer:
             self._run([*command, str(self.folder)])
         except Failed as why:
             hint = "; on Debian it is the package python3-venv" if "ensurepip" in str(why) else ""
-            raise UsageError(f"no environment can be made in {shown(str(self.folder))}: {why}{hint}") from why
+            raise UsageError(f"cannot create an environment in {shown(str(self.folder))}: {why}{hint}") from why
 
     def install(self, words: Sequence[str], *options: str) -> None:
         """Install packages. Failed with the last that pip or uv says."""

@@ -74,7 +74,7 @@ def set_up(
     UsageError, in one sentence, where there can be none.
     """
     if odd := [each for each in stand_ins if not each.isidentifier()]:
-        raise UsageError(f"--stub {shown(odd[0])}: the name of a module, as it is imported.")
+        raise UsageError(f"--stub {shown(odd[0])}: give the name of a module, as in its import.")
     place = place_of(project)
     named = Path(python).absolute() if python and not os.path.isfile(python) and shutil.which(python) is None else None
     try:
@@ -84,7 +84,7 @@ def set_up(
             installer = Installer.of(named or place / _FOLDER, lock)
             return _set_up(project, place, installer, python if named is None else "", scripts, stand_ins, say)
     except NoCache as why:
-        raise UsageError(f"the environment lies in the user's cache: {why}.") from why
+        raise UsageError(f"the environment is kept in the user's cache folder, which cannot be used: {why}.") from why
     except OSError as error:
         where = shown(str(named or place))
         raise UsageError(f"the environment cannot be written to {where}: {reason(error)}.") from error
@@ -110,7 +110,7 @@ def _set_up(
     _announce(project, installer, needs, torch, stand_ins, say)
     if not _is_ours(place, installer.folder) and installer.folder.exists() and place not in installer.folder.parents:
         where = shown(str(installer.folder))
-        raise UsageError(f"{where} exists, and was not made by --setup: name another folder.")
+        raise UsageError(f"{where} exists, but was not created by --setup: choose another folder.")
     with contextlib.suppress(FileNotFoundError):
         (place / RECORD).unlink()
     if not _is_ours(place, installer.folder):
@@ -126,7 +126,7 @@ def _set_up(
         shutil.rmtree(installer.folder, ignore_errors=True)  # nothing is in it yet
         shutil.rmtree(place, ignore_errors=True)
         away = ": pip cannot reach its index" if why.offline else ""
-        raise UsageError(f"torch {torch} for CPUs cannot be fetched{away} ({why}); nothing was left behind") from why
+        raise UsageError(f"torch {torch} for CPUs cannot be downloaded{away} ({why}); nothing was left behind") from why
     _Packages(installer, place, torch, made, say).install(needs)
     _put_stand_ins(installer, stand_ins)
     _put_torch_npu(made, say)
@@ -149,7 +149,7 @@ def _alone(place: Path) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UsageError("another `transplt run --setup` is at work on this project.") from error
+            raise UsageError("another `transplt run --setup` is running for this project.") from error
         yield file.fileno()
 
 
@@ -210,16 +210,16 @@ def _announce(
     """What will be fetched, before it is."""
     say(f"an environment for {shown(str(project))} in {shown(str(installer.folder))}, by {installer.name}")
     why = "" if _fits(torch, needs.torch) else f" (the project asks for torch{needs.torch})"
-    say(f"fetches torch {torch} for CPUs, some 200 MB{why or ', the newest pair that is tried' * (torch == TESTED)}")
+    say(f"downloads torch {torch} for CPUs, about 200 MB{why or ', the newest tested pair' * (torch == TESTED)}")
     for source in dict.fromkeys(each.source for each in needs.wanted):
         words = ", ".join(each.words for each in needs.wanted if each.source == source)
         say(f"fetches, {'as the scripts import them' if source == 'imports' else f'from {source}'}: {words}")
     if needs.of_torch:
-        say(f"fetches, if there is a build for CPUs: {', '.join(needs.of_torch)}")
+        say(f"downloads, if there is a build for CPUs: {', '.join(needs.of_torch)}")
     for name, because in needs.left_out.items():
         say(f"leaves out {name}: {because}")
     if stand_ins:
-        say(f"puts a stand-in that can only be imported: {', '.join(stand_ins)}")
+        say(f"replaces by a stand-in that can only be imported: {', '.join(stand_ins)}")
 
 
 def _builds(version: str) -> list[str]:
@@ -279,7 +279,7 @@ class _Packages:
                 with contextlib.suppress(Failed):
                     self._get([name], "--upgrade")
                 if why := self.installer.import_error(_BEHIND.get(module, module)):
-                    self.made.left_out[name] = f"it is installed, and cannot be imported: {why}"
+                    self.made.left_out[name] = f"it is installed, but cannot be imported: {why}"
 
     def _together(self, wanted: list[Wanted]) -> list[Wanted]:
         """Install what goes together; those that do not, which the installer names one after another."""
@@ -323,7 +323,7 @@ class _Packages:
                 if each.words == each.name:
                     raise
                 self._get([each.name])
-                self.made.left_out[each.words] = f"{why}; another release is in its place"
+                self.made.left_out[each.words] = f"{why}; another release was installed instead"
             except Failed as other:
                 if not self._without_torch(each):
                     self.made.left_out[each.name] = str(other)
@@ -387,4 +387,4 @@ def report(made: SetUp) -> Iterator[str]:
     if made.stand_ins:
         yield f"stand-ins that can only be imported: {', '.join(made.stand_ins)}"
     stubs = "".join(f" --stubs {name}" for name in made.left_out if name in ready_stubs())
-    yield f"transplt run, prove and port --prove of this project find it by themselves; next: transplt prove{stubs} ..."
+    yield f"transplt run, prove and port --prove of this project find it automatically; next: transplt prove{stubs} ..."

@@ -80,7 +80,7 @@ def apply_plan(
     if "main" in dict(keys) and dict(keys)["main"] != NONE and not (folder / options["entry"]).is_file():
         raise UsageError(f"{plan.at('main')}: the project has no file {options['entry']!r}")
     if any(matches(options.get("entry") or "", pattern) for pattern in plan.left):
-        raise UsageError(f"{plan.at('main')}: {options['entry']} is left as it is, says the same plan")
+        raise UsageError(f"{plan.at('main')}: the same plan leaves {options['entry']} unchanged")
     try:
         settings = settle(options) if options else without
     except UsageError as error:

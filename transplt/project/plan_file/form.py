@@ -103,7 +103,7 @@ def read_plan(path: str | os.PathLike[str]) -> PlanText:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where} is no plan: not UTF-8 at byte {error.start}") from error
+        raise UsageError(f"{where} is not a plan: not UTF-8 at byte {error.start}") from error
     return parse_plan(text, visible(os.path.basename(os.fspath(path))), where)
 
 
@@ -120,19 +120,19 @@ def parse_plan(text: str, name: str, where: str) -> PlanText:
             place = PlannedPlace(key, _path(match[1], at), int(match[2]), match[3], match[4], number)
             makes = IN_QUESTION.get(place.code, APPLY)
             if place.choice not in (OPEN, LEAVE, makes):
-                raise UsageError(f"{at}: {place.code} is one of {OPEN}, {makes}, {LEAVE}, not {place.choice}")
+                raise UsageError(f"{at}: {place.code} must be {OPEN}, {makes} or {LEAVE}, not {place.choice}")
             same = (place.path, place.code, place.mark)
             if same in seen:
-                raise UsageError(f"{at}: {visible(place.name)} is decided in line {seen[same]} already")
+                raise UsageError(f"{at}: {visible(place.name)} is already decided in line {seen[same]}")
             seen[same] = number
             found.places.append(place)
         elif key == LEAVE:
             _leave(found, _without_comment(value), at)
         elif key in CHOICES:
-            raise UsageError(f"{at}: behind `{key}:` a place stands as `transplt plan` writes it: path:line CODE mark")
+            raise UsageError(f"{at}: after `{key}:` write the place as `transplt plan` does: path:line CODE mark")
         else:
             if key in found.keys:
-                raise UsageError(f"{at}: {key} stands in line {found.numbers[key]} already")
+                raise UsageError(f"{at}: {key} is already in line {found.numbers[key]}")
             found.numbers[key] = number
             found.keys[key] = _value(key, _without_comment(value), at)
     return found
@@ -143,7 +143,7 @@ def _deciding(text: str, where: str) -> Iterator[tuple[int, str]]:
     fence, comment, begun = "", False, 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if (odd := next(filter(_is_odd, line), None)) is not None:
-            raise UsageError(f"{where}:{number}: the character U+{ord(odd):04X} has no place in a plan")
+            raise UsageError(f"{where}:{number}: the character U+{ord(odd):04X} is not allowed in a plan")
         if comment:
             comment = "-->" not in line
         elif fence:
@@ -155,7 +155,7 @@ def _deciding(text: str, where: str) -> Iterator[tuple[int, str]]:
         elif line.lstrip(" ").startswith("<!--"):
             comment, begun = "-->" not in line, number
         elif len(line) > _LONGEST_LINE and line.lstrip(" ")[:1] in tuple("-*+"):
-            raise UsageError(f"{where}:{number}: a line of {len(line)} characters is no decision")
+            raise UsageError(f"{where}:{number}: a line of {len(line)} characters is too long for a decision")
         elif (bullet := _BULLET.fullmatch(line)) and not _RULE.fullmatch(line):
             yield number, (bullet[1] or "").strip()
     if comment or fence:
@@ -174,7 +174,7 @@ def _key_and_value(line: str, at: str) -> tuple[str, str]:
     match = _KEY.match(line)
     key = match[1].lower().replace("_", "-").replace(" ", "-") if match is not None else ""
     if match is None:
-        raise UsageError(f"{at}: a line with a bullet is `- key: value`, and this is none: {shortened(line, 60)!r}")
+        raise UsageError(f"{at}: a line with a bullet must be `- key: value`, not {shortened(line, 60)!r}")
     if key not in KEYS and key not in CHOICES:
         near = difflib.get_close_matches(key, (*KEYS, *CHOICES), n=1, cutoff=0.6)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join((*KEYS, *CHOICES))}"
@@ -202,7 +202,7 @@ def _value(key: str, value: str, at: str) -> str:
     if known is _FLAG:
         value = {"true": YES, "on": YES, "false": NO, "off": NO}.get(value.lower(), value.lower())
     if value not in known:
-        raise UsageError(f"{at}: {key} is one of {', '.join(known)}, not {shortened(value, 60)!r}")
+        raise UsageError(f"{at}: {key} must be one of {', '.join(known)}, not {shortened(value, 60)!r}")
     return value
 
 
@@ -210,11 +210,11 @@ def _leave(found: PlanText, value: str, at: str) -> None:
     """Files or folders, or codes (`NPU501`, `NPU3 in tests/*`), that stay as they are."""
     code, inside, pattern = value.partition(" in ")
     if len(found.left) + len(found.codes) >= _MOST_LEFT:
-        raise UsageError(f"{at}: more than {_MOST_LEFT} lines leave something; a glob stands for many files")
+        raise UsageError(f"{at}: more than {_MOST_LEFT} lines leave something; use a glob for many files")
     if value == NONE:
         return
     if (code == "NPU" and not inside) or ("*" in value and not value.strip("*/.")):
-        raise UsageError(f"{at}: {shortened(value, 60)!r} leaves all of the project")
+        raise UsageError(f"{at}: {shortened(value, 60)!r} leaves the whole project unchanged")
     if re.fullmatch(r"NPU\d*", code):
         if not is_prefix(code):
             near = nearest_code(code)
@@ -230,6 +230,6 @@ def _path(text: str, at: str) -> str:
     if not path or len(path) > _LONGEST_VALUE:
         raise UsageError(f"{at}: a path of the project is missing")
     if path.startswith(("/", "~")) or "\\" in path or re.match(r"[A-Za-z]:", path) or ".." in path.split("/"):
-        what = "is no path inside of the project (relative, with /, without ..)"
+        what = "is not a path inside the project (relative, with /, without ..)"
         raise UsageError(f"{at}: {shortened(text, 60)!r} {what}")
     return path

@@ -32,7 +32,7 @@ def followed(decided: Decided | None, findings: Mapping[str, Sequence[Finding]])
     left = sum(decided.leaves(path) for path in findings)
     did = [f"{key} {value}" for key, value in decided.keys]
     did += [f"{many(count, 'place')}: {choice}" for choice, count in sorted(done.items())]
-    did += [f"{many(left, 'file')} left as they are ({', '.join(decided.left)})"] if left else []
+    did += [f"{many(left, 'file')} left unchanged ({', '.join(decided.left)})"] if left else []
     for pattern, codes in decided.codes:
         did.append(f"{', '.join(codes)} left" + (f" in {pattern}" if pattern != "*" else ""))
     head = f"as {decided.plan} says: {'; '.join(did) or 'nothing that a run without it does not'}"

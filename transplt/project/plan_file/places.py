@@ -49,13 +49,13 @@ def lines_of(folder: Path, path: str) -> Lines | str:
     """The lines of a file of the project, or why they cannot be told. A link is not followed."""
     full = os.path.join(os.path.realpath(folder), path)
     if not path.endswith(".py"):
-        return "it is no .py file"
+        return "it is not a .py file"
     if os.path.realpath(full) != os.path.normpath(full):
-        return "it is a link, or behind one"
+        return "it is a link, or reached through one"
     try:
         return Lines(read_source(read_regular(full, SOURCE, follow=False)))
     except FileNotFoundError:
-        return "the file is not there"
+        return "the file does not exist"
     except UnreadableSource as error:
         return f"the file cannot be read: {error.reason}"
     except OSError as error:
@@ -85,7 +85,7 @@ def find_places(
     return tuple(found), lost
 
 
-_CHANGED = "this line is not there any more"
+_CHANGED = "this line no longer exists"
 
 
 def not_followed(key: str, value: str, why: str) -> str:

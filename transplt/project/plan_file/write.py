@@ -22,13 +22,13 @@ _Section = tuple[str, str, tuple[str, ...], str]
 _FIRST: tuple[_Section, ...] = (
     (
         "Style",
-        "Edits for NPUs alone, or only those with which the program does on CUDA and the CPU what it did before.",
+        "Edits for NPUs only, or only edits that keep the program unchanged on CUDA and the CPU.",
         ("style",),
         ", ".join(STYLES),
     ),
     (
         "Where torch_npu is imported",
-        "As the version of torch needs it (auto), in each file, or where programs begin.",
+        "As the torch version needs it (auto), in each file, or where programs begin.",
         ("torch-npu-import",),
         ", ".join(IMPORTS),
     ),
@@ -36,19 +36,19 @@ _FIRST: tuple[_Section, ...] = (
 _THEN: tuple[_Section, ...] = (
     (
         "All edits that may change what the program does",
-        "Those above all together; and APIs that an NPU lacks, replaced by similar ones.",
+        "All of the above; and similar APIs instead of those that NPUs lack.",
         ("unsafe-fixes", "similar"),
         "no, yes",
     ),
     (
         "The running device",
-        "From the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or as the program has it.",
+        "From the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or as in the program.",
         ("specify-device",),
         "no, yes",
     ),
     (
         "Texts and documents",
-        "Messages and help texts, and commands in documents, follow the code or stay.",
+        "Whether messages, help texts and commands in documents change with the code.",
         ("texts", "docs"),
         "no, yes",
     ),
@@ -65,9 +65,8 @@ def plan_text(found: ToDecide) -> str:
         "",
         MARKER,
         "",
-        "Lines that begin with a bullet are decisions. Edit them, and pass this file to "
-        "`transplt -i PROJECT --plan FILE` or `transplt port PROJECT --plan FILE`; as it stands it "
-        "changes nothing. All other lines are for reading.",
+        "Lines that begin with a bullet are decisions. Edit them, and pass this file to `transplt -i PROJECT --plan "
+        "FILE` or `transplt port PROJECT --plan FILE`; unedited it changes nothing. All other lines are for reading.",
         "",
         *_general(found),
         *_places(found.offers),
@@ -99,12 +98,12 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
         )
         for makes, its in groupby(sorted(strings, key=lambda each: each.makes, reverse=True), lambda each: each.makes):
             yield from map(_place, its)
-            yield from _comment(f"{OPEN}: it stays a finding; {makes}: write {makes}; leave: it is another name")
+            yield from _comment(f"{OPEN}: keep the finding; {makes}: write {makes}; leave: it is another name")
     edits = [each for each in offers if each.finding.code not in IN_QUESTION]
     if edits:
         yield from _heading(
             f"Edits that may change what the program does ({many(len(edits), 'place')})",
-            "They are only applied on request: one by one here, or all with `unsafe-fixes`.",
+            "They are applied only on request: one by one here, or all with `unsafe-fixes`.",
         )
         for code, its in groupby(sorted(edits, key=lambda each: each.finding.code), lambda each: each.finding.code):
             places = list(its)
@@ -115,7 +114,7 @@ def _places(offers: Sequence[Offer]) -> Iterator[str]:
                 yield ""
             yield from map(_place, places)
             yield ""
-        yield f"<!-- {OPEN}: as unsafe-fixes says; apply: make it; leave: never, and it is no finding -->"
+        yield f"<!-- {OPEN}: as unsafe-fixes says; apply: make it; leave: never, without a finding -->"
         yield ""
 
 
@@ -124,7 +123,7 @@ def _further(found: ToDecide) -> Iterator[str]:
     here = f"{many(found.amp, 'edit')} here" if found.amp else "nothing to insert was found"
     names = dict.fromkeys(each.adaptor for each in found.result.open_findings if each.adaptor)
     offered = f"; here: {', '.join(names)}" if names else ""
-    yield from _heading("Adaptors", f"Replacements for what blocks a migration, each by its name{offered}.")
+    yield from _heading("Adaptors", f"Replacements for blockers of a migration, each by its name{offered}.")
     yield f"- adapt: {value_in(found.plan.settings, 'adapt')}"
     yield from _comment("none, all, or names with commas between; `transplt rules --adaptors` lists them")
     yield from _heading("Mixed precision", f"Matrix products and convolutions in 16 bits; it changes numbers ({here}).")
@@ -133,7 +132,7 @@ def _further(found: ToDecide) -> Iterator[str]:
         if (value := value_in(found.plan.settings, key)) != value_in(Settings(), key):
             yield f"- {key}: {value}"
     yield from _comment(
-        "off, native, apex; lines of their own may follow: amp-dtype: bfloat16 for native, opt-level: O1 for apex"
+        "off, native, apex; optional lines after it: amp-dtype: bfloat16 for native, opt-level: O1 for apex"
     )
     yield from _heading("Tunings", "Optimisations for a project that already runs, each by its name.")
     for name, count in found.tunings:
@@ -141,14 +140,14 @@ def _further(found: ToDecide) -> Iterator[str]:
     yield from [""] if found.tunings else []
     yield f"- tune: {value_in(found.plan.settings, 'tune')}"
     yield from _comment("none, all, or names with commas between; `transplt rules --tunings` lists them")
-    yield from _heading("Many cards", "The script that is made to run on many cards, as by `transplt distributed -m`.")
+    yield from _heading("Many cards", "The script to run on several cards, as with `transplt distributed -m`.")
     if found.scripts:
         more = f" and {len(found.scripts) - _MOST_SCRIPTS} more" if len(found.scripts) > _MOST_SCRIPTS else ""
         yield f"Scripts of the project, those that train first: {', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
         yield ""
     yield f"- main: {value_in(found.plan.settings, 'main')}"
     yield from _comment("none, or a path of the project; not for `transplt port`")
-    yield from _heading("What is not changed", "Files and folders that are copied as they are, and codes switched off.")
+    yield from _heading("What is not changed", "Files and folders that are copied unchanged, and codes turned off.")
     yield "- leave: none"
     yield from _comment("one line each: vendor/ or third_party/*.py or NPU501 or NPU3 in tests/*")
 
@@ -166,7 +165,7 @@ def _done(found: ToDecide) -> Iterator[str]:
     groups = by_decision(((each, each.api) for each in found.result.edits), found.plan.settings.style)
     if not groups:
         return
-    yield from _heading("Done automatically (information)", "`leave` with a code switches off what it names.")
+    yield from _heading("Done automatically (information)", "`leave` with a code turns that code off.")
     yield "| decision | edits | codes |"
     yield "|---|---:|---|"
     for decision, edits in groups.items():

@@ -94,9 +94,9 @@ def _starts_processes(program: Program) -> bool:
 
 
 _PROCESSES = (
-    "processes that the program starts train here, each of which would have to call amp.initialize",
-    "write it by hand with O1 in the function that each process runs, behind its optimizer (with O2 the weights are no "
-    "longer those that the processes share); or take --amp native",
+    "processes that the program starts train here, and each would have to call amp.initialize",
+    "write it by hand with O1 in the function that each process runs, after its optimizer (with O2 the processes no "
+    "longer share the weights); or use --amp native",
 )
 _CALLER = (
     "the code that calls this training was not found",
@@ -135,7 +135,7 @@ def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program])
         for clip in apex.clips:
             if clip.file is own and id(clip.call) not in seen:
                 seen.add(id(clip.call))
-                message = "what is clipped are the gradients of the parameters that the optimizer updates"
+                message = "clipping uses the gradients of the parameters that the optimizer updates"
                 _change(writer, clip.parameters, message, f"{amp()}.master_params({clip.optimizer})")
         write_in_float32(writer, own, apex.floats, amp, seen)
     for node in own.scan.attributes.get("zero_grad", ()):
@@ -173,7 +173,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
             options = flag.removesuffix(f".{ATTRIBUTE}")
             level, scale = f"{options}.opt_level", f"{options}.loss_scale"
     if apex.decided:
-        do = "--opt-level asks for a level; what cannot be right under it gets nothing then"
+        do = "--opt-level chooses a level; programs for which it cannot be right are not changed"
         writer.remark(place.after, APEX_LEVEL, apex.decided, do, (("level", apex.level),))
     given += [f"opt_level={level}", f"loss_scale={scale}"]
     if apex.loose:
@@ -197,14 +197,14 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     _defer(writer, place)
     for item in place.moved:
         text = _as_renamed(writer.work, item)
-        writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
-        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
+        writer.remove(item, INITIALIZE, "the model is wrapped after amp.initialize", only=False)
+        writer.after(place.after, [text], INITIALIZE, "the model is wrapped after amp.initialize", verbatim_from=0)
 
 
 def _defer(writer: Writer, place: Initialization) -> None:
     """Branches that wrap the model keep the wrapper in a variable; it is put around the model behind amp.initialize."""
     work, kept = writer.work, dict[str, str]()
-    message = "the model is wrapped behind amp.initialize"
+    message = "the model is wrapped after amp.initialize"
     for top, item in place.deferred:
         call = wrapper_of(item)
         assert isinstance(item, ast.Assign) and call is not None
@@ -272,10 +272,10 @@ def _scale(writer: Writer, one: Pass, amp: str) -> None:
     loss = call.func.value
     scaled = writer.free_name("scaled_loss")
     number = f", loss_id={one.loss_id}" if one.loss_id is not None else ""
-    message = "the loss is scaled for its backward pass, and gradients are unscaled behind it"
+    message = "the loss is scaled for its backward pass, and gradients are unscaled after it"
     if any(isinstance(at, ast.Call) for at in ast.walk(loss)):
         name = writer.new_name("loss", "total_loss")
-        messages = ("the loss has a name", "the backward pass is that of the scaled loss")
+        messages = ("the loss has a name", "the backward pass uses the scaled loss")
         rest = name_loss(writer, call, name, SCALE, messages, bare=False)
         header = f"with {amp}.scale_loss({name}, {one.owner}{number}) as {scaled}:"
         writer.after(stmt, [header, f"    {scaled}{rest}"], SCALE, message, verbatim_from=1)

@@ -19,7 +19,7 @@ STATE = State(
     left="NPU743",
 )
 _SHARED = "checkpoints without the state of amp: a program that does not train runs this code too"
-_HIDDEN = "checkpoints without the state of amp: the flag that it follows cannot be seen here"
+_HIDDEN = "checkpoints without the state of amp: its flag is not available here"
 
 
 def write_checkpoints(

@@ -64,12 +64,12 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if full.startswith(_SHARDED):
             raise Refused(
-                file, call, f"{full} keeps parameters in shards or on other processes, which apex does not know",
-                "take the mixed precision of what shards them",
+                file, call, f"{full} keeps parameters in shards or on other processes, which apex does not support",
+                "use the mixed precision of the sharding library",
             )  # fmt: skip
         if full == "torch.spmm" or full.startswith("torch.sparse") or last == "to_sparse":
             raise Refused(
-                file, call, "sparse tensors have no products in half precision", "leave this training in float32",
+                file, call, "sparse tensors have no products in half precision", "keep this training in float32",
             )  # fmt: skip
         if level == "O2":
             _check_call(program, file, call, place)
@@ -77,11 +77,11 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
     if level == "O1":
         for body in (file.scan.tree.body, *(function.body for function in file.scan.functions)):
             if (product := gram_matrix(file, body)) is not None:
-                raise Refused(file, product, GRAM, "leave this training in float32")
+                raise Refused(file, product, GRAM, "keep this training in float32")
     if (hook := limiting_hook(file)) is not None:
         raise Refused(
             file, hook, "a hook limits gradients while they are scaled",
-            "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
+            "clip after the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
         )  # fmt: skip
     for node in by_place(file.scan.attributes.get("grad", ())):
         if isinstance(node.ctx, ast.Load) and not zeroes(node):
@@ -92,14 +92,14 @@ def _check_gradient(program: Program, file: File, node: ast.Attribute, level: st
     """What reads a gradient reads it as the optimizer gets it."""
     if level == "O1" and _of_no_optimizer(file, node):
         raise Refused(
-            file, node, f"gradients of {text_of(file, node.value)} stay scaled, since no optimizer has them",
-            "divide them by the loss scale before they are used, or leave this training in float32",
+            file, node, f"gradients of {text_of(file, node.value)} stay scaled, because no optimizer has them",
+            "divide them by the loss scale before they are used, or keep this training in float32",
         )  # fmt: skip
     in_optimizer = any(defines_optimizer(program, at) for at in of_kind(ast.ClassDef, chain(node)))
     if level == "O2" and not isinstance(parent(node), ast.Compare) and not in_optimizer:
         raise Refused(
             file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
-            "read those of amp.master_params(optimizer)",
+            "use those of amp.master_params(optimizer)",
         )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
         bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []
         if any(program.slot(file, at) in place.held for at in bases):
             raise Refused(
-                file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
+                file, node, "this changes weights by hand, and O2 overwrites them with its float32 copies",
                 "change amp.master_params(optimizer) too",
             )  # fmt: skip
 
@@ -183,8 +183,8 @@ def _check_whole(program: Program, file: File, call: ast.Call, place: Initializa
     if program.slot(file, base) in place.held:
         does = "saves" if full in full_names("pickles") else "copies"
         raise Refused(
-            file, call, f"{full} {does} the whole model here, whose forward O2 has replaced by a function of apex",
-            f"take its state: {text_of(file, given)}.state_dict()",
+            file, call, f"{full} {does} the whole model here, and O2 has replaced its forward by a function of apex",
+            f"use its state: {text_of(file, given)}.state_dict()",
         )  # fmt: skip
 
 
@@ -218,6 +218,6 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
         return  # `model = model.Net()`: a module of this name makes it
     raise Refused(
         file, call,
-        f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",
-        "let forward() do it",
+        f"{text_of(file, func)}(...) runs a part of the model, and O2 only casts inputs of the model itself",
+        "call it in forward()",
     )  # fmt: skip

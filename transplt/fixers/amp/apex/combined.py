@@ -44,13 +44,13 @@ def combine_refused(apex: Apex, settings: Settings) -> Problem | None:
         return problem
     if apex.loose:
         return Problem(
-            place.file, place.after, f"combine_ddp needs gradients that are combined in one tensor, and {apex.loose}",
-            "let gradients and parameters stay where they are, or leave --combine-ddp out",
+            place.file, place.after, f"combine_ddp needs gradients in one tensor, and {apex.loose}",
+            "do not move gradients and parameters, or remove --combine-ddp",
         )  # fmt: skip
     if not any(b"init_process_group" in file.source.utf8 for file in apex.program.files):
         return Problem(
-            place.file, place.after, "combine_ddp needs a process group, and this program makes none",
-            "make it distributed first, or leave --combine-ddp out",
+            place.file, place.after, "combine_ddp needs a process group, and this program creates none",
+            "make the program distributed first, or remove --combine-ddp",
         )  # fmt: skip
     return None
 
@@ -70,8 +70,8 @@ def _not_left_out(apex: Apex, wrappers: list[tuple[File, ast.Call]]) -> Problem 
             fits = many and full.startswith("torch.") and not any(call in ast.walk(item) for item in place.moved)
         if not fits:
             return Problem(
-                file, call, f"combine_ddp takes the place of {full.rpartition('.')[2]}, which this program has",
-                "remove the wrapper and `.module`, or leave --combine-ddp out",
+                file, call, f"combine_ddp replaces {full.rpartition('.')[2]}, which this program has",
+                "remove the wrapper and `.module`, or remove --combine-ddp",
             )  # fmt: skip
     return None
 
@@ -82,22 +82,22 @@ def _not_alike(apex: Apex, wrappers: list[tuple[File, ast.Call]], settings: Sett
         given = {keyword.arg for keyword in call.keywords}
         if file.names.qualified(call.func) in _PARALLEL and (others := given - _PLAIN - {_BUFFERS}):
             named = ", ".join(sorted(str(each or "**") for each in others))
-            why = f"combine_ddp takes the place of DistributedDataParallel, whose {named} it does not have"
-            return Problem(file, call, why, "leave that argument out, or leave --combine-ddp out")
+            why = f"combine_ddp replaces DistributedDataParallel, but has no {named}"
+            return Problem(file, call, why, "remove that argument, or remove --combine-ddp")
     if settings.amp_flag:
         file, call = wrappers[0]
-        why = "without --amp nothing would combine the gradients in place of DistributedDataParallel"
-        return Problem(file, call, why, "leave --amp-flag or --combine-ddp out")
+        why = "without --amp nothing would combine the gradients"
+        return Problem(file, call, why, "remove --amp-flag or --combine-ddp")
     for file in apex.program.files:
         for name in sorted(_OF_WRAPPER):
             for node in by_place(file.scan.attributes.get(name, ())):
-                why = f"combine_ddp takes the place of DistributedDataParallel, and this asks for its {name}"
-                return Problem(file, node, why, "write it for a model without a wrapper, or leave --combine-ddp out")
+                why = f"combine_ddp replaces DistributedDataParallel, and this uses its {name}"
+                return Problem(file, node, why, "write it for a model without a wrapper, or remove --combine-ddp")
         for call in file.scan.calls:
             asked = getattr(call.func, "id", "") == "getattr" and len(call.args) > 1
             if asked and getattr(call.args[1], "value", None) in _OF_WRAPPER and len(call.args) == 2:
-                why = "combine_ddp takes the place of DistributedDataParallel, and this asks for a part of it"
-                return Problem(file, call, why, "write it for a model without a wrapper, or leave --combine-ddp out")
+                why = "combine_ddp replaces DistributedDataParallel, and this uses a part of it"
+                return Problem(file, call, why, "write it for a model without a wrapper, or remove --combine-ddp")
     return None
 
 

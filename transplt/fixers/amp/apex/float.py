@@ -29,10 +29,9 @@ from transplt.syntax.nodes import attribute_of, begins, by_place, call_of, ends,
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE = "NPU747"
-_LOGITS = "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run transplt again"
+_LOGITS = "return logits from the network (no final sigmoid) and use BCEWithLogitsLoss, then run transplt again"
 _DIGITS = (
-    "leave this training in float32, or work out by hand in `with amp.disable_casts():` what needs its digits, of "
-    "outputs that are .float()"
+    "keep this training in float32, or compute the sensitive part from .float() outputs in `with amp.disable_casts():`"
 )
 _TARGET = "binary_cross_entropy gets its target in float32, too"
 _PENALTY = "gradients that enter the loss are computed in float32"
@@ -88,9 +87,9 @@ def _losses(program: Program, level: str, found: InFloat32) -> None:
         targets = [call.args[1] for call in calls if not isinstance(call.args[1], ast.Starred)]
         found.targets += [(file, node) for node in targets if level == "O1" and _may_be_half(program, file, node)]
     if where is not None:
-        why = "binary_cross_entropy may not run under opt_level O1 but behind a sigmoid of the same file, in float32"
+        why = "under opt_level O1, binary_cross_entropy only works after a sigmoid of the same file, in float32"
         if level == "O2":
-            why = f"binary_cross_entropy gets what a sigmoid of the model ({network}) has rounded to half precision"
+            why = f"binary_cross_entropy gets a sigmoid of the model ({network}) that was rounded to half precision"
         raise Refused(*where, why, _LOGITS)
 
 
@@ -229,7 +228,7 @@ def _penalties(program: Program, level: str, found: InFloat32, units: list[Unit]
     ]
     if not every:
         return
-    do = "leave this training in float32, or scale by hand what it differentiates"
+    do = "keep this training in float32, or scale the value that it differentiates by hand"
     if level == "O1":  # with O2 the weights are float16
         found.penalties = [(unit.file, penalty) for unit in units for penalty in unit.penalties]
         for file, penalty in found.penalties:
@@ -239,7 +238,7 @@ def _penalties(program: Program, level: str, found: InFloat32, units: list[Unit]
     penalties = _only_for(program, apart)
     for file, call in every:
         if enclosing_function(call) not in penalties:
-            raise Refused(file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale", do)
+            raise Refused(file, call, "torch.autograd.grad returns gradients without the loss scale", do)
 
 
 def _only_for(program: Program, apart: set[int]) -> set[ast.AST]:

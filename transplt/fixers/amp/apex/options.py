@@ -26,14 +26,14 @@ def trouble(apex: Apex, settings: Settings) -> Problem | None:
     if _is_made_distributed(apex, settings) and (refused := _many_refused(apex, settings)) is not None:
         return refused
     if place.inside and (settings.combine_ddp or settings.style == "portable"):
-        why = "the model is in a DataParallel before the optimizer is made, and that takes one card on an NPU only"
-        return Problem(place.file, place.after, why, "make the optimizer first, and wrap the model behind it")
+        why = "DataParallel wraps the model before the optimizer is created, and on NPUs it uses only one card"
+        return Problem(place.file, place.after, why, "create the optimizer first, and wrap the model after it")
     if settings.combine_ddp and (refused := combine_refused(apex, settings)) is not None:
         return refused
     if settings.amp_flag and apex.floats.penalties:
         file, penalty = apex.floats.penalties[0]
-        why = "amp.disable_casts(), which gradient penalties need, fails where amp is switched off"
-        return Problem(file, penalty.stmt, why, "leave --amp-flag out, or leave this training in float32")
+        why = "amp.disable_casts(), which gradient penalties need, fails if amp is turned off"
+        return Problem(file, penalty.stmt, why, "remove --amp-flag, or keep this training in float32")
     if settings.amp_flag:
         value, why = follow(apex.program.project, place.file)(place.after)
         if value is None:
@@ -58,8 +58,8 @@ def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
         last = (node.end_lineno or node.lineno) + 1
         marked = any("transplt:" in file.source.line_text(line) for line in range(node.lineno, last))
         if marked or any(code.startswith(off or ("-",)) for code in _PARTS):
-            why = "a part of it is switched off here, by a comment or by the settings"
-            return Problem(file, node, why, "switch on all of it, or run transplt without --amp apex")
+            why = "a part of it is turned off here, by a comment or by the settings"
+            return Problem(file, node, why, "turn on all of it, or run transplt without --amp apex")
     return None
 
 
@@ -76,9 +76,9 @@ def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
     """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
     place, program = apex.place, apex.program
     if settings.combine_ddp or place.moved or place.deferred or place.alone:
-        why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
+        why = "combine_ddp replaces DistributedDataParallel, which `distributed` writes"
         if place.moved or place.deferred or place.alone:
-            why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
+            why = "`distributed` changes the wrapper of the model, and amp.initialize must come before the wrapper"
         return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
     models = find_models(program, program.once(find_training), settings.targets)
     for origin in models.origins:
@@ -90,8 +90,8 @@ def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
             or wrap.name not in place.models
             or enclosing_function(wrap.after) is not enclosing_function(place.after)
         ):
-            why = "the model is wrapped for many cards in another place than amp.initialize needs"
+            why = "the model is wrapped for several cards at a place that amp.initialize cannot use"
             return Problem(
-                place.file, place.after, why, "make model and optimizer in one function, or write it by hand"
+                place.file, place.after, why, "create model and optimizer in one function, or write it by hand"
             )
     return None

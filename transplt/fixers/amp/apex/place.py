@@ -32,17 +32,18 @@ from transplt.program.variable_values import named, origins, parameter_of
 from transplt.syntax.nodes import begins, block_of, plain_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
-_MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
+_MADE = "assign it to its own variable, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
 _TOGETHER = (
-    "make all models and then all optimizers in one function in front of the training, and run transplt again; or "
-    "write one amp.initialize([models], [optimizers], ...) there by hand"
+    "create all models and then all optimizers in one function before the training, and run transplt again; or write "
+    "one amp.initialize([models], [optimizers], ...) there by hand"
 )
 _ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
 _TRAINED = (
-    "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
-    "that no model holds in float32"
+    "pass it model.parameters() of a model in the same function, and run transplt again; leave the training of "
+    "tensors outside models in float32"
 )
-_UNWRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+_UNWRAPPED = ("create the optimizer first, from the model without its wrapper, and wrap the model after it; then run "
+              "transplt again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def find_place(program: Program, optimizers: dict[Variable, tuple[File, ast.Call
         if not moved and not was_moved(program, slot, set()):
             text = text_of(file, base)
             why = f"no code was found that puts {text} on the NPU, where amp.initialize needs it"
-            raise Refused(file, base, why, f"move it there before the optimizer is made: {text}.to(device)")
+            raise Refused(file, base, why, f"move it there before the optimizer is created: {text}.to(device)")
     block = _block(file, setups)
     trains = program.once(find_training).first_in(file, block)
     if any((index := lifted(item, block)) is None or index >= trains for item in stores):
@@ -252,7 +253,7 @@ def _is_inside(making: _Making, slot: Variable, wraps: list[ast.stmt]) -> bool:
         value = getattr(statement(node), "value", None)
         if at is file and statement(node) not in wraps and isinstance(value, ast.expr):
             if is_wrapper(program, file, value) and not making.stays_inside(file, value):
-                raise Refused(file, node, "the model is wrapped where it is made", _UNWRAPPED)
+                raise Refused(file, node, "the model is wrapped where it is created", _UNWRAPPED)
             inside = inside or is_wrapper(program, file, value)
     return inside
 
@@ -277,8 +278,8 @@ def _check_optimizers(making: _Making, above: list[ast.stmt]) -> None:
         mine = [node for node in making.stores if program.slot(file, node) == origin]
         none_ahead = len(stores_of(program, origin)) > len(mine)
         if not none_ahead and not any(binds(item, set(map(statement, mine))) for item in above):
-            why = "the optimizer is made under a condition, and may not be there for amp.initialize"
-            do = "make it in any case, or make it None above the condition; then run transplt again"
+            why = "the optimizer is created under a condition, and may not exist for amp.initialize"
+            do = "create it in any case, or set it to None before the condition; then run transplt again"
             raise Refused(file, mine[0], why, do)
 
 
@@ -290,8 +291,8 @@ def _perhaps(making: _Making, above: list[ast.stmt]) -> frozenset[str]:
         none_ahead = len(stores_of(program, slot)) > len(_made(program, slot))
         if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in above):
             if making.level != "O1":
-                why = "the model is made under a condition, and is None in the other case, which amp.initialize refuses"
-                raise Refused(file, mine[0], why, "make it in any case")
+                why = "the model is created under a condition, and is None otherwise, which amp.initialize refuses"
+                raise Refused(file, mine[0], why, "create it in any case")
             found.add(text_of(file, base))
     return frozenset(found)
 

@@ -102,7 +102,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     if several and (shared := _shared(program, place, list(every))) is not None:
         if level == "O2":
             raise Refused(
-                place.file, shared, "two optimizers train the same parameters, and with O2 each has weights of its own",
+                place.file, shared, "two optimizers train the same parameters, and with O2 each has its own weights",
                 "let one optimizer train them",
             )  # fmt: skip
         apex.loose = f"{place.file.path}:{shared.lineno} trains parameters of another optimizer"
@@ -113,8 +113,8 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     if level == "O2" and (found := float_of_its_own(program, place.held)) is not None:
         at, made = found
         raise Refused(
-            at, made, "the forward pass makes a float32 tensor here, which meets weights of float16 with O2",
-            "give it the dtype of what comes in (dtype=x.dtype)",
+            at, made, "the forward pass creates a float32 tensor here, and O2 combines it with float16 weights",
+            "give it the dtype of the input (dtype=x.dtype)",
         )  # fmt: skip
     _check_written(program, passes, place)
     _check_late(program, place)
@@ -125,7 +125,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
             check_weights(program, file, place, apex.passes)
         apex.loose = apex.loose or loose(program, file, place)
     if not apex.loose and (left_out := left_out_at_times(program)) is not None:
-        apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
+        apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps skip"
     _clips(apex, passes, level)
     return apex
 
@@ -147,13 +147,13 @@ def _check_late(program: Program, place: Initialization) -> None:
     """The model that trains is the one that amp.initialize is given."""
     for at, freed in thawed_late(program):
         if not early(program, at, freed, place):
-            why = "parameters are freed here while the program trains, and apex unscales those that it began with"
-            do = "free them before amp.initialize, or start a training of its own with them"
+            why = "parameters are unfrozen here during training, and apex only unscales those of its start"
+            do = "unfreeze them before amp.initialize, or start a separate training with them"
             raise Refused(at, freed, why, do)
     for at, part in made_late(program):
         if not early(program, at, part, place):
-            why = "a part of the model is made here while the program trains, and apex knows those that it began with"
-            do = "make it before amp.initialize, or start a training of its own with it"
+            why = "a part of the model is created here during training, and apex only knows those of its start"
+            do = "create it before amp.initialize, or start a separate training with it"
             raise Refused(at, part, why, do)
 
 
@@ -171,12 +171,12 @@ def _shared(program: Program, place: Initialization, optimizers: list[Variable])
 
 
 _STEP = (
-    "call step() of an optimizer that is in a variable of its own in the function of the backward pass, and run "
-    "transplt again; or write apex by hand"
+    "call step() of an optimizer that has its own variable in the function of the backward pass, and run transplt "
+    "again; or write apex by hand"
 )
 _BY_HAND = (
-    "write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) behind the optimizer, and "
-    "`with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
+    "write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) after the optimizer, and `with "
+    "amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
 )
 
 
@@ -189,7 +189,7 @@ def _check_pass(program: Program, file: File, call: ast.Call) -> None:
     if "create_graph" in given or None in given:
         raise Refused(
             file, call, "this backward pass may keep a graph for second derivatives (create_graph)",
-            "divide the gradients by the loss scale before they are used, or leave this training in float32",
+            "divide the gradients by the loss scale before they are used, or keep this training in float32",
         )  # fmt: skip
     if not isinstance(parent(call), ast.Expr):
         raise Refused(file, call, "the backward pass is not a separate statement", "write it as `loss.backward()`")
@@ -202,8 +202,8 @@ def _check_pass(program: Program, file: File, call: ast.Call) -> None:
 
 
 _CLOSURE = (
-    "the optimizer calls the backward pass itself (a closure, as LBFGS needs it), and amp takes no closures",
-    "leave this training in float32, or write the steps without a closure",
+    "the optimizer calls the backward pass itself (a closure, as LBFGS needs it), and amp does not support closures",
+    "keep this training in float32, or write the steps without a closure",
 )
 
 
@@ -228,7 +228,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
         raise Refused(file, call, no_step(file, call), _STEP)
     for step in steps:
         if step.stmt is not statement(step.call):
-            raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
+            raise Refused(file, step.call, "the optimizers are in a list", "give each its own variable and step")
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
     found = _next_steps(call, _passes(file, function), steps)
@@ -301,7 +301,7 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
                 apex.clips.append(Clip(file, call, given, optimizer))
             elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, level, behind=True)):
                 raise Refused(
-                    file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
+                    file, call, f"gradients are clipped here after the step of {late}, which has already used them",
                     "clip between the backward pass and the step",
                 )  # fmt: skip
             elif level == "O2":

@@ -71,7 +71,7 @@ def _is_neutral(keyword: str | None, constants: Mapping[str | None, object]) -> 
 
 def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) -> None:
     if name in _DIFFERENT:
-        do = "take NpuFusedAdamW or NpuFusedLamb of apex.optimizers, and look at the learning curve"
+        do = "use NpuFusedAdamW or NpuFusedLamb of apex.optimizers, and compare the learning curve"
         writer.left(call, f"apex.optimizers.{name} needs CUDA kernels: {_DIFFERENT[name]}", do, CODE)
         return
     if name not in _SHARED:
@@ -159,7 +159,7 @@ def _fuse(writer: Writer) -> None:
         if made is None or made.fused or made.silent:
             continue
         if made.why:
-            writer.left(call, f"torch.optim.{made.name} stays: {made.why}", made.help, CODE)
+            writer.left(call, f"torch.optim.{made.name} is not changed: {made.why}", made.help, CODE)
         elif work.take(call):
             fused = CLASSES[made.name].rpartition(".")[2]
             transform = _renamed(writer.object("apex.optimizers", fused), made.dropped, False)

@@ -177,7 +177,7 @@ class _Asked:
         if not isinstance(found, Apex):
             return found
         if self.settings.style == "portable":
-            found.loose = "NVIDIA's apex knows no combine_grad"
+            found.loose = "NVIDIA's apex has no combine_grad"
         problem = trouble(found, self.settings)
         return replace(problem, trains=tuple(_touched(found))) if problem is not None else found
 
@@ -196,8 +196,8 @@ def _unlike(every: Iterable[_Passes]) -> Refusal | None:
     for passes in every:
         for place, scaled in sorted(passes.items()):
             if seen.setdefault(place, scaled) != scaled:
-                why = "two programs run this backward pass, with another number of losses"
-                return Refusal(why, "give each program training code of its own, or write apex by hand", *place[:2])
+                why = "two programs run this backward pass, with different numbers of losses"
+                return Refusal(why, "give each program its own training code, or write apex by hand", *place[:2])
     return None
 
 

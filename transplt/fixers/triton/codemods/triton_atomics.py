@@ -23,10 +23,10 @@ fixer = Fixer(
     words=("atomic_add", "atomic_cas", "atomic_xchg"),
 )  # fmt: skip
 _MEANS = {
-    "sem": "nothing to do where acq_rel is right, which orders at least as strictly",
-    "scope": "nothing to do where the programs of one card are meant",
+    "sem": "nothing to do if acq_rel is enough: it orders at least as strictly",
+    "scope": "nothing to do if only programs of one card are meant",
 }
-_SYSTEM = "an NPU orders the programs of one card alone: let other cards wait for the end of the launch"
+_SYSTEM = "an NPU only orders the programs of one card: let other cards wait for the end of the launch"
 
 
 @fixer.on(ast.Module)
@@ -44,7 +44,7 @@ def atomics(work: Work, tree: ast.Module) -> Finds:
                 yield work.note(
                     found[0].node,
                     fixer.code,
-                    f"tl.{name} of {dtype} is a loop over single numbers in a lock on {card_title(card)}: kernel "
+                    f"tl.{name} of {dtype} runs as a locked loop over single elements on {card_title(card)}: kernel "
                     f"{kernel.name}, {lines([each.node for each in found])}",
                     api=f"triton.language.{name}",
                     level=Level.INFO,
@@ -54,10 +54,10 @@ def atomics(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].node,
                 fixer.code,
-                f"tl.{name} takes no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"tl.{name} does not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{lines([each.node for each in found])}",
                 api=f"triton.language.{name}",
-                help=f"let it work on {instead(dtype)}; {page_of(name)} of triton-ascend",
+                help=f"use {instead(dtype)}; {page_of(name)} of triton-ascend",
                 effort=Effort.MEDIUM,
             )
         yield from _orders(work, kernel, model)

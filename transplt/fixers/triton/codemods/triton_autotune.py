@@ -23,7 +23,7 @@ fixer = Fixer(__name__, code="NPU567", needs=(b"triton",), words=("triton",))
 #: Arguments that choose how to measure and what to keep of it, and nothing else.
 _MEASURING = {
     "use_cuda_graph": "measures with graphs of CUDA",
-    "cache_results": "is no argument of triton-ascend's autotune",
+    "cache_results": "is not an argument of triton-ascend's autotune",
 }
 #: More configurations than a first launch should have to compile.
 _MANY = 16
@@ -49,13 +49,13 @@ def configurations(work: Work, tree: ast.Module) -> Finds:
             for name in config.values.keys() - known - done:
                 done.add(name)
                 yield work.note(
-                    config.call, fixer.code, f"triton-ascend knows no option {name}, and raises KeyError where "
-                    f"{kernel.name} is launched", api="triton.Config", blocks="first step", help="leave it out",
+                    config.call, fixer.code, f"triton-ascend has no option {name}: the launch of {kernel.name} "
+                    "raises KeyError", api="triton.Config", blocks="first step", help="remove it",
                 )  # fmt: skip
         many = len(kernel.configs)
         if kernel.autotuner is not None and many > _MANY:
             yield work.note(
                 kernel.autotuner.func, fixer.code, f"the autotuner of {kernel.name} compiles and measures {many} "
-                "configurations where a key changes", level=Level.INFO, api="triton.autotune", blocks="slow",
-                help="keep those whose blocks fit into the unified buffer, and a few of them",
+                "configurations each time a key changes", level=Level.INFO, api="triton.autotune", blocks="slow",
+                help="keep only a few, whose blocks fit into the unified buffer",
             )  # fmt: skip

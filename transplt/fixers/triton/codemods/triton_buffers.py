@@ -44,11 +44,11 @@ def _overflows(work: Work, kernel: Kernel, lives: Lives, room: Room) -> Finds:
     if found is not None:
         if found.sums:
             say, where = f"a product of kernel {kernel.name} adds up", f"L0C of a cube core has {room.sums}"
-            do = "take smaller blocks: rows times columns of a sum of float32"
+            do = "use smaller blocks: rows times columns of a float32 sum"
         else:
             say = f"the tiles of kernel {kernel.name} that live here take"
             where = f"a core has {room.tiles}"
-            do = "go through the block in a loop over smaller parts (BLOCK_SUB), or take a smaller block"
+            do = "loop over smaller parts of the block (BLOCK_SUB), or use a smaller block"
         yield work.note(
             found.node,
             fixer.code,
@@ -65,10 +65,10 @@ def _overflows(work: Work, kernel: Kernel, lives: Lives, room: Room) -> Finds:
                 setting.node,
                 fixer.code,
                 f"kernel {kernel.name} takes about {_when(over)}: a core has {room.sums if over.sums else room.tiles} "
-                "bytes, and the autotuner passes over this configuration",
+                "bytes, so the autotuner skips this configuration",
                 api="triton.Config",
                 level=Level.INFO,
-                help="leave it out, and add smaller blocks",
+                help="remove it, and add smaller blocks",
             )
 
 
@@ -101,5 +101,5 @@ def _narrow(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"{_ALIGNMENT}: kernel {kernel.name}, {lines([each.node for each, _ in found])}",
             api="triton.language.load",
             level=Level.INFO,
-            help="read it as one axis and reshape, or turn it so that the long axis is the last",
+            help="load it as one axis and reshape, or transpose it so that the long axis is the last",
         )

@@ -34,11 +34,11 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
             read = {each.id for each in of_kind(ast.Name, inner)}
             for name in sorted(optional & read) if running else ():
                 yield work.note(
-                    node.test, fixer.code, f"{kernel.name} tests in one condition whether {name} is there and for what "
-                    "is only known when it runs: what reads the pointer is compiled even where it is None",
+                    node.test, fixer.code, f"{kernel.name} tests in one condition whether {name} is None and a value "
+                    "known only at run time: the code that reads the pointer is compiled even if it is None",
                     api=name, blocks="first step",
-                    help="ask whether the pointer is there in an if of its own, around the other one: triton-ascend "
-                    "3.2 computes both sides of and and or",
+                    help="test the pointer in a separate if around the other one: triton-ascend 3.2 computes both "
+                         "sides of `and` and `or`",
                 )  # fmt: skip
 
 

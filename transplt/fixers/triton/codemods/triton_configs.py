@@ -15,8 +15,8 @@ from transplt.syntax.nodes import has_effects, inner_nodes, of_kind
 from transplt.syntax.scan import chain, parent, statement
 
 _SAME = "the configurations are the same without {}: one is enough"
-_DIFFER = "the configurations differ in {}, without a meaning on an NPU: each is compiled and measured once more"
-_PRUNED = "the configurations are chosen by {}, without a meaning on an NPU"
+_DIFFER = "the configurations differ in {}, which has no meaning on an NPU: each is compiled and measured again"
+_PRUNED = "the configurations are chosen by {}, which has no meaning on an NPU"
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class Configs:
         for call, message, names in (each for each in self._left if each in lists.values()):
             yield self.work.note(
                 call, "NPU561", message.format(" and ".join(names)), api="triton.Config", blocks="slow",
-                help="leave the option out, and keep one of the configurations that are the same then",
+                help="remove the option, and keep one of the configurations that are then equal",
             )  # fmt: skip
 
 

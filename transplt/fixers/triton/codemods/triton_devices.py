@@ -24,8 +24,8 @@ _NPU = 'torch.device("npu", torch.npu.current_device())'
 _KNOWN = frozenset({"num_aicore", "num_vectorcore", "max_shared_mem"})
 _CORES = frozenset({"multiprocessor_count", "multi_processor_count", "num_sm"})
 _HELP = (
-    '["num_vectorcore"] for kernels without tl.dot, ["num_aicore"] for those with it: as many programs as that, each '
-    "of which loops over its blocks"
+    '["num_vectorcore"] for kernels without tl.dot, ["num_aicore"] for kernels with it: launch that many programs, '
+    'each looping over its blocks'
 )
 
 
@@ -57,7 +57,7 @@ def properties(work: Work, node: ast.Subscript) -> Finds:
     cores = key in _CORES
     yield work.note(
         node, fixer.code,
-        f"Triton's driver for NPUs has no {key} among its properties, and a KeyError is raised",
+        f"Triton's driver for NPUs has no property {key}, so this raises KeyError",
         api="triton.runtime.driver.active.utils.get_device_properties", blocks="first step",
         help=_HELP if cores else 'it has "num_aicore", "num_vectorcore" and "max_shared_mem" (which is 1)',
     )  # fmt: skip

@@ -38,14 +38,14 @@ _API = "triton.language.dot"
 _NO_TF32 = "tl.dot raises for allow_tf32=True on an NPU: without it, it computes in float32"
 _NO_IMPRECISE = "max_num_imprecise_acc has no effect on an NPU: tl.dot adds up in float32"
 _ALLOWED = "tl.dot raises for allow_tf32=True on an NPU, and {} is"
-_PERHAPS = "tl.dot raises on an NPU where {} is True (allow_tf32)"
+_PERHAPS = "tl.dot raises on an NPU if {} is True (allow_tf32)"
 _OF_GPUS = ("tf32", "tf32x3")
-_TF32 = "tl.dot takes ieee and hf32 on an NPU, and {} may be tf32 or tf32x3, for which triton-ascend 3.2.0 raises"
-_LEAVE = "leave allow_tf32 out: it computes in float32; input_precision='hf32' is less precise and faster"
+_TF32 = "tl.dot accepts ieee and hf32 on an NPU; {} may be tf32 or tf32x3, and triton-ascend 3.2.0 raises then"
+_LEAVE = "remove allow_tf32: tl.dot then computes in float32; input_precision='hf32' is less precise and faster"
 _SAID = {
     _ALLOWED: (Level.MANUAL, _LEAVE),
     _PERHAPS: (Level.INFO, _LEAVE),
-    _TF32: (Level.MANUAL, "give it ieee, which is float32, or hf32 for products of float32: faster"),
+    _TF32: (Level.MANUAL, "use ieee, which is float32, or hf32, which is faster for float32 products"),
 }
 
 
@@ -82,17 +82,17 @@ def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Fin
     for (name, dtype), places in groups.items():
         where = f"kernel {kernel.name}, {lines([each.node for each in places])}"
         if name == "operand":
-            say, do = f"tl.dot takes no {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
+            say, do = f"tl.dot does not support {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
         elif dtype == "float16" and all(each.given["input"].dtype in ("float16", "") for each in places):
             yield work.note(
-                places[0].node, fixer.code, f"tl.dot with a sum of float16 is not documented for an NPU, and compiles: "
+                places[0].node, fixer.code, "tl.dot with a float16 sum is not documented for NPUs, but compiles: "
                 f"{where}", api=_API, level=Level.INFO, help="compare the results, or add up in float32",
             )  # fmt: skip
             continue
         elif name == "acc":
             say, do = f"tl.dot adds up in float32 or int32 on an NPU, not in {dtype}", "make the accumulator float32"
         else:
-            say, do = f"tl.dot gives float32 or int32 on an NPU, not {dtype}", f"cast what it gives: .to(tl.{dtype})"
+            say, do = f"tl.dot returns float32 or int32 on an NPU, not {dtype}", f"cast its result: .to(tl.{dtype})"
         yield work.note(
             places[0].node, fixer.code, f"{say}: {where}", api=_API, help=f"{do}; {page_of('dot')} of triton-ascend",
             effort=Effort.MEDIUM if name == "operand" else Effort.LOW,
@@ -135,7 +135,7 @@ def _without(work: Work, call: ast.Call, name: str, message: str) -> Finds:
     if work.settings.style != "portable" and work.share(call):
         yield Edit(call, fixer.code, message, without_keyword(name), api=_API)
     else:
-        yield work.note(call, fixer.code, message, api=_API, help=f"leave {name} out where it runs on an NPU")
+        yield work.note(call, fixer.code, message, api=_API, help=f"do not pass {name} on NPUs")
 
 
 def _ieee(work: Work, precision: ast.expr, name: str) -> Finds:
@@ -143,7 +143,7 @@ def _ieee(work: Work, precision: ast.expr, name: str) -> Finds:
     if work.settings.style != "portable" and work.take(precision):
         yield Edit(precision, fixer.code, message, '"ieee"', api=_API)
     else:
-        yield work.note(precision, fixer.code, message, api=_API, help="give it 'ieee' where it runs on an NPU")
+        yield work.note(precision, fixer.code, message, api=_API, help="pass 'ieee' on NPUs")
 
 
 def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:
@@ -155,7 +155,7 @@ def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:
         if refused:
             yield work.note(
                 each.node, fixer.code,
-                f"tl.dot_scaled takes bf16 and fp16 on {card_title(card)}, not {refused[0]}: kernel {kernel.name}",
+                f"tl.dot_scaled supports bf16 and fp16 on {card_title(card)}, not {refused[0]}: kernel {kernel.name}",
                 api="triton.language.dot_scaled", effort=Effort.HIGH,
                 help=f"unpack to bfloat16 first, and multiply that; {page_of('dot')} of triton-ascend",
             )  # fmt: skip
@@ -173,5 +173,5 @@ def _read_again(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"{lines([node for node, _ in found])}",
             api=_API,
             level=Level.INFO,
-            help="where results differ from those of torch, load it again, or give tl.dot a copy (`tile + 0.0`)",
+            help="if results differ from torch's, load it again, or pass tl.dot a copy (`tile + 0.0`)",
         )

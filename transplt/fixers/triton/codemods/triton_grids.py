@@ -50,7 +50,7 @@ def grids(work: Work, tree: ast.Module) -> Finds:
         name = launch.kernel.name
         if when:
             always = all(each.count is not None for each in dimensions)
-            larger = "or take larger blocks; " if any(each.block and each.block > 1 for each in dimensions) else ""
+            larger = "or use larger blocks; " if any(each.block and each.block > 1 for each in dimensions) else ""
             help_ = f"{loop}; {larger}{_ENV}"
             yield work.note(launch.call, fixer.code, f"the grid of {name} has {when}", api=_API, help=help_,
                             blocks="first step" if always else "later")  # fmt: skip
@@ -64,14 +64,14 @@ def _too_large(dimensions: list[GridDimension]) -> str:
     counts = prod(each.count for each in dimensions if each.count is not None)
     open_ = [each for each in dimensions if each.count is None]
     if not open_:
-        return f"{counts:,} programs: an NPU takes {MOST:,}" if counts > MOST else ""
+        return f"{counts:,} programs: an NPU allows at most {MOST:,}" if counts > MOST else ""
     if not all(each.known for each in open_) or stays_small(open_):
         return ""
     if MOST * prod(each.block or 1 for each in open_) >= counts * _ENTRIES:
         return ""
     if len(open_) == 1 and "*" not in open_[0].size:
         only, first = open_[0], open_[0].first_size(counts)
-        return f"more than the {MOST:,} programs that an NPU takes, from {only.size} > {first:,} on{_judged(open_)}"
+        return f"more than the {MOST:,} programs that an NPU allows, from {only.size} > {first:,} on{_judged(open_)}"
     parts = [each.size if each.block == 1 else f"cdiv({each.size}, {each.block})" for each in open_]
     factors = " * ".join([*([str(counts)] if counts > 1 else []), *parts])
     return f"{factors} programs{_judged(open_)}: an NPU allows at most {MOST:,}"
@@ -86,7 +86,7 @@ def _judged(dimensions: list[GridDimension]) -> str:
 def _slow(name: str, dimensions: list[GridDimension]) -> str:
     how = "one program per block"
     if len(dimensions) > 1:
-        how = f"over a grid of {len(dimensions)} dimensions, which an NPU makes one of"
+        how = f"over a grid of {len(dimensions)} dimensions, which an NPU flattens to one"
     return (
         f"{name} is launched {how}, not one program per core: programs beyond the number of cores wait, which is slow"
     )

@@ -29,8 +29,8 @@ _ON_HOSTS = frozenset({
     "triton.tools.experimental_descriptor.create_1d_tma_descriptor",
 })  # fmt: skip
 _POINTER_HELP = (
-    "load and store by tl.make_block_ptr or by pointers with a mask; triton-ascend 3.2.0 has no tensor descriptors, "
-    "and later releases take them without padding_option and not beside tl.load of the same tensor"
+    "load and store by tl.make_block_ptr or by pointers with a mask; triton-ascend 3.2.0 has no tensor descriptors; "
+    "later releases support them without padding_option, and not together with tl.load of the same tensor"
 )
 
 
@@ -50,8 +50,7 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
             more = f" (in {len(descriptors)} places)" if len(descriptors) > 1 else ""
             yield work.note(
                 descriptors[0].func, _POINTERS, f"{kernel.name} loads and stores through tensor descriptors{more}, "
-                "which "
-                "are the copies of a GPU's own engine", api="triton.language.make_tensor_descriptor",
+                "which use a GPU's copy engine", api="triton.language.make_tensor_descriptor",
                 help=_POINTER_HELP, effort=Effort.MEDIUM, blocks="first step",
             )  # fmt: skip
 
@@ -60,8 +59,8 @@ def _assembly(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
     if work.take(call):
         yield work.note(
             call, fixer.code, f"{kernel.name} has GPU assembly", api="triton.language.inline_asm_elementwise",
-            help="write what it computes with operations of tl and tl.math; the assembly of an NPU is another one, for "
-            "int64 and float32 alone", effort=Effort.MEDIUM,
+            help="compute the same with operations of tl and tl.math; NPUs have a different assembly, only for int64 "
+                 "and float32", effort=Effort.MEDIUM,
         )  # fmt: skip
 
 
@@ -96,9 +95,9 @@ def _intrinsic(work: Work, node: ast.expr | ast.stmt, full: str, blocks: str = "
 def descriptors_of_hosts(work: Work, call: ast.Call) -> Finds:
     """Descriptors that a host makes and gives to a launch."""
     yield work.note(
-        call.func, _POINTERS, "a tensor descriptor is made on the host, for the copy engine of a GPU",
+        call.func, _POINTERS, "a tensor descriptor is created on the host, for the copy engine of a GPU",
         api="triton.tools.tensor_descriptor.TensorDescriptor", effort=Effort.MEDIUM, blocks="first step",
-        help=f"give the kernel the tensor and its strides; {_POINTER_HELP}",
+        help=f"pass the tensor and its strides to the kernel; {_POINTER_HELP}",
     )  # fmt: skip
 
 
@@ -117,7 +116,7 @@ def _order(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
     if isinstance(number, int) and number != ones[0]:
         wanted = (ones[0], *(each for each in reversed(range(len(strides.elts))) if each != ones[0]))
         yield work.note(
-            order, _POINTERS, f"the block pointer of {kernel.name} has its stride of 1 in dimension {ones[0]}, and an "
-            f"order that begins with {number}: on an NPU only the order says what is transposed",
+            order, _POINTERS, f"the block pointer of {kernel.name} has stride 1 in dimension {ones[0]}, but its order "
+                              f"begins with {number}: an NPU only uses the order to see what is transposed",
             api="triton.language.make_block_ptr", help=f"order={wanted}", blocks="first step",
         )  # fmt: skip

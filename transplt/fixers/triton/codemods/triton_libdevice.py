@@ -27,7 +27,7 @@ _API = "triton.language.extra.libdevice"
 _MOVED = "libdevice of Triton for NPUs is {}"
 _LACKS = "libdevice of triton-ascend has no {}"
 _INSTEAD = (
-    "write it with functions of tl and tl.math, or see what triton.language.extra.cann.libdevice of your release has"
+    "write it with functions of tl and tl.math, or check triton.language.extra.cann.libdevice of your release"
 )
 
 
@@ -112,7 +112,7 @@ def _module_from_package(work: Work, statement: ast.ImportFrom) -> Finds:
         yield _edit(work, statement, names_imported(holder, [None]), known.module)
     elif work.take(statement):
         yield work.note(statement, fixer.code, _MOVED.format(known.module), api=_API,
-                        help=f"from {holder} import libdevice, on a line of its own", blocks="first step")  # fmt: skip
+                        help=f"from {holder} import libdevice, on a separate line", blocks="first step")  # fmt: skip
 
 
 def _edit(work: Work, statement: ast.stmt, new: New, module: str) -> Edit:

@@ -39,7 +39,7 @@ _OF_RANGE = frozenset({"warp_specialize", "disallow_acc_multi_buffer", "flatten"
 #: Arguments of `kernel.run` and `kernel.warmup` themselves.
 _OF_THE_CALL = frozenset({"grid", "warmup", "stream", "device_type", "device"})
 _GROUP = "triton options"
-_UNREAD = "nothing reads {} any more"
+_UNREAD = "nothing uses {} any more"
 
 
 @fixer.on(ast.Module)
@@ -111,14 +111,14 @@ def _refused(work: Work) -> Finds:
             if option in _SPECIALISED:
                 yield work.note(
                     keyword, fixer.code, f"{option} of the launch of {name} has no meaning on an NPU", api=option,
-                    help="leave it out: an NPU has no warps to specialise", blocks="tidy",
+                    help="remove it: an NPU has no warps to specialise", blocks="tidy",
                 )  # fmt: skip
             elif option not in launch_options() and option not in OPTIONS and option not in _OF_THE_CALL:
                 yield work.note(
-                    keyword, fixer.code, f"triton-ascend knows no launch option {option}, and raises KeyError "
-                    f"where {name} is launched", api=option, blocks="first step",
-                    help="leave it out; where the kernel depends on it (a launch whose programs wait for one another), "
-                    "split the kernel",
+                    keyword, fixer.code, f"triton-ascend has no launch option {option}: the launch of {name} raises "
+                    "KeyError", api=option, blocks="first step",
+                    help="remove it; if the kernel depends on it (programs of one launch that wait for each other), "
+                         "split the kernel",
                 )  # fmt: skip
     for kernel in kernels_in(work.file):
         for call, operation in kernel.calls():
@@ -126,13 +126,14 @@ def _refused(work: Work) -> Finds:
             if operation == "range":
                 for option in sorted(_OF_RANGE & {each for each in given if each}):
                     yield work.note(
-                        given[option], fixer.code, f"tl.range of triton-ascend 3.2 takes no {option}: {kernel.name} "
-                        "does not compile", api="triton.language.range", help="leave it out", blocks="first step",
+                        given[option], fixer.code, f"tl.range of triton-ascend 3.2 has no argument {option}: "
+                        f"{kernel.name} does not compile", api="triton.language.range", help="remove it",
+                        blocks="first step",
                     )  # fmt: skip
             elif operation == "load" and "volatile" in given and _waits(call, "volatile", given["volatile"].value):
                 yield work.note(
-                    given["volatile"], fixer.code, f"{kernel.name} waits for another program by volatile, which has no "
-                    "effect on an NPU", api="triton.language.load", blocks="first step",
-                    help="programs that the cores cannot take at once run one after another, and one that waits for a "
-                    "later one never ends: split the kernel where it waits",
+                    given["volatile"], fixer.code, f"{kernel.name} waits for another program with volatile, which has "
+                        "no effect on an NPU", api="triton.language.load", blocks="first step",
+                    help="if there are more programs than cores, they run one after another, and one that waits for a "
+                         "later one never ends: split the kernel where it waits",
                 )  # fmt: skip

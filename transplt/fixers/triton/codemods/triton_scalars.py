@@ -26,7 +26,7 @@ fixer = Fixer(__name__, code="NPU576", rank=270, edits=False, needs=(b"triton",)
 _DISCRETE, _SHIFTS = "NPU577", "NPU579"
 _COMPUTES = frozenset({"where", "mul", "sum", "cast"})
 _SHIFT = {"lshift": "<<", "rshift": ">>"}
-_COMPARE = "compare the results with those of a GPU, or shift signed numbers of the next wider type"
+_COMPARE = "compare the results with those of a GPU, or shift signed numbers of the next larger type"
 
 
 @fixer.on(ast.Module)
@@ -60,7 +60,7 @@ def _integers(work: Work, kernel: Kernel, model: Model) -> Finds:
         each.node for each in model.operations if isinstance(each.node, ast.Compare) and each.node.lineno in compared
     ]
     if nodes:
-        says.append(f"comparisons of whole numbers that are computed with ({lines(nodes)})")
+        says.append(f"comparisons of whole numbers used in arithmetic ({lines(nodes)})")
     if says:
         yield work.note(
             min([*added, *nodes], key=lambda node: node.lineno),
@@ -68,8 +68,8 @@ def _integers(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"scalar code on an NPU in kernel {kernel.name}: {', '.join(says)}",
             api="triton",
             level=Level.INFO,
-            help="keep int64 to the scalar that a pointer starts at and add int32 tiles to that, where a program's own "
-            "part stays under 2**31; compare in float32 where numbers stay under 2**24",
+            help="use int64 only for the scalar start of a pointer and add int32 tiles to it, if one program's part "
+                 "stays under 2**31; compare in float32 if numbers stay under 2**24",
         )
 
 
@@ -92,7 +92,7 @@ def _discrete(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"{kernel.name}, {lines([each.node for each in found])}",
             api=f"triton.language.{found[0].name}",
             level=Level.INFO,
-            help="where the range is small, load all of it and pick from that by tl.gather",
+            help="if the range is small, load all of it and select with tl.gather",
         )
 
 
@@ -124,5 +124,5 @@ def _nans(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"{lines([each.node for each in found])}",
             api=f"triton.language.{found[0].name}",
             level=Level.INFO,
-            help="where no NaN comes in, tl.PropagateNan.ALL gives the same",
+            help="if no input is NaN, tl.PropagateNan.ALL gives the same result",
         )

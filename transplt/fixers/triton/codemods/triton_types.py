@@ -40,7 +40,7 @@ INSTEAD = {
     "uint16": "int32",
     "uint32": "int32, or int64 for values over 2147483647",
     "uint64": "int64",
-    "int64": "int32, where the values fit",
+    "int64": "int32, if the values fit",
     "int32": "float32, which holds whole numbers up to 16777216",
     "bool": "int8",
 }
@@ -51,7 +51,7 @@ _WRITTEN = {"and": "`&`", "or": "`|`", "xor": "`^`", "lshift": "`<<`", "rshift":
 #: (docs/zh/triton_api/Math_Ops/cdiv.md).
 _LARGEST = 16777216
 #: Reads and writes take no part of the kernel's arithmetic.
-_MOVED = "compare the results with those of a GPU: the compiler moves and computes it as the signed type of that width"
+_MOVED = "compare the results with those of a GPU: the compiler stores and computes it as the signed type of that width"
 
 
 @fixer.on(ast.Module)
@@ -70,10 +70,10 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 fixer.code,
-                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{_names_of(found)} {_does(found)} not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{dtype}{whose} in {_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
-                help=f"give the kernel {instead(dtype)}; {page_of(found[0].name)} of triton-ascend",
+                help=f"pass {instead(dtype)} to the kernel; {page_of(found[0].name)} of triton-ascend",
                 effort=Effort.MEDIUM,
             )
         yield from _launches(work, kernel, model, accesses)
@@ -86,7 +86,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 _OTHERS,
-                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{_names_of(found)} {_does(found)} not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"compute in {instead(found[0].dtype)}; {page_of(found[0].name) or 'the code'} of triton-ascend",
@@ -128,7 +128,7 @@ def _joined(found: Iterable[Refused]) -> list[tuple[str, str, list[Refused]]]:
 def _lines(model: Model, found: list[Refused]) -> str:
     nodes = [each.operation.node for each in found]
     condition = condition_of(model, nodes)
-    return f"{lines(nodes)}, where {condition} has it so" if condition else lines(nodes)
+    return f"{lines(nodes)}, if {condition}" if condition else lines(nodes)
 
 
 def _names_of(found: list[Refused]) -> str:
@@ -144,8 +144,8 @@ def _ops(found: list[Refused]) -> set[str]:
     return {each.name for each in found}
 
 
-def _take(found: list[Refused]) -> str:
-    return "takes" if len(_ops(found)) == 1 else "take"
+def _does(found: list[Refused]) -> str:
+    return "does" if len(_ops(found)) == 1 else "do"
 
 
 def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused]) -> Finds:
@@ -165,9 +165,10 @@ def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused])
                 yield work.note(
                     node,
                     fixer.code,
-                    f"tl.{used[name]} takes no {dtype} on {card_title(card)}: kernel {kernel.name} gets it as {name}",
+                    f"tl.{used[name]} does not support {dtype} on {card_title(card)}: kernel {kernel.name} gets it as "
+                    f"{name}",
                     api=f"triton.language.{used[name]}",
-                    help=f"give the kernel {instead(dtype)}; {page_of(used[name])} of triton-ascend",
+                    help=f"pass {instead(dtype)} to the kernel; {page_of(used[name])} of triton-ascend",
                     effort=Effort.MEDIUM,
                 )
 
@@ -180,9 +181,9 @@ def _quotients(work: Work, kernel: Kernel, model: Model) -> Finds:
                 yield work.note(
                     each.node,
                     _OTHERS,
-                    f"tl.cdiv takes numbers up to {_LARGEST} on an NPU: {size} in kernel {kernel.name}",
+                    f"tl.cdiv works up to {_LARGEST} on an NPU: {size} in kernel {kernel.name}",
                     api="triton.language.cdiv",
-                    help="divide on the host, by triton.cdiv, and give the kernel the quotient",
+                    help="divide on the host with triton.cdiv, and pass the quotient to the kernel",
                     blocks="numbers",
                 )
     # Of positions alone it is exact.
@@ -196,6 +197,6 @@ def _quotients(work: Work, kernel: Kernel, model: Model) -> Finds:
             f"{kernel.name}, {lines(nodes)}",
             api="triton.language.cdiv",
             level=Level.INFO,
-            help="where numbers are larger, divide on the host or in int64",
+            help="if numbers are larger, divide on the host or in int64",
             blocks="numbers",
         )

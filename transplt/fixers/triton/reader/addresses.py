@@ -52,7 +52,7 @@ def conflict_of(accesses: list[Access], kernel: Kernel, sites: list[Site], launc
             if not first:
                 continue
             if first == _AWAY:
-                return "its addresses cannot be followed"
+                return "its addresses cannot be traced"
             if written.adds:
                 return f"programs read {first}, to which others add"
             if written.kernel is not kernel or read.kernel is not kernel or not _is_own(written, read, same):

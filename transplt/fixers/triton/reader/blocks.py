@@ -35,7 +35,7 @@ def dimensions_of(kernel: Kernel, launches: list[Launch]) -> list[Dimension] | s
     grids = [launch.grid for launch in launches]
     sizes = [grid.dimensions if grid is not None else None for grid in grids]
     if any(each is None for each in sizes) or len({len(each) for each in sizes if each is not None}) != 1:
-        return "the grid of a launch is not seen"
+        return "the grid of a launch was not found"
     found = []
     for axis, every in enumerate(zip(*[each for each in sizes if each is not None], strict=True)):
         pairs = [*zip(launches, every, strict=True)]
@@ -46,7 +46,7 @@ def dimensions_of(kernel: Kernel, launches: list[Launch]) -> list[Dimension] | s
             continue
         outside = [_at_launch(launch, node, axis) for launch, node in pairs]
         if not all(outside):
-            return "the size of its grid is known to neither the kernel nor its launch"
+            return "neither the kernel nor its launch shows the size of its grid"
         found.append(Dimension("", tuple(outside)))
     return found
 

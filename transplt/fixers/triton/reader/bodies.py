@@ -72,7 +72,7 @@ def _exits(above: list[ast.stmt], looped: list[ast.stmt]) -> list[Exit] | str:
         if not returns:
             continue
         if len(returns) > 1 or returns[0].value is not None or not (ifs := _ending_in(each, returns[0])):
-            return "it returns from the middle of a statement"
+            return "it returns inside a statement"
         before, rest = [*above, *looped[:index]], looped[index + 1 :]
         if not rest:
             return "it returns at its end"

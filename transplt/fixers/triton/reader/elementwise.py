@@ -39,7 +39,7 @@ def block_of_elements(kernel: Kernel, reach: Reach) -> Block | str:
         if name == "arange" and holder is kernel:
             ranges.append(call)
         elif last not in _EACH and (name not in _OTHERS or holder is not kernel):
-            return f"tl.{name} takes all of a block together"
+            return f"tl.{name} needs the whole block at once"
     for holder in reach.kernels:
         for node in (inner for line in holder.node.body for inner in ast.walk(line)):
             match node:
@@ -51,7 +51,7 @@ def block_of_elements(kernel: Kernel, reach: Reach) -> Block | str:
                     return "it changes the shape of its block"
                 case ast.Call(func=ast.Attribute(attr=name) as func) if name not in _METHODS:
                     if not operation(holder.file, func) and holder.file.names.qualified(func) is None:
-                        return f"{name} may take all of a block together"
+                        return f"{name} may need the whole block at once"
     return _block(kernel, ranges)
 
 
@@ -78,7 +78,7 @@ def _block(kernel: Kernel, ranges: list[ast.Call]) -> Block | str:
     of_block = _counted(statements, ranges)
     for call, name in kernel.calls():
         if name == "store" and not (call.args and _reads(call.args[0], of_block, ranges)):
-            return "it stores something else than its block"
+            return "it stores something other than its block"
     return Block(ranges, size, statements)
 
 

@@ -26,16 +26,16 @@ def every_launch(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
         if not isinstance(name.ctx, ast.Load) or bound is None or all(b.node is not kernel.node for b in bound[1]):
             continue
         if len(bound[1]) != 1:
-            return "there are several functions of its name"
+            return "there are several functions with its name"
         above = parent(name)
         if isinstance(above, ast.Call) and above.func is name and any(each.holds(above) for each in kernels):
             called = True
         elif not (isinstance(above, ast.Subscript) and above.value is name and id(above) in seen):
-            return f"line {name.lineno} does something else with it than a launch"
+            return f"line {name.lineno} uses it without launching it"
     if called:
-        return "other kernels call it, too" if own else ""
+        return "other kernels call it too" if own else ""
     if not own:
-        return "no launch of it is in sight"
+        return "no launch of it was found"
     for path in sorted(project.sources):
         if path != kernel.file.path and kernel.name.encode() in project.sources[path]:
             other = programs_of(project).file(path)

@@ -105,19 +105,19 @@ def _called(kernel: Kernel, call: ast.Call, project: ProjectFacts) -> list[Kerne
 def order_matters(kernel: Kernel, reach: Reach, launches: list[Launch]) -> str:
     """Why the programs of a kernel may not run in a loop; empty where they may."""
     for holder, call in reach.unknown:
-        return f"it calls {holder.file.source.slice(*holder.file.source.extent(call.func))}, which is not in sight"
+        return f"it calls {holder.file.source.slice(*holder.file.source.extent(call.func))}, which was not found"
     for holder, call, name in reach.calls():
         if name == "num_programs":
-            return "it asks for the number of its programs already"
+            return "it already uses the number of its programs"
         if name == "program_id" and holder is not kernel:
-            return f"{holder.name}, which it calls, asks for the number of its program"
+            return f"{holder.name}, which it calls, uses the number of its program"
         if name in _LOCKS:
             return f"its programs wait for each other or take turns (tl.{name})"
         if name.startswith("atomic_") and not isinstance(parent(call), ast.Expr):
-            return f"what it does depends on the result of tl.{name}, and so on the order of its programs"
+            return f"it depends on the result of tl.{name}, and so on the order of its programs"
         pure = keyword_of(call, "is_pure")
         if name == "inline_asm_elementwise" and not (isinstance(pure, ast.Constant) and pure.value is True):
-            return f"what tl.{name} waits for is not known"
+            return f"it is unknown what tl.{name} waits for"
     for holder in reach.kernels:
         if any(_waits(holder, loop) for loop in inner_nodes(holder.node, ast.While)):
             return "its programs wait for each other in a loop"
