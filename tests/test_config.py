@@ -96,7 +96,7 @@ def test_nothing_said(tmp_path: Path, text: str) -> None:
         ("[tool.transplt]\nexclude = 'x'\n", "exclude must be a list of strings"),
         ("[tool.transplt]\nexclude = ['a', 'b\\c']\n", r"of exclude cannot be read: 'b\\c' has to part folders"),
         ("[tool.transplt]\nexclude = ['[z-a]']\n", "a pattern of exclude cannot be read: bad character range"),
-        ("[tool.transplt.per-file-ignores]\n'a\\b.py' = []\n", r"per-file-ignores: 'a\\b.py' must use / between folders"),
+        ("[tool.transplt.per-file-ignores]\n'a\\b.py' = []\n", r"ignores: 'a\\b.py' must use / between folders"),
         ("[tool.transplt]\nper-file-ignores = ['x']\n", "per-file-ignores must be a table"),
         ("[tool.transplt.per-file-ignores]\nx = 'NPU1'\n", "per-file-ignores: x must be a list of strings"),
         ("[tool]\ntransplt = 1\n", "[tool.transplt] must be a table"),

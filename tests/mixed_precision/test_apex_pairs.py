@@ -812,7 +812,7 @@ def test_a_program_without_a_card() -> None:
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        ("optims.critic.step()", "the place where the optimizer optims.critic of the next step is created was not found"),
+        ("optims.critic.step()", "the optimizer optims.critic of the next step is created was not found"),
         ("scheduler.step()", "no optimizer step follows this backward pass in the same function"),
         ("env.step(x)", "no optimizer step follows this backward pass in the same function"),
     ],

@@ -8,7 +8,7 @@
 #   --dry-run           print the command, and do not run it
 #   --addr ADDRESS      where the processes meet: the address of the first machine (MASTER_ADDR)
 #   --device-list 0,1   the cards to use (ASCEND_RT_VISIBLE_DEVICES), one process for each
-#   --device npu        is what this script is for; no other device is taken
+#   --device npu        accepted, since this script is for NPUs; no other device works
 #
 # Several machines: run it on each one with NNODES, NODE_RANK (0 on the first), MASTER_ADDR (of the first), MASTER_PORT.
 # The exit code is that of the job.
@@ -94,18 +94,18 @@ if [ -z "${ASCEND_HOME_PATH:-}" ]; then
     done
 fi
 
-# seconds to wait until all ranks are there (default 120)
+# seconds to wait until all ranks have connected (default 120)
 export HCCL_CONNECT_TIMEOUT=${HCCL_CONNECT_TIMEOUT:-600}
 # seconds that a collective may wait for the slowest rank (default 1836)
 export HCCL_EXEC_TIMEOUT=${HCCL_EXEC_TIMEOUT:-1836}
-# 1: no list of allowed addresses is asked for (default 1)
+# 1: no list of allowed addresses is needed (default 1)
 export HCCL_WHITELIST_DISABLE=${HCCL_WHITELIST_DISABLE:-1}
 
 # Take the # away to try one, and measure.
-# export TASK_QUEUE_ENABLE=2  # the host queues more of its work (default 1; cost: more memory at the peak)
+# export TASK_QUEUE_ENABLE=2  # the host queues more of its work (default 1; cost: higher peak memory)
 # export COMBINED_ENABLE=1  # pairs of views become one copy (default 0; cost: none is documented)
 # export ASCEND_GLOBAL_LOG_LEVEL=1  # CANN logs 0 debug, 1 info, 3 errors (cost: slow steps and a full disk below 3)
-# export ASCEND_SLOG_PRINT_TO_STDOUT=1  # CANN's log on the terminal (cost: slow steps, and the output drowns in it)
+# export ASCEND_SLOG_PRINT_TO_STDOUT=1  # CANN's log on the terminal (cost: slow steps, and very long output)
 # export ASCEND_GLOBAL_EVENT_ENABLE=1  # CANN logs events (cost: as above)
 # export ASCEND_LAUNCH_BLOCKING=1  # errors are raised where they happen (cost: host and card take turns: much slower)
 # export DUMP_GE_GRAPH=2  # CANN writes the graphs that it compiles (cost: gigabytes in the working folder)
