@@ -75,7 +75,7 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     assert (out / "scripts/run.sh").read_bytes() == before.encode()
     assert (out / "scripts/run_npu.sh").read_bytes() == after.encode()
     assert stat.S_IMODE((out / "scripts/run_npu.sh").stat().st_mode) == 0o755
-    said = "scripts/run_npu.sh:1:1: NPU817 [applied] what run.sh starts, on NPUs; the file belongs to the project"
+    said = "scripts/run_npu.sh:1:1: NPU817 [applied] starts the program of run.sh on NPUs; the file is now"
     assert said in log(out) and ",manual," not in (out / "tokens.csv").read_text()
 
 
@@ -89,7 +89,7 @@ def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
     source = project(tmp_path, {"run.sh": _START})
     command = ["-i", str(source), "-o", str(tmp_path / "out"), "--style", "portable"]
     done = CliRunner().invoke(main, command)
-    assert "run_npu.sh: what run.sh starts, on NPUs" in done.output and "1 launch script" in done.output
+    assert "run_npu.sh: starts the program of run.sh on NPUs" in done.output and "1 launch script" in done.output
     shown = CliRunner().invoke(main, [*command, "--diff"])
     assert "+++ b/run_npu.sh" in shown.output and "b/run.sh" not in shown.output
     out = tmp_path / "out" / "net_msft"

@@ -80,7 +80,7 @@ def test_a_list_of_packages_gets_one_for_npus(tmp_path: Path, name: str, text: s
     assert (out / name).read_text() == text
     assert (out / twin).read_text() == new
     assert ",manual," not in (out / "tokens.csv").read_text()
-    assert f"what {name} asks for, on NPUs" in (out / "msFmkTranspltlog.txt").read_text()
+    assert f"the packages of {name} for NPUs" in (out / "msFmkTranspltlog.txt").read_text()
     again = _migrated(out, tmp_path / "again", "portable")
     assert [path.name for path in again.iterdir() if "npu" in path.name] == [twin]
 

@@ -353,7 +353,7 @@ def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> N
     assert (target.version, target.why) == (NEWEST, "the default: parts of the project pin their own torch")
 
 
-OLDER = "requires torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
+OLDER = "asks for torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
 
 
 def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
+_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which torch_npu has no release; chosen: the newest that has one")
 _DEFAULT_OF_PARTS = marked("the default: parts of the project pin their own torch")
 _OLDER_PART = marked(
-    "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
+    "{why}; {path} asks for {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} requires {text}, for which torch_npu has no release; chosen: the newest of the versions with the fewest "
+    "{path} asks for {text}, for which torch_npu has no release; chosen: the newest of the versions with the fewest "
     "blockers"
 )
 #: So many asks, and so many blockers, are spelled out.
@@ -121,7 +121,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
         return _target(version, Sentence("{path} asks for {text}", **asked))
-    why = Sentence("{path} requires {text}; this is the newest of them with a torch_npu", **asked)
+    why = Sentence("{path} asks for {text}; this is the newest of them with a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 
