@@ -178,7 +178,7 @@ def test_wrong_usage_is_exit_code_2(
         (["proj"], "no command 'proj'; to migrate a project: transplt -i proj -o OUT"),
         (["chek"], "no command 'chek'; did you mean 'check'?\n"),
         (["-i", project, "--nonsense"], "No such option"),
-        (["-i", project, "--torch-version", "1.4"], f"unknown torch version '1.4'; choose one of 2.1 to {NEWEST}"),
+        (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
         (["-i", project, "-r", "none.json"], "none.json: no such rule file"),
         (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
         (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),

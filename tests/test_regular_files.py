@@ -128,7 +128,7 @@ def test_rules_that_the_settings_name(project: Path, make: Callable[[Path], obje
     make(project / "r.json")
     code, output = transplt(project, "check", data=b"")
     assert code == 2
-    assert "r.json: the rule file cannot be read: " + said in output or "lies outside the project" in output
+    assert "r.json: the rule file cannot be read: " + said in output or "is outside the project" in output
 
 
 def test_names_of_rules_that_no_system_has(project: Path) -> None:

@@ -83,7 +83,7 @@ def test_findings_come_in_pages(folders: Folders) -> None:
         first = await call("check", path="project", show="findings", most=2)
         rest = await call("check", path="project", show="findings", most=50, cursor=first["next_cursor"])
         (folders.root / "project" / "train.py").write_text("import torch\ntorch.cuda.init()\n")
-        with pytest.raises(Refused, match="the answer has changed"):
+        with pytest.raises(Refused, match="the result has changed"):
             await call("check", path="project", show="findings", cursor=first["next_cursor"])
         return first, rest
 
@@ -104,7 +104,7 @@ def test_a_page_is_bounded_and_never_empty() -> None:
 
 @pytest.mark.parametrize("cursor", ["", "x", "1", "-1.abc", "99999999999.abc", "\u0661.abc"])
 def test_what_is_no_cursor(cursor: str) -> None:
-    with pytest.raises(UsageError, match="no cursor"):
+    with pytest.raises(UsageError, match="not a cursor"):
         page("entries", [{}], cursor, 5)
 
 

@@ -144,7 +144,7 @@ def test_an_atomic_on_a_tensor_of_a_launch() -> None:
         ),
         (
             "b = a.to(tl.float16); c = tl.dot(b, b, out_dtype=tl.float16)",
-            "tl.dot with a sum of float16 is not documented",
+            "tl.dot with a float16 sum is not documented",
         ),
         ("c = tl.dot(a.to(tl.int16), a.to(tl.int16))", "tl.dot does not support int16"),
         ("c = tl.dot_scaled(a, a, 'e2m1', a, a, 'e2m1')", "tl.dot_scaled supports bf16 and fp16 on Ascend 910B"),

@@ -126,7 +126,7 @@ def test_a_card_that_it_is_not_for(nothing_installed: Path, transplt: Transplt) 
         ({"ours": "cpython-311-x86_64-linux-musl"}, False, "a Python 3.10 or 3.11"),
     ],
 )
-@pytest.mark.skipif(sys.platform != "linux", reason="the compiler is for Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the compiler is only for Linux")
 def test_the_python_that_it_is_made_with(
     pythons: dict[str, str], uv: bool, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +148,7 @@ def test_the_python_that_it_is_made_with(
         (Failed("No matching version found"), "the compiler cannot be downloaded: No matching version found."),
     ],
 )
-@pytest.mark.skipif(sys.platform != "linux", reason="the compiler is for Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the compiler is only for Linux")
 def test_what_cannot_be_fetched_leaves_nothing(
     failed: Failed, said: str, nothing_installed: Path, monkeypatch: pytest.MonkeyPatch, transplt: Transplt
 ) -> None:

@@ -217,7 +217,7 @@ NPU = {"torch_npu": "2.7.1", "cann": "9.0.0", "cards": [0], "smi": "| 0     910B
         (Triton("3.2.0", "3.2.1", "triton"), NPU, State.WRONG, "the GPU one is used"),
         (Triton("3.5.0", "3.2.1", "mixed"), NPU, State.WRONG, "files of both"),
         (Triton("3.2.0", "3.2.1", "triton-ascend"), NPU, State.FINE, "triton-ascend is used"),
-        (Triton("3.2.0", "3.2.1", ""), NPU, State.NOTE, "could not be seen"),
+        (Triton("3.2.0", "3.2.1", ""), NPU, State.NOTE, "it is unknown which"),
         (Triton("3.5.0", "", "triton"), NPU, State.NOTE, "0 active drivers"),
         (Triton("3.5.0", "", "triton"), {}, State.FINE, "for GPUs"),
         (Triton("", "3.2.1", "triton-ascend"), NPU, State.FINE, "triton-ascend 3.2.1"),

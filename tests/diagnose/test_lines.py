@@ -173,7 +173,7 @@ def test_which_of_the_causes(text: str, names: str) -> None:
 def test_where_a_server_fails(path: str, server: bool) -> None:
     stack = f'Traceback (most recent call last):\n  File "{path}", line 1, in f\n    x[i]\n'
     said = told(stack + "IndexError: list index out of range\n")
-    assert "not in your code" in said and ("--enforce-eager" in said) is server
+    assert "not from your code" in said and ("--enforce-eager" in said) is server
 
 
 def test_weights_that_stand_still() -> None:

@@ -68,8 +68,8 @@ def test_without_the_place_a_general_form_stays() -> None:
 
 
 def test_the_package_that_raised_is_named_where_nothing_else_is_known() -> None:
-    assert "raised in foo, not in your code" in told(TRACE.format(f"{SITE}/foo/a.py", "f()") + "ValueError: odd\n")
-    assert "not in your code" not in told(TRACE.format("/job/a.py", "f()") + "ValueError: odd\n")
+    assert "raised in foo, not from your code" in told(TRACE.format(f"{SITE}/foo/a.py", "f()") + "ValueError: odd\n")
+    assert "not from your code" not in told(TRACE.format("/job/a.py", "f()") + "ValueError: odd\n")
 
 
 def test_each_reading_is_well_formed() -> None:

@@ -240,7 +240,7 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
 
     # A folder that is somebody else's is left alone.
     other = command("--python", tmp_path / "index")
-    assert other.returncode == 2 and "exists, and was not made by --setup" in other.stderr
+    assert other.returncode == 2 and "exists, but was not created by --setup" in other.stderr
 
 
 #: What uv is told, carried out by venv and pip.

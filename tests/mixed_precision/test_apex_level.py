@@ -190,7 +190,7 @@ def test_parameters_that_are_freed_while_the_program_trains(source: str, written
             assert "amp.initialize" in text
         else:
             result = check_noop(source, open_codes=("NPU743",), amp="apex", opt_level=level)
-            assert "parameters are freed here while the program trains" in result.findings[0].message
+            assert "parameters are unfrozen here during training" in result.findings[0].message
 
 
 def in_loop(line: str) -> str:
@@ -239,7 +239,7 @@ def test_parts_that_are_made_while_the_program_trains(more: str) -> None:
     """amp.initialize has seen neither their weights (O2 leaves them float32 below a float16 model) nor gradients."""
     for level in ("", "O1", "O2"):
         result = check_noop(HEAD + more, open_codes=("NPU743",), amp="apex", opt_level=level)
-        assert "a part of the model is made here while the program trains" in result.findings[0].message
+        assert "a part of the model is created here during training" in result.findings[0].message
 
 
 def test_gradients_of_layers_that_some_steps_leave_out_are_not_combined() -> None:

@@ -133,8 +133,8 @@ def test_what_ran_first_is_first_in_a_conversion(tmp_path: Path) -> None:
     ("folders", "says"),
     [
         ([f"step0/rank0/{TENSORS}"], "has folders of steps, and no dump.json and no .npy files in any of them"),
-        ([DEVICE], "is no dump"),
-        (["a/b"], "is no dump"),
+        ([DEVICE], "is not a dump"),
+        (["a/b"], "is not a dump"),
     ],
 )
 def test_a_folder_of_text_is_no_dump(folders: list[str], says: str, tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_names_of_device_files(name: str, expected: tuple[str, ...] | None) -> N
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "no dump of a device"),
-        (b"\xff" * 64, "no dump of a device"),
+        (b"", "not a dump of a device"),
+        (b"\xff" * 64, "not a dump of a device"),
         (dump([], [(1, (2, 2), b"\0" * 16)])[:-1], "shorter than its header says"),
         (dump([], [(1, (3, 2), b"\0" * 16)]), r"output 0 has 16 bytes, which are not float32 of the shape \[3, 2\]"),
         (dump([], [(13, (1,), b"x")]), "output 0 has the type 13, which is not read"),
@@ -189,7 +189,7 @@ def test_damaged_dumps(tmp_path: Path) -> None:
         try:
             assert sum(array.nbytes for _, array in device_tensors(str(tmp_path / "x"))) <= 24
         except UnusableDump as error:
-            assert "is no dump of a device" in str(error)
+            assert "is not a dump of a device" in str(error)
 
 
 def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:

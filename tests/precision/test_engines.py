@@ -97,7 +97,7 @@ def wrong_late(logits: list[list[float]], tokens: list[int]) -> list[float]:
 @pytest.mark.parametrize(
     ("trainer", "said", "hint"),
     [
-        (shifted, "mean |p - p'|", "nothing agrees: logits of another place"),
+        (shifted, "mean |p - p'|", "nothing agrees: logits of a different position"),
         (moved, "mean |p - p'|", "one token behind"),
         (at_temperature(0.7), "mean |p - p'|", "the trainer's the steeper one: a temperature"),
         (at_temperature(0.5), "mean |p - p'|", "the trainer's the steeper one: a temperature"),
@@ -106,7 +106,7 @@ def wrong_late(logits: list[list[float]], tokens: list[int]) -> list[float]:
         (at_temperature(1.4), "mean |p - p'|", "the rollout's the steeper one: a temperature"),
         (noisy(0.5), "mean |p - p'|", "another model"),
         (noisy(3.0), "effective share", "another model"),
-        (wrong_late, "part 5 of 5 of the samples", "what these tokens have in common"),
+        (wrong_late, "part 5 of 5 of the samples", "what these tokens share"),
     ],
 )
 def test_faults_of_trainers(trainer: Any, said: str, hint: str) -> None:
@@ -248,7 +248,7 @@ def test_one_file_may_hold_both(tmp_path: Path) -> None:
 def test_the_exit_code_is_that_of_compare(tmp_path: Path) -> None:
     b = written(tmp_path / "b", logprobs=of(rounded))
     code, output = run(written(tmp_path / "a", logprobs=of(at_temperature(0.7))), b)
-    assert code == 1 and "a temperature that one side leaves out" in output
+    assert code == 1 and "one side does not apply a temperature" in output
     code, output = run(written(tmp_path / "c", logprobs=of(noisy(0.1))), b)
     assert code == 1 and output.startswith("transplt compare --logprobs: in doubt: mean |p - p'|\n")
 

@@ -85,7 +85,7 @@ UP = [v + max(0, n - 150) * 0.02 for n, v in enumerate(DOWN)]
     ("ours", "theirs", "hint"),
     [
         (UP, DOWN, "A rises again after its lowest and B does not: compare the learning rates"),
-        (UP, UP, "both rise again after their lowest: a learning rate"),
+        (UP, UP, "both rise again after their lowest value, usually"),
         (DOWN, UP, ""),
         (DOWN, DOWN, ""),
         ([v + 0.01 for v in DOWN], DOWN, ""),
@@ -209,9 +209,9 @@ def test_the_page(logs: tuple[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("a", "arguments", "says"),
     [
-        ("nothing here\n", (), "a.log holds no loss; name what to read with --name"),
+        ("nothing here\n", (), "a.log has no loss; name what to read with --name"),
         ("loss 1\n", ("--pattern", "("), r"--pattern '\(' is not a regular expression"),
-        ("loss 1\n", ("--name", "acc"), "holds no loss"),
+        ("loss 1\n", ("--name", "acc"), "has no loss"),
     ],
 )
 def test_what_cannot_be_compared(a: str, arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:

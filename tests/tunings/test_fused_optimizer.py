@@ -240,7 +240,7 @@ STAYS = [
     (
         "torch.optim.Adam(model.parameters())",
         "for p in model.body.parameters():\n    p.requires_grad_(True)",
-        "frozen and thawed",
+        "frozen and unfrozen",
     ),
     (
         "torch.optim.Adam(model.parameters())",
@@ -265,12 +265,12 @@ STAYS = [
         "replaces parameters",
     ),
     ("torch.optim.Adam([latent] + list(noise.values()))", "", "no module holds"),
-    ("torch.optim.Adam(model.parameters())", "model.layers[0].requires_grad_(True)", "frozen and thawed"),
-    ("torch.optim.Adam(model.parameters())", "model.layers.weight.requires_grad = True", "frozen and thawed"),
+    ("torch.optim.Adam(model.parameters())", "model.layers[0].requires_grad_(True)", "frozen and unfrozen"),
+    ("torch.optim.Adam(model.parameters())", "model.layers.weight.requires_grad = True", "frozen and unfrozen"),
     (
         "torch.optim.Adam(model.parameters())",
         "for p in model.parameters():\n    setattr(p, 'requires_grad', True)",
-        "frozen and thawed",
+        "frozen and unfrozen",
     ),
     ("torch.optim.Adam(model.parameters())", "model.share_memory()", "shares parameters between processes"),
     (

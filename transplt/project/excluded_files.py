@@ -12,7 +12,7 @@ from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings
 from transplt.project.config import Config
 
-_WITHOUT = "--isolated goes without"
+_WITHOUT = "--isolated ignores this"
 _CODES = marked("{file}: per-file-ignores turns off codes in {touched} of {files}")
 _ALL_CODES = marked("{file}: per-file-ignores turns off codes in {touched} of {files}, all codes in {every}")
 

@@ -76,7 +76,7 @@ def check_version(text: str) -> str:
     match = re.fullmatch(r"(\d+\.\d+)(?:\.\d+)?", text.strip())
     if match is None or match[1] not in TORCH_VERSIONS:
         known = f"{TORCH_VERSIONS[0]} to {TORCH_VERSIONS[-1]}"
-        raise UsageError(f"unknown torch version {text!r}; choose one of {known}")
+        raise UsageError(f"torch version {text!r} is not known; choose one of {known}")
     return match[1]
 
 
