@@ -118,7 +118,7 @@ def test_analyze(run: Run) -> None:
 
 def test_distributed(run: Run) -> None:
     _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out")
-    said = "the migration does not include this file (excluded); pyproject.toml: exclude skips 1 path; --isolated ignores"
+    said = "the migration does not include this file (excluded); pyproject.toml: exclude skips 1 path; --isolated"
     assert said in err
     _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out2", "--isolated")
     assert "--isolated ignores" not in err

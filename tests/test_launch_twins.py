@@ -24,7 +24,7 @@ args = parser.parse_args()
 dist.init_process_group(args.backend)
 torch.zeros(1, device=args.device)
 """
-_ASKS = "is written: the script asks a cluster for cards"
+_ASKS = "is written: the script requests cards"
 _START = "CUDA_VISIBLE_DEVICES=0 python train.py\n"
 
 

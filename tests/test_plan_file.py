@@ -357,7 +357,7 @@ def test_what_nobody_decided_is_no_contradiction(project: Path) -> None:
         ("- npu: /a.py:5 NPU203 0123456789+1", "plan.md:7: '/a.py' is not a path inside the project"),
         ("- apply: a.py:5 NPU203 0123456789+1", "plan.md:7: NPU203 must be open, npu or leave, not apply"),
         ("- npu: a.py:5 NPU249 0123456789+1", "plan.md:7: NPU249 must be open, apply or leave, not npu"),
-        ("- npu: a.py:5 NPU203 0123456789+1\n- leave: a.py:9 NPU203 0123456789+1", "plan.md:8: a.py:9 NPU203 is already de"),
+        ("- npu: a.py:5 NPU203 0123456789+1\n- leave: a.py:9 NPU203 0123456789+1", "plan.md:8: a.py:9 NPU203 is al"),
         ("- style: npu\x07", "plan.md:7: the character U+0007 is not allowed in a plan"),
         ("text \x1b[31m", "plan.md:7: the character U+001B is not allowed in a plan"),
         ("text \u202e", "plan.md:7: the character U+202E is not allowed in a plan"),

@@ -103,7 +103,7 @@ def compared_again(tmp_path: Path, *more: str) -> int:
 def test_optimizers_that_agree(tmp_path: Path, rows: Rows, steps: int) -> None:
     code, output = compared(tmp_path, TRAINED | rows, TRAINED | rows, steps=steps)
     assert code == 0 and output.startswith("no divergence: forward, backward and gradients agree (")
-    assert f"; {steps * len(rows)} operator" in output and "after the last backward pass agree" in output
+    assert f"; {steps * len(rows)} operator" in output and "after the last backward pass also agree" in output
     assert output.splitlines()[0].endswith("; the settings of the optimizer were not recorded")
 
 
@@ -197,7 +197,7 @@ def test_weights_that_are_moved_half_as_far(tmp_path: Path) -> None:
     """Both are the same within the tolerance, and how far they were moved is not."""
     stepped(tmp_path / "npu", [[1.0, 2.0, 0.5], [1.00004, 2.00004, 0.50004]], {})
     stepped(tmp_path / "bench", [[1.0, 2.0, 0.5], [1.00008, 2.00008, 0.50008]], {})
-    assert "the optimizer's step: net.weight was changed 0.5 times as much as on the bench" in first_line(tmp_path)
+    assert "the optimizer's step: net.weight was moved 0.5 times as far as on the bench" in first_line(tmp_path)
 
 
 # --- steps of optimizers that both sides recorded ---------------------------------------------------------------------
@@ -238,7 +238,7 @@ SCALED_UP = {"gradients": {"net.weight": tensor([8 * each for each in W])}}
         (optimizer(gradients={}), optimizer(), "is given no gradient of net.weight, and the bench's is"),
         (optimizer(state={"net.weight.exp_avg": tensor(Z)}), optimizer(), "is taken with a state that is"),
         (optimizer(output={"net.weight": tensor([each + 0.05 for each in X])}), optimizer(),
-         "is given the same and has net.weight changed 0.5 times as much as on the bench"),
+         "is given the same and has net.weight moved 0.5 times as far as on the bench"),
         (optimizer(left={"net.weight": tensor(Z)}), optimizer(),
          "followed by a change of net.weight on the NPU's side alone"),
         ({}, optimizer() | {"Optimizer.SGD.1.forward": optimizer()["Optimizer.Adam.0.forward"]},
@@ -300,5 +300,5 @@ def test_the_gradient_of_a_bias_in_front_of_a_norm_is_noise(tmp_path: Path) -> N
             net = module([tensor(X)], [tensor(Y)], [1.0, 2.0])
             net["parameters"]["bias"] = tensor([bias])
             write_rank(tmp_path / side / f"step{number_of}" / "rank0", {"Module.net.Linear.forward.0": net} | rows)
-    assert "from step 1 on net.bias differs, whose gradient is nothing but rounding" in first_line(tmp_path)
+    assert "from step 1 on net.bias differs, and its gradient is only rounding" in first_line(tmp_path)
     assert "no divergence" in first_line(tmp_path)

@@ -99,13 +99,13 @@ def wrong_late(logits: list[list[float]], tokens: list[int]) -> list[float]:
     [
         (shifted, "mean |p - p'|", "nothing agrees: logits of a different position"),
         (moved, "mean |p - p'|", "one token behind"),
-        (at_temperature(0.7), "mean |p - p'|", "the trainer's the steeper one: a temperature"),
-        (at_temperature(0.5), "mean |p - p'|", "the trainer's the steeper one: a temperature"),
-        (at_temperature(0.9), "mean |p - p'|", "the trainer's the steeper one: a temperature"),
-        (at_temperature(1.1), "mean |p - p'|", "the rollout's the steeper one: a temperature"),
-        (at_temperature(1.4), "mean |p - p'|", "the rollout's the steeper one: a temperature"),
-        (noisy(0.5), "mean |p - p'|", "another model"),
-        (noisy(3.0), "effective share", "another model"),
+        (at_temperature(0.7), "mean |p - p'|", "steeper for the trainer: one side does not apply a temperature"),
+        (at_temperature(0.5), "mean |p - p'|", "steeper for the trainer: one side does not apply a temperature"),
+        (at_temperature(0.9), "mean |p - p'|", "steeper for the trainer: one side does not apply a temperature"),
+        (at_temperature(1.1), "mean |p - p'|", "steeper for the rollout: one side does not apply a temperature"),
+        (at_temperature(1.4), "mean |p - p'|", "steeper for the rollout: one side does not apply a temperature"),
+        (noisy(0.5), "mean |p - p'|", "a different model"),
+        (noisy(3.0), "effective share", "a different model"),
         (wrong_late, "part 5 of 5 of the samples", "what these tokens share"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_token_that_one_side_takes_for_something_else() -> None:
     ("change", "said"),
     [
         (lambda each: Sample(each.values, each.tokens, [True] * 79 + [False]), "other masks"),
-        (lambda each: Sample(each.values[:-1], each.tokens[:-1]), "different numbers of tokens (79 and 80)"),
+        (lambda each: Sample(each.values[:-1], each.tokens[:-1]), "a different number of tokens (79 and 80)"),
         (lambda each: Sample(each.values, [*each.tokens[:3], 998, *each.tokens[4:]]), "another token"),
         (lambda each: Sample([-math.inf, *each.values[1:]], each.tokens), "no logarithm of a probability"),
         (lambda each: Sample([1000.0, *each.values[1:]], each.tokens), "no logarithm of a probability"),
@@ -156,7 +156,7 @@ def test_a_token_that_one_side_masks() -> None:
 def test_samples_are_paired_by_their_tokens() -> None:
     """Asynchronous engines answer in another order."""
     assert Engines(of(exactly), of(rounded)[::-1]).verdict == "same"
-    assert Engines(of(exactly), of(rounded)[1:]).structure == ["different numbers of samples (24 and 23)"]
+    assert Engines(of(exactly), of(rounded)[1:]).structure == ["a different number of samples (24 and 23)"]
 
 
 def test_a_mask_is_that_of_either_side() -> None:

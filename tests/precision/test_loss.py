@@ -75,7 +75,7 @@ def test_both_become_nan_at_the_same_step() -> None:
 def test_apart_for_good_is_later_than_the_first_divergence() -> None:
     ours = [v + (0.2 if n == 20 or n >= 120 else 0) for n, v in enumerate(DOWN)]
     _, said = judge(ours)
-    assert said.startswith("different: first divergence at step 21 (") and said.endswith("apart for good from step 121 on")
+    assert said.startswith("different: first divergence at step 21 (") and said.endswith("different for good from step 121 on")
 
 
 UP = [v + max(0, n - 150) * 0.02 for n, v in enumerate(DOWN)]
@@ -209,7 +209,7 @@ def test_the_page(logs: tuple[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("a", "arguments", "says"),
     [
-        ("nothing here\n", (), "a.log has no loss; name what to read with --name"),
+        ("nothing here\n", (), "a.log has no loss; name the value with --name"),
         ("loss 1\n", ("--pattern", "("), r"--pattern '\(' is not a regular expression"),
         ("loss 1\n", ("--name", "acc"), "has no loss"),
     ],

@@ -236,7 +236,7 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "net.zero_grad()", "sets gradients to None"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.grad = None", "is replaced"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.data = p.data + 1", "is replaced"),
-    ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.requires_grad = on", "thawed"),
+    ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.requires_grad = on", "unfrozen"),
     (
         "torch.optim.Adam(model.parameters())",
         "for p in model.body.parameters():\n    p.requires_grad_(True)",
@@ -317,10 +317,10 @@ HANDED = [
     ("class Run:\n    def __call__(self, o):\n        o.step(closure)\n\nrun = Run()\nrun(optimizer)", "closure"),
     ("class Run:\n    def __init__(self, o):\n        o.step(closure)\n\nRun(optimizer)", "closure"),
     ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "passed to run in a way that cannot be traced"),
-    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which was not found"),
-    ("writer.write(optimizer)", "handed to writer.write, which was not found"),
-    ("scaler.step(1, optimizer)", "handed to scaler.step, which was not found"),
-    ("optimizer(1)", "cannot be seen"),
+    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which is not in sight"),
+    ("writer.write(optimizer)", "handed to writer.write, which is not in sight"),
+    ("scaler.step(1, optimizer)", "handed to scaler.step, which is not in sight"),
+    ("optimizer(1)", "its use cannot be traced"),
 ]
 STAYS += [("torch.optim.Adam(model.parameters())", more, why) for more, why in HANDED]
 
@@ -402,7 +402,7 @@ def test_a_network_of_which_a_step_draws_a_part(body: str, stays: bool) -> None:
     result = migrate(source, tune=((TUNE, ""),))
     assert (b"NpuFusedAdam" not in result.data) is stays
     told = [finding.message for finding in result.findings if finding.code == "NPU750" and not finding.applied]
-    assert any("a layer of Net is left out of some steps" in each for each in told) is stays
+    assert any("some steps skip a layer of Net" in each for each in told) is stays
 
 
 def test_a_model_that_processes_share() -> None:

@@ -436,7 +436,7 @@ def test_nothing_is_gained(launch: str) -> None:
 def test_a_helper_that_asks_for_the_program_and_a_comment_that_keeps_it() -> None:
     helper = "\n\n@triton.jit\ndef first(x):\n    return x + tl.program_id(0)\n"
     source = textwrap.dedent(KERNEL.format(body="tl.store(first(y), tl.load(x + offs))", launch=LAUNCH))
-    stays(helper + source, "first, which it calls, asks for")
+    stays(helper + source, "first, which it calls, uses")
     kept = KERNEL.format(body=STORE, launch=f"{LAUNCH}  # transplt: ignore[NPU774]")
     assert b"for block" not in tuned(HEAD + textwrap.dedent(kept)).data
 

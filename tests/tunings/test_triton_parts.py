@@ -58,17 +58,17 @@ def test_both_loops_stand_in_each_other() -> None:
     ("body", "why"),
     [
         ("tl.store(y + tl.program_id(0), tl.sum(a * tl.exp(a)))", "tl.sum needs the whole block at once"),
-        ("tl.store(y + offs, tl.cumsum(a * tl.exp(a), 0), mask=mask)", "tl.cumsum takes all"),
-        ("tl.store(y + offs, tl.sort(a * tl.exp(a)), mask=mask)", "tl.sort takes all"),
-        ("tl.store(y + offs, (a * tl.exp(a)).sum(), mask=mask)", "sum may take all"),
+        ("tl.store(y + offs, tl.cumsum(a * tl.exp(a), 0), mask=mask)", "tl.cumsum needs"),
+        ("tl.store(y + offs, tl.sort(a * tl.exp(a)), mask=mask)", "tl.sort needs"),
+        ("tl.store(y + offs, (a * tl.exp(a)).sum(), mask=mask)", "sum may need"),
         (f"{STORE}\n        tl.store(y, n)", "stores something other than its block"),
         ("for i in range(2):\n            " + STORE, "it has a loop"),
         (f"if n == 0:\n            return\n        {STORE}", "it returns early"),
-        (f"b = tl.reshape(a, [BLOCK])\n        {STORE}", "tl.reshape takes all"),
+        (f"b = tl.reshape(a, [BLOCK])\n        {STORE}", "tl.reshape needs"),
         (f"x = x + 1\n        {STORE}", "x is changed"),
         (f"b = a[None, :]\n        {STORE}", "changes the shape of its block"),
         ("tl.store(x + offs, tl.load(x + offs + 1) * tl.exp(a) * tl.sigmoid(a), mask=mask)", "what others write to x"),
-        ("tl.atomic_add(y + offs, a * tl.sigmoid(a) + tl.exp(a))", "tl.atomic_add takes all"),
+        ("tl.atomic_add(y + offs, a * tl.sigmoid(a) + tl.exp(a))", "tl.atomic_add needs"),
     ],
 )
 def test_what_takes_a_block_together(body: str, why: str) -> None:

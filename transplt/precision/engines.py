@@ -68,7 +68,7 @@ class Engines:
                 faults[fault].append(f"sample {number}{where}")
         self.structure = [f"{fault} in {many(len(at), 'place')}, first {at[0]}" for fault, at in faults.items()]
         if len(trainer) != len(rollout):
-            self.structure.append(f"different numbers of samples ({len(trainer)} and {len(rollout)})")
+            self.structure.append(f"a different number of samples ({len(trainer)} and {len(rollout)})")
         self.measures = list(_measures(self.tokens)) if self.tokens else []
         groups: dict[tuple[str, Any], list[float]] = defaultdict(list)
         for each in self.tokens:
@@ -90,7 +90,7 @@ class Engines:
             yield "other masks", ""
         ours, theirs = _counted(a, b), _counted(b, a)
         if len(ours) != len(theirs):
-            yield f"different numbers of tokens ({len(ours)} and {len(theirs)})", ""
+            yield f"a different number of tokens ({len(ours)} and {len(theirs)})", ""
         both = list(zip(ours, theirs, strict=False))
         while len(both) > 1 and not both[-1][0][1] and not both[-1][1][1]:  # padding of both
             both.pop()
@@ -123,7 +123,7 @@ class Engines:
             mode = "vLLM: logprobs_mode=processed_logprobs"
             return f"the same curve, steeper for the {sharper}: one side does not apply a temperature ({mode})"
         if self.apart:
-            return "check what these tokens share: positions, caches, special tokens, the mask"
+            return "what these tokens share: positions, caches, special tokens, the mask"
         if alike < _UNLIKE:
             return ("nothing agrees: logits of a different position (logits[:-1] match tokens[1:]), or a different "
                     "prompt")

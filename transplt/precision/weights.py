@@ -91,5 +91,5 @@ def moved(before: Both, after: Both) -> str:
         return ""
     middle = sorted(ratios)[len(ratios) // 2] if ratios else 0.0
     if len(ratios) > 1 and all(abs(each - middle) <= _AGREE * max(abs(middle), 0.1) for each in ratios):
-        return "not changed" if abs(middle) < 1e-3 else f"changed {figure(middle, 3)} times as much as on the bench"
-    return "changed differently from the bench"
+        return "moved not at all" if abs(middle) < 1e-3 else f"moved {figure(middle, 3)} times as far as on the bench"
+    return "moved otherwise than on the bench"

@@ -54,7 +54,7 @@ def atomics(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].node,
                 fixer.code,
-                f"tl.{name} does not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"tl.{name} takes no {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{lines([each.node for each in found])}",
                 api=f"triton.language.{name}",
                 help=f"use {instead(dtype)}; {page_of(name)} of triton-ascend",

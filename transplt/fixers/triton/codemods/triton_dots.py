@@ -82,7 +82,7 @@ def _types(work: Work, kernel: Kernel, found: list[Operation], card: str) -> Fin
     for (name, dtype), places in groups.items():
         where = f"kernel {kernel.name}, {lines([each.node for each in places])}"
         if name == "operand":
-            say, do = f"tl.dot does not support {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
+            say, do = f"tl.dot takes no {dtype} on {card_title(card)}", f"multiply {instead(dtype)}"
         elif dtype == "float16" and all(each.given["input"].dtype in ("float16", "") for each in places):
             yield work.note(
                 places[0].node, fixer.code, "tl.dot with a float16 sum is not documented for NPUs, but compiles: "

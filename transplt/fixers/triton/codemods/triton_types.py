@@ -70,7 +70,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 fixer.code,
-                f"{_names_of(found)} {_does(found)} not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{dtype}{whose} in {_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"pass {instead(dtype)} to the kernel; {page_of(found[0].name)} of triton-ascend",
@@ -86,7 +86,7 @@ def types(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 found[0].operation.node,
                 _OTHERS,
-                f"{_names_of(found)} {_does(found)} not support {dtype} on {card_title(card)}: kernel {kernel.name}, "
+                f"{_names_of(found)} {_take(found)} no {dtype} on {card_title(card)}: kernel {kernel.name}, "
                 f"{_lines(model, found)}",
                 api=f"triton.language.{found[0].name}",
                 help=f"compute in {instead(found[0].dtype)}; {page_of(found[0].name) or 'the code'} of triton-ascend",
@@ -144,8 +144,8 @@ def _ops(found: list[Refused]) -> set[str]:
     return {each.name for each in found}
 
 
-def _does(found: list[Refused]) -> str:
-    return "does" if len(_ops(found)) == 1 else "do"
+def _take(found: list[Refused]) -> str:
+    return "takes" if len(_ops(found)) == 1 else "take"
 
 
 def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused]) -> Finds:
@@ -165,8 +165,7 @@ def _launches(work: Work, kernel: Kernel, model: Model, reported: list[Refused])
                 yield work.note(
                     node,
                     fixer.code,
-                    f"tl.{used[name]} does not support {dtype} on {card_title(card)}: kernel {kernel.name} gets it as "
-                    f"{name}",
+                    f"tl.{used[name]} takes no {dtype} on {card_title(card)}: kernel {kernel.name} gets it as {name}",
                     api=f"triton.language.{used[name]}",
                     help=f"pass {instead(dtype)} to the kernel; {page_of(used[name])} of triton-ascend",
                     effort=Effort.MEDIUM,
