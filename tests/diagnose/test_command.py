@@ -105,7 +105,7 @@ def test_what_is_no_log_is_refused(call: Any, tmp_path: Path, data: bytes, says:
     ("arguments", "says"),
     [
         (["nothere.log"], "nothere.log does not exist"),
-        (["empty"], "empty holds no logs"),
+        (["empty"], "empty contains no logs"),
         (["a.log", "--project", "nothere"], "nothere is not a folder"),
         (["\x1b[2J.log"], "\\x1b[2J.log does not exist"),
     ],

@@ -72,7 +72,7 @@ def _state(text: str) -> str:
         ("TypeError: _sdpa_npu_redirect() got an unexpected keyword argument 'foo'", "A newer LLaMA-Factory"),
         ("TypeError: npu_rms_forward() got an unexpected keyword argument 'foo'", "in place of another package's"),
         ("TypeError: npu_fusion_attention() got an unexpected keyword argument 'foo'", "torch_npu"),
-        ("ValueError: 'npu' is not a valid DeviceType", "does not support NPUs"),
+        ("ValueError: 'npu' is not a valid DeviceType", "does not know NPUs"),
         ('RuntimeError: x INTERNAL ASSERT FAILED at "c10/a.cpp":26, please report a bug to PyTorch. y', "c10/a.cpp"),
         ("ValueError: ddp_backend should be one of nccl, mpi, gloo", "does not have hccl"),
         ("ValueError: ddp_backend should be one of nccl, hccl, gloo", "A check of a value"),

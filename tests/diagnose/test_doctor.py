@@ -151,7 +151,7 @@ def test_variables_of_cuda_days(root: Path) -> None:
         root, CUDA_VISIBLE_DEVICES="0", NCCL_DEBUG="INFO", MASTER_ADDR="localhost", ASCEND_LAUNCH_BLOCKING="1"
     )
     assert wrong(checks) == {"CUDA_VISIBLE_DEVICES": "note", "NCCL_DEBUG": "note", "ASCEND_LAUNCH_BLOCKING": "note"}
-    assert "ASCEND_RT_VISIBLE_DEVICES takes its place" in checks["CUDA_VISIBLE_DEVICES"].text
+    assert "use ASCEND_RT_VISIBLE_DEVICES" in checks["CUDA_VISIBLE_DEVICES"].text
 
 
 def test_files_that_are_odd_do_no_harm(root: Path) -> None:
@@ -215,7 +215,7 @@ NPU = {"torch_npu": "2.7.1", "cann": "9.0.0", "cards": [0], "smi": "| 0     910B
     ("found", "host", "state", "said"),
     [
         (Triton("3.2.0", "3.2.1", "triton"), NPU, State.WRONG, "the GPU one is used"),
-        (Triton("3.5.0", "3.2.1", "mixed"), NPU, State.WRONG, "files of both"),
+        (Triton("3.5.0", "3.2.1", "mixed"), NPU, State.WRONG, "both are installed"),
         (Triton("3.2.0", "3.2.1", "triton-ascend"), NPU, State.FINE, "triton-ascend is used"),
         (Triton("3.2.0", "3.2.1", ""), NPU, State.NOTE, "it is unknown which"),
         (Triton("3.5.0", "", "triton"), NPU, State.NOTE, "0 active drivers"),

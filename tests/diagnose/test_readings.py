@@ -68,7 +68,7 @@ def test_without_the_place_a_general_form_stays() -> None:
 
 
 def test_the_package_that_raised_is_named_where_nothing_else_is_known() -> None:
-    assert "raised in foo, not from your code" in told(TRACE.format(f"{SITE}/foo/a.py", "f()") + "ValueError: odd\n")
+    assert "comes from foo, not from your code" in told(TRACE.format(f"{SITE}/foo/a.py", "f()") + "ValueError: odd\n")
     assert "not from your code" not in told(TRACE.format("/job/a.py", "f()") + "ValueError: odd\n")
 
 

@@ -199,7 +199,7 @@ def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
         ("import random, time\nrandom.seed(time.time())\n", 2, "starts differently in each run"),
         ("import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.1)\n", 2, "has its own dropout"),
         ("def f():\n    loss.backward()\n", 2, "no loop around this backward pass"),
-        ("from composer import Trainer\nTrainer(m).fit()\n", 2, "Composer owns the loop that trains"),
+        ("from composer import Trainer\nTrainer(m).fit()\n", 2, "Composer contains the training loop"),
         ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(M)\n", 2, "creates its own trainer"),
         ("async def f():\n    async for x in y:\n        x.backward()\n", 2, "an async loop is not recorded"),
         ("print(1)\n", 1, "no training loop was found"),

@@ -149,7 +149,7 @@ def test_the_operator_that_is_wrong_is_told_from_those_that_inherit(tmp_path: Pa
     code, said = judged(tmp_path / "cpu", (0.0, 1.0))
     assert (code, said) == (
         1,
-        "1 of 2 operators computed again on the CPU from recorded inputs gives something else: "
+        "1 of 2 operators computed again on the CPU from recorded inputs give different results: "
         "Functional.relu.0.forward: the recorded result is scaled by 2 (10000 times the tolerance), "
         "called at model.py:12 (forward)\n",
     )
@@ -164,7 +164,7 @@ def test_an_operator_that_fails_is_said(tmp_path: Path) -> None:
     code, said = judged(tmp_path, (0.0, 2.0), device="npu:0", failed={LINEAR: "RuntimeError: no \x1b kernel"})
     assert code == 1
     assert said.splitlines() == [
-        "no operator gives something else: 1 operator computed again on the NPU from recorded inputs, 1 row agrees",
+        "no operator differs: 1 operator computed again on the NPU from recorded inputs, 1 row agrees",
         "failed on the NPU: 1",
         "  Functional.linear.0.forward: RuntimeError: no \\x1b kernel",
     ]
@@ -253,7 +253,7 @@ def test_calls_of_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     code, said = executed(str(tmp_path / "dump"), tmp_path, monkeypatch)
     lines = said.splitlines()
     assert code == 1 and lines[0].startswith(
-        "2 of 8 operators computed again on the CPU from recorded inputs give something else: "
+        "2 of 8 operators computed again on the CPU from recorded inputs give different results: "
         "Functional.gelu.0.forward: "
     )
     assert lines[1].startswith("  Functional.relu.0.backward: the recorded result is of ")
