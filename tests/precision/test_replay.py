@@ -149,7 +149,7 @@ def test_the_operator_that_is_wrong_is_told_from_those_that_inherit(tmp_path: Pa
     code, said = judged(tmp_path / "cpu", (0.0, 1.0))
     assert (code, said) == (
         1,
-        "1 of 2 operators computed again on the CPU from recorded inputs give different results: "
+        "1 of 2 operators computed again on the CPU from recorded inputs gives different results: "
         "Functional.relu.0.forward: the recorded result is scaled by 2 (10000 times the tolerance), "
         "called at model.py:12 (forward)\n",
     )
