@@ -65,13 +65,23 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     """The lines of the migrated program that no line of the original stands for, by path; those too that give a
     generator of their own where the original gives none."""
     found: dict[str, list[int]] = {}
+    gone = [text for _, twin, text in files_of_both(migrated, original) if not twin]
     for name, before, after in files_of_both(original, migrated):
+        before = before or _renamed(gone, after)
         texts = [lines_of(text) for text in (before, after)]
         gives = [[_GIVES in line for line in lines] for lines in texts]
         kept = {new for old, new in _matched(before, after).items() if gives[0][old - 1] or not gives[1][new - 1]}
         lines = [number for number in range(1, len(lines_of(after)) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found
+
+
+def _renamed(gone: Sequence[str], after: str) -> str:
+    """Of the files that the port has no more, the one of which most lines stand in a file that is new there, or ""."""
+    lines = {*lines_of(after)}
+    shares = [(len(lines & (own := {*lines_of(text)})) / len(own or "?"), text) for text in gone]
+    share, text = max(shares, default=(0.0, ""))
+    return text if share > 0.5 else ""
 
 
 def draws_by_itself(migrated: Path, lines: Mapping[str, Sequence[int]]) -> bool:
