@@ -351,7 +351,7 @@ HELP = {
     ),
     **dict.fromkeys(
         ("torch.cuda.current_stream", "torch.cuda.default_stream"),
-        "raises for another card than the current one before anything was done on it",
+        "raises an error for a card that is not the current one and was not used before",
     ),
     **dict.fromkeys(
         ("torch.cuda.nvtx.range_push", "torch.cuda.nvtx.range_pop"), "gives -1 for the depth where no profiler runs"

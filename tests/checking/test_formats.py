@@ -53,6 +53,23 @@ def said_at(line: int, **more: Any) -> CheckedFinding:
     return CheckedFinding(replace(finding, **more), f"{line:032}", ((line, f"    call({line})"),))
 
 
+def test_what_goes_before_a_line_says_so_for_several_places() -> None:
+    import_ = Replacement(Operation.INSERT, "", "import torch_npu\n")
+    items = tuple(said_at(line, edit=import_, level=Level.SAFE) for line in (3, 7))
+    text = render(CheckResult(items=items, files=1), "text")
+    assert "= insert: import torch_npu\n" in text
+    assert text.endswith("= the same in 1 more place: it goes before what is shown\na.py:7:5: call(7)\n\n")
+
+
+def test_a_whole_line_has_its_carets_below_it() -> None:
+    edit = Replacement(Operation.DELETE, "  - cudatoolkit=11.8\n", "")
+    finding = Finding("env.yml", Span(2, 1, 3, 1, 0, 0), "NPU842", Level.SAFE, "m", edit=edit)
+    lines = (2, "  - cudatoolkit=11.8"), (3, "  - numpy")
+    text = render(CheckResult(items=(CheckedFinding(finding, "0" * 32, lines),), files=1), "text")
+    assert text.splitlines()[2:5] == ["2 |   - cudatoolkit=11.8", "  |   ^^^^^^^^^^^^^^^^^^ NPU842", "3 |   - numpy"]
+    assert "= delete: - cudatoolkit=11.8\n" in text
+
+
 def test_what_is_said_of_several_places_is_said_once() -> None:
     text = render(CheckResult(items=(said_at(3), said_at(7), said_at(9)), files=1), "text")
     assert text.count("NPU293 m") == text.count("= help: do") == 1

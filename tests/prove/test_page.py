@@ -79,8 +79,8 @@ def test_differences_have_their_places_and_causes() -> None:
 def test_what_it_was_made_with_stands_at_the_end() -> None:
     text = page(part())
     assert "<code>transplt prove old new</code>" in text and "2026-01-02T03:04:05+00:00, 12 seconds of runs" in text
-    assert "transplt 1, python 3.11.4, torch 2.13.0, torch_npu for torch 2.8</dd>" in text
-    assert "processes 1, npus 8, steps 20, seed 1234, threads 1, timeout 600.0</dd>" in text
+    assert "transplt 1, python 3.11.4, torch 2.13.0, target: torch 2.8</dd>" in text
+    assert "processes 1, cards of each host 8, steps 20, seed 1234, threads 1, timeout 600.0</dd>" in text
     assert f"<dt>original</dt><dd>old, commit {'a' * 40}, files <code>{'b' * 64}</code></dd>" in text
     assert f"<dt>migrated</dt><dd>new, files <code>{'c' * 64}</code></dd>" in text
 

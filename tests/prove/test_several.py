@@ -126,7 +126,7 @@ def against_ranks(
     ("shaken", "verdict", "tolerance"),
     [
         (0.9001, "equal: 2 steps compared", "parameters within 0.0"),
-        (1.0, "equal: 2 steps compared; 1 figure from step 2 on left out", "none was needed"),
+        (1.0, "equal: 2 steps compared; 1 figure from step 2 on not compared", "none was needed"),
     ],
 )
 def test_what_ranks_were_held_to(shaken: float, verdict: str, tolerance: str) -> None:
@@ -148,7 +148,7 @@ def test_a_port_that_divides_the_batch_of_one_process(theirs: int, loss: float, 
     migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*port))
     part = Several(original, migrated, lambda text: None).parts(2, run(one))[-1]  # type: ignore[arg-type]
     assert str(part.verdict.word) == word
-    said = "2 ranks one of the original have a global batch of 4, those of the migrated program of 2, like one process"
+    said = "2 ranks of the original have a global batch of 4, those of the migrated program one of 2, like one process"
     assert (said in part.findings.remarks) == (word == "equal")
 
 
@@ -165,7 +165,8 @@ def test_ranks_of_an_original_go_without_the_steps_that_a_scaler_leaves_out() ->
     ("steps", "verdict"),
     [
         ([SKIPPED] * 4 + [{}] * 2, "differs: train.py:14: 4 of 6 steps of optimizer 0 (SGD) are skipped by the scaler"),
-        ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps; the scaler skipped all 2"),
+        ([SKIPPED] * 2, "runs: the parameters of 2 ranks are equal after each of 2 steps, to the program's end; the "
+         "scaler skipped all 2"),
     ],
 )
 def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> None:

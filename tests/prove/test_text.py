@@ -20,7 +20,7 @@ from transplt.proof.prove.training import Place
 LOST = Difference(
     "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8
 )
-CLOSE = "losses within 0.00001: 8 times the effect of rounding errors of 4.76837e-7"
+CLOSE = "losses within 0.00001: 8 times the effect of changing each parameter by 4.76837e-7 of its value"
 WIDTHS = [Width(0, 0, 1e-5, None, None)]
 
 

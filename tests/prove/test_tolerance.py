@@ -142,6 +142,7 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
 def test_bounds_in_words() -> None:
     widths = [Width(0, 0, 1e-5, 2e-4, None), Width(0, 1, 3e-5, 2e-4, None)]
     assert in_words(widths, Rounding(1e-6)) == (
-        "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times the effect of rounding errors of 1e-6"
+        "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times the effect of changing each parameter by "
+        "1e-6 of its value"
     )
     assert in_words([], PLAIN) == "none was needed: the results are bit-identical"

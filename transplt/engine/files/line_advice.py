@@ -51,7 +51,7 @@ def advise_on(kind: FileKind, line: str, names: Sequence[str], target: TorchTarg
         code=entry["code"],
         effort=Effort(entry["effort"]),
         message=entry["message"].replace("{names}", ", ".join(names)),
-        help="; ".join(hint for hint in hints if hint),
+        help="; ".join(hint for hint in hints if hint) or entry.get("otherwise", ""),
     )
 
 

@@ -34,8 +34,9 @@ _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
 _WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + WORD.pattern)
 _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
-#: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
-_NAME = re.compile(rb"[\w.+:/@-]{0,200}\w")
+#: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp; the release
+#: that a command of sed writes, without the end of the command (`s/torch/torch==1.9.1+cu111/g`).
+_NAME = re.compile(rb"\+cu\d+(?=/\w{0,3}['\"])|[\w.+:/@-]{0,200}\w")
 _NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
 _WORD_BYTE = re.compile(rb"\w")
 #: What stands was the name of a variable: $X, ${X}, ${#X}, ${!X}, $env:X, ${{ env.X }}.

@@ -19,7 +19,10 @@ _MOST_ROWS = 1000
 
 def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
     """The bytes of the page, UTF-8. `record` is what `as_json` gives of the proof."""
-    versions = {**record["versions"], "torch_npu": f"for torch {record['versions']['torch_npu']}"}
+    versions = dict(record["versions"])
+    target, ran_on = versions.pop("torch_npu"), versions.pop("torch_npu_emulated", "")
+    versions |= {"torch_npu": ran_on} if ran_on else {}
+    versions["target: torch"] = target
     return fill(
         "proof.html.j2",
         command=visible(record["command"]),
@@ -45,6 +48,7 @@ def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
 
 
 def _setting(name: str, value: Any) -> str:
+    name = "cards of each host" if name == "npus" else name
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
 
 

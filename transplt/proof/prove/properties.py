@@ -46,14 +46,15 @@ def judge(
     to its end: what it does itself is right. `root` is the folder of the program."""
     world, first = len(trainings), trainings[0]
     steps = min(len(training.steps) for training in trainings)
-    asked = sum(1 for _ in first.of("coll"))
+    made = sum(1 for _ in first.of("coll"))
+    asked = many(made, "collective")
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
     schedules = same_schedules(trainings, steps, root)
     fault = next((Difference(fault.text, fault.place) for fault in faults), None)
     found = [
-        Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if asked else "")),
+        Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if made else "")),
         Judged(CARD, ranks.same_card(trainings) or chosen),
         Judged(PARAMETERS, _same_parameters(trainings, steps, schedules)),
         Judged("shares of the data", loaders.shared_out(trainings, one)),

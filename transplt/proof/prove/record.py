@@ -60,13 +60,14 @@ def setup(
     )
     known = {"transplt": transplt.__version__, "python": versions.python, "torch": versions.torch}
     numpy = {"numpy": versions.numpy} if versions.numpy else {}
+    used = {"torch_npu_emulated": options.torch_npu.version} if options.torch_npu is not None else {}
     settings = {
         "processes": list(worlds), "npus": options.npus, "steps": options.trace.steps, "seed": options.trace.seed,
         "threads": options.threads, "timeout": options.timeout, "stubs": list(options.stubs),
     }  # fmt: skip
     return Setup(
         datetime.now(timezone.utc).isoformat(timespec="seconds"), command, os.getcwd(),
-        {**known, **numpy, "torch_npu": options.torch_version}, settings, original, migrated,
+        {**known, **numpy, "torch_npu": options.torch_version, **used}, settings, original, migrated,
     )  # fmt: skip
 
 

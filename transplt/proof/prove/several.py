@@ -54,7 +54,7 @@ class Several:
         if found.differences:
             found.remarks += [stopped.sentence] if stopped is not None else []
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
-        taken = many(found.steps, "step")
+        taken = many(found.steps, "step") + ", to the program's end" * (not late and not run.trainings[0].cut)
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
         if late:
             equal = ends.stopped(reference, run, found.steps, equal.sentence) or equal

@@ -170,7 +170,7 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
             parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
     if not parts:
         return "none was needed: the results are bit-identical"
-    how = f"{TIMES:g} times the effect of rounding errors of {figure(rounding.share)}"
+    how = f"{TIMES:g} times the effect of changing each parameter by {figure(rounding.share)} of its value"
     return f"{', '.join(parts)}: {how}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import click
@@ -120,15 +121,18 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     width = len(str(item.lines[-1][0])) if item.lines else 1
     if item.lines:
         yield _gutter("", width, color).rstrip()
+        span = finding.span
+        # What ends with its line end ends in the first column of the next line, where nothing of it stands.
+        ends = span.end_line - (span.end_column == 1 and span.end_line > span.line)
         for number, text in item.lines:
-            first = finding.span.column if number == finding.span.line else 1
-            last = finding.span.end_column if number == finding.span.end_line else len(text) + 1
-            marked = finding.span.line <= number <= finding.span.end_line
+            first = span.column if number == span.line else 1
+            last = span.end_column if number == span.end_line else len(text) + 1
+            marked = span.line <= number <= ends
             shown, start, length = _cut(text, first - 1, max(last - 1, first - 1), marked)
             yield (_gutter(str(number), width, color) + shown).rstrip()
-            if marked and (shown.strip() or number == finding.span.line):
+            if marked and (shown.strip() or number == span.line):
                 carets = "^" * max(length, 1)
-                label = f" {finding.code}" if number == min(finding.span.end_line, item.lines[-1][0]) else ""
+                label = f" {finding.code}" if number == min(ends, item.lines[-1][0]) else ""
                 line = " " * start + (click.style(carets, fg="red", bold=True) if color else carets) + label
                 yield _gutter("", width, color) + line
         yield _gutter("", width, color).rstrip()
@@ -136,7 +140,8 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     yield from (f"{pad} = {said}" for said in _below(item))
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
-        yield f"{pad} = {places}"
+        inserted = finding.edit is not None and finding.edit.operation is Operation.INSERT
+        yield f"{pad} = {places}{gettext(' it goes before what is shown') * inserted}"
     for each in others:
         text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
         yield (_place(each, color) + _cut(text, 0, 0, False)[0]).rstrip()
@@ -155,7 +160,7 @@ def _below(item: CheckedFinding) -> Iterator[str]:
 
 
 def _edit(edit: Replacement) -> str:
-    before, after = visible(edit.before), visible(edit.after.rstrip("\r\n"))
+    before, after = (visible(re.sub(r"\s*\n\s*", " ", text).strip()) for text in (edit.before, edit.after))
     if edit.operation is Operation.INSERT:
         return f"insert: {after}"
     return f"delete: {before}" if edit.operation is Operation.DELETE else f"edit: {before} -> {after}"
