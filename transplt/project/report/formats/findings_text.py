@@ -140,8 +140,9 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     yield from (f"{pad} = {said}" for said in _below(item))
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
-        inserted = finding.edit is not None and finding.edit.operation is Operation.INSERT
-        yield f"{pad} = {places}{gettext(' it goes before what is shown') * inserted}"
+        if finding.edit is not None and finding.edit.operation is Operation.INSERT:
+            places += gettext(" it goes before what is shown")
+        yield f"{pad} = {places}"
     for each in others:
         text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
         yield (_place(each, color) + _cut(text, 0, 0, False)[0]).rstrip()
