@@ -357,7 +357,9 @@ HELP = {
         ("torch.cuda.nvtx.range_push", "torch.cuda.nvtx.range_pop"), "gives -1 for the depth where no profiler runs"
     ),
     **{
-        f"torch.cuda.{kind}Tensor": "set_default_tensor_type refuses it: pass dtype and device instead"
+        f"torch.cuda.{kind}Tensor": (
+            "only set_default_tensor_type refuses it: call set_default_dtype and set_default_device there"
+        )
         for kind in "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()
     },
 }

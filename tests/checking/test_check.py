@@ -321,7 +321,7 @@ def test_statistics_for_programs(project: Path, call: Call) -> None:
     assert text == call("check", "--statistics")[1]
     code, out, err = call("check", "--statistics", "--format", "sarif", "--fix", "--style", "npu")
     assert (code, out) == (2, "")
-    assert "--statistics has no form in sarif; it goes with text, concise, json, json-lines" in err
+    assert "--statistics has no form in sarif; it works with text, concise, json, json-lines" in err
     assert (project / "train.py").read_text() == TRAIN
 
 

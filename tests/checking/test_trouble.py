@@ -45,7 +45,7 @@ def test_nothing_is_copied_where_files_are_only_looked_at(
     (project / name).write_text(text)
     exit_code, out, _ = call("check", name)
     assert exit_code == 1 and f" {code}" in out
-    assert "stays as it is" in out and "copied" not in out
+    assert "is not changed" in out and "copied" not in out
 
 
 def test_a_file_that_goes_away(project: Path) -> None:

@@ -27,6 +27,7 @@ from transplt.syntax.annotations import is_annotation
 from transplt.syntax.conditions import leaves
 from transplt.syntax.nodes import (
     called_name,
+    class_of_method,
     following,
     is_none,
     last_name,
@@ -167,9 +168,11 @@ def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, st
     first = functions[0]
     if first is None or any(each is None for each in functions):
         return "", ""
+    owner = class_of_method(first)
+    name = f"{owner.name}.{first.name}" if owner is not None else first.name
     if all(is_in_a_branch(node) for node, _, _ in needed):
-        return f"; imported when {first.name}() reaches it", "later"
-    return f"; imported when {first.name}() runs", "first step"
+        return f"; imported when a branch of {name}() runs", "later"
+    return f"; imported when {name}() runs", "first step"
 
 
 def is_in_a_branch(node: ast.AST) -> bool:
