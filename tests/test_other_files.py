@@ -83,6 +83,9 @@ def test_kinds(name: str, data: bytes, kind: FileKind) -> None:
         ("Dockerfile", "FROM nvidia/cuda:12.1.0-devel", "NPU805", "nvidia/cuda:12.1.0-devel", "quay.io/ascend/cann"),
         ("k.cu", "#include <cuda_runtime.h>", "NPU806", "cuda_runtime.h", "Ascend C"),
         ("stub.pyi", "x: torch.cuda.Stream", "NPU807", "torch.cuda.Stream", "torch.npu"),
+        ("Dockerfile", "RUN sed -i 's/torch>=1.7/torch==1.9.1+cu111/g' a.txt", "NPU805", "1.9.1+cu111", "suffix"),
+        ("Dockerfile", "RUN wget //x.org/cuda.patch", "NPU805", "//x.org/cuda.patch", "remove the line"),
+        ("CMakeLists.txt", "set(A /opt/nvidia/deepstream)", "NPU806", "/opt/nvidia/deepstream", "leave the file"),
     ],
 )
 def test_findings(name: str, line: str, code: str, api: str, help: str) -> None:
