@@ -21,7 +21,7 @@ from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import blockers, percent
-from transplt.engine.actions.groups import Groups
+from transplt.engine.actions.groups import Groups, as_their_actions
 from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
 from transplt.project.options import Options, make_plan
@@ -78,7 +78,7 @@ def test_the_substitutions_are_in_form() -> None:
     table = read_table("support/substitutions.json")
     for row in table["entries"]:
         title = load(row["page"]).action if "page" in row else row["title"]
-        assert row["blocks"] in BLOCKS and title[0].isupper() and row["how"]
+        assert row["blocks"] in BLOCKS and title[0].isupper() and "how" in row  # empty: the help of the findings
         assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU22", "NPU29", "NPU84"}
         assert re.compile(row["pattern"]).groups == bool(row.get("each"))
         Effort(row.get("effort", "low"))
@@ -433,8 +433,54 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
     found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
     found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
     assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
-        ("Load models without CUDA quantisation kernels (bitsandbytes, cpm_kernels)", ("NPU142", "NPU510")),
+        ("Load models without quantisation whose kernels are CUDA", ("NPU142", "NPU510")),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "title", "how"),
+    [
+        # the title names the package and what to do, and the help of the finding says how
+        (at("a.yml", 1, "NPU845", "setuptools", help="write setuptools>=77.0.3"),
+         "Raise the pin of setuptools: the new torch needs a newer release", "write setuptools>=77.0.3"),
+        (at("a.py", 1, "NPU293", "motmetrics.utils", help="install it from git"),
+         "Install motmetrics from its repository: its last release fails with newer NumPy or torchvision",
+         "install it from git"),
+        (at("a.py", 1, "NPU293", "torchaudio.load", help="install torchcodec"),
+         "Install torchcodec and FFmpeg: torchaudio.load and save need them since 2.9", "install torchcodec"),
+        (at("a.py", 1, "NPU293", "transformers", help="rename it"),
+         "Change the uses of transformers that newer releases refuse or ignore", "rename it"),
+    ],
+)  # fmt: skip
+def test_a_title_names_what_to_install(found: Finding, title: str, how: str) -> None:
+    (action,) = actions_of([found])
+    assert (action.title, action.how, action.effort) == (title, how, Effort.LOW)
+
+
+@pytest.mark.parametrize(
+    ("imported", "title"),
+    [
+        ([], "Replace flash_attn: no NPU support"),  # no code was seen
+        ([at("a.py", 1, "NPU201")], "Remove the requirement flash_attn: no code of the project imports it"),
+        ([at("setup.py", 1, "NPU201")], "Replace flash_attn: no NPU support"),
+        ([at("a.py", 1, "NPU510", "flash_attn.f", "the package flash_attn x")], "Replace flash_attn: no NPU support"),
+        ([at("a.py", 1, "NPU510", "flash_attn.f", level=Level.INFO)], "Replace flash_attn: no NPU support"),
+    ],
+)
+def test_a_requirement_that_no_code_imports_goes(imported: list[Finding], title: str) -> None:
+    needed = at("environment.yml", 61, "NPU290", "flash_attn", "the requirement flash-attn does not support NPUs")
+    assert title in {str(action.title) for action in actions_of([needed, *imported])}
+
+
+def test_lines_of_cpp_cost_what_their_action_does() -> None:
+    def priced(*names: str) -> set[tuple[str | None, bool]]:
+        found = [replace(line_of("deploy/x/a.cpp", line, "NPU806", name), effort=Effort.HIGH, help="Ascend C")
+                 for line, name in enumerate(names, 1)]  # fmt: skip
+        return {(each.effort.value if each.effort else None, each.help == "Ascend C")
+                for findings in as_their_actions([tuple(found)]) for each in findings}  # fmt: skip
+
+    assert priced("ICudaEngine", "cudaMalloc") == priced("NVBUF_MEM_CUDA_DEVICE") == {("low", False)}
+    assert as_their_actions([(at("a.py", 1, "NPU510", "x"),)]) == [(at("a.py", 1, "NPU510", "x"),)]
 
 
 def test_the_other_half_of_a_test_that_stays_is_no_action_of_its_own() -> None:
@@ -522,8 +568,8 @@ def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     found += [at("a.py", 1, "NPU206")]
     assert lines_of(found) == [
-        "  to do: 2 actions, about 112 hours:",
-        "    stops at the first step: the program starts, but cannot train",
+        "  to do: 15 actions, about 112 hours:",
+        "    stops at the first step: the program starts, but fails when it first computes",
         "      1. Replace the CUDA kernels of extensions: 14 actions (about 112 hours, 14 places in 14 files, "
         "ops/k0/src/k0_kernel.cu:1)",
         "         Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU; Replace the CUDA kernel k1 (ops/k1), "
@@ -538,7 +584,8 @@ def test_a_terminal_of_40_columns() -> None:
     assert lines == [
         "  to do: 2 actions, about 10 hours:",
         "    stops at the first step: the program",
-        "         starts, but cannot train",
+        "         starts, but fails when it first",
+        "         computes",
         "      1. Replace the CUDA kernel corr",
         "         (ops), or rewrite it for the",
         "         NPU (about 8 hours, 1 place,",
@@ -809,7 +856,7 @@ def test_places_begin_with_what_trains() -> None:
     found = [at(path, 3, "NPU142", "quantize") for path in ("evaluate.sh", "train.sh", "tests/a.sh")]
     (action,) = actions_of(found)
     assert [place.path for place in action.places] == ["train.sh", "evaluate.sh", "tests/a.sh"]
-    assert "3 places in 3 files, 1 of them not used by training" in "\n".join(action_lines([action]))
+    assert "3 places in 3 files, 1 of the places not used by training" in "\n".join(action_lines([action]))
 
 
 @pytest.mark.parametrize(
@@ -994,8 +1041,8 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     ("more", "said"),
     [
         ([{"option": "--fast"}], "only with --fast"),
-        ([{"option": "--fast"}, {"late": "other"}], "only with --fast, in no training by default"),
-        ([{"late": "other"}], "in no training by default"),
+        ([{"option": "--fast"}, {"late": "other"}], "only with --fast, no training script reaches it"),
+        ([{"late": "other"}], "no training script reaches it"),
         ([{"details": (("function", "load()"),)}], "only when load() runs"),
         ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, or when load() runs"),
         # one that counts without, or stands aside as a whole

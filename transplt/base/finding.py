@@ -113,7 +113,8 @@ class Finding:
     @property
     def text(self) -> str:
         """The message, with the place where the line of the file does not say enough, and the option it is behind."""
-        behind = f"only with {self.option}" if self.option else ""
+        passed = f"the argument {self.option[:-1]}" if self.option.endswith("=") else self.option
+        behind = f"only with {passed}" if passed else ""
         written = f"`--adapt {self.adaptor}` writes it" if self.adaptor else ""
         rest = ", ".join(filter(None, (self.within, behind, written)))
         return f"{self.message} ({rest})" if rest else self.message

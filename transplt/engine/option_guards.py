@@ -73,7 +73,9 @@ def mark_options(file: File, findings: tuple[Finding, ...], project: ProjectFact
         if each.open and not each.option:
             function = behind.function_at(each.span.start)
             told = (*each.details, ("function", function)) if function else each.details
-            each = replace(each, option=behind.option_at(each.span.start, each.api), details=told)
+            each = replace(
+                each, option=behind.option_at(each.span.start, each.api) or each.detail("condition"), details=told
+            )
             if each.option == _OTHER_TORCH and each.edit is None:
                 each = replace(each, level=Level.INFO)
         found.append(each)

@@ -50,8 +50,8 @@ def _finding(here: Ask, there: Ask, version: str) -> Finding:
         message=f"no version of torch satisfies both {here.text} and {there.text} ({place})",
         api="torch",
         effort=Effort.LOW,
-        help=f"find out which one the project runs with; this migration is for torch {version}; choose another with "
-             "--torch-version",
+        help="keep the one that the project runs with, and make the other agree; this migration is for torch "
+        f"{version}, --torch-version takes another",
     )
 
 

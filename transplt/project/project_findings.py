@@ -10,6 +10,7 @@ from pathlib import Path
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import SOURCE, read_regular
+from transplt.engine.actions.groups import as_their_actions
 
 #: As in transplt/engine/files/dependencies/codes.py, which what is remembered does not load.
 _NOT_ADDED = "NPU844"
@@ -72,7 +73,7 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
             return replace(finding, blocks="import")
         return replace(finding, blocks="tidy") if added and asks and finding.path.endswith("setup.py") else finding
 
-    return [tuple(map(settled, findings)) for findings in files]
+    return as_their_actions([tuple(map(settled, findings)) for findings in files])
 
 
 def _there(kinds: Mapping[str, str], root: Path) -> Finding | None:

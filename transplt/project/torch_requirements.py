@@ -251,6 +251,9 @@ def _spelled(allowed: frozenset[str]) -> str:
     before = [version for version in known if version in allowed and version not in TORCH_VERSIONS]
     after = [version for version in TORCH_VERSIONS if version in allowed]
     ends = [before[0] if len(before) == 1 else f"{before[0]}-{before[-1]}"] if before else []
+    if before and after and known.index(after[0]) == known.index(before[-1]) + 1:
+        run, _, rest = spans(after).partition(",")
+        return f"torch {before[0]}-{run.rpartition('-')[2]}{',' * bool(rest)}{rest}"
     return f"torch {', '.join([*ends, *([spans(after)] if after else [])])}"
 
 

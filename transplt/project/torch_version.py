@@ -23,7 +23,7 @@ from transplt.rules.versions import spans, version_key
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST_WITH_ONE = marked("{path} asks for {text}, for which torch_npu has no release; chosen: the newest that has one")
-_DEFAULT_OF_PARTS = marked("the default: parts of the project pin their own torch")
+_DEFAULT_OF_PARTS = marked("the default, since parts of the project pin torch of their own")
 _OLDER_PART = marked(
     "{why}; {path} asks for {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
@@ -50,7 +50,7 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if not found:
         found, of_parts, older = voices_of_parts(root)
     if not found:
-        why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default: no requirement file pins torch")
+        why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default, since no requirement file pins torch")
         for ask in older[:_MOST_ASKS] if of_parts else ():
             why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
         target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
@@ -121,7 +121,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
         return _target(version, Sentence("{path} asks for {text}", **asked))
-    why = Sentence("{path} asks for {text}; this is the newest of them with a torch_npu", **asked)
+    why = Sentence("{path} asks for {text}, and this is the newest such release that has a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 

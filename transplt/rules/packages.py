@@ -163,8 +163,11 @@ def _by_distribution() -> dict[str, dict[str, Any]]:
 def what_to_do(row: dict[str, Any]) -> str:
     """What Ascend offers for a package and what to know, in one line."""
     instead = row.get("replacement")
-    parts = [f"instead: {instead}" if instead else "", row.get("note", "")]
-    return "; ".join(part.strip(" ;.") for part in parts if part)
+    note = row.get("note", "").strip(" ;.")
+    if not instead:
+        return note
+    name, instead = row["name"], instead.strip(" ;.")
+    return f"instead: {instead}. {name}: {note}" if note else f"instead: {instead}"
 
 
 @cache

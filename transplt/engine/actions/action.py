@@ -20,7 +20,7 @@ ASIDE_TEXT, CONTAINED_TEXT = marked("not used by training"), marked("only in con
 #: The headings of actions: all of these words, and what they mean.
 _HEADINGS = {
     "import": marked("stops at import: the program cannot be installed, or does not start"),
-    "first step": marked("stops at the first step: the program starts, but cannot train"),
+    "first step": marked("stops at the first step: the program starts, but fails when it first computes"),
     "numbers": marked("computes wrong numbers: the program runs, but its results are not those of the original"),
     "later": marked("stops later: after the first training step, or only with some options"),
     "slow": marked("runs slower: the program is correct, but not as fast as it could be"),

@@ -25,6 +25,8 @@ _FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}
 _SUBSTITUTED = 0.01
 _MECHANICAL = frozenset({"substitution", "lock", OFFERED})
 _MOST_NAMES = 3
+#: So many other helps are given, of an action whose findings have several.
+_MOST_HELPS = 3
 #: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
 _LEFTOVER = "leftovers"
 _LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
@@ -81,6 +83,11 @@ def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
 def total_hours(actions: Iterable[Action]) -> float:
     """A rough sum in hours for a person who knows the code."""
     return round(sum(action.hours for action in actions), 2)
+
+
+def things_to_do(actions: Iterable[Action]) -> int:
+    """How many there are, those that stand together in one counted apart."""
+    return sum(len(action.parts) or 1 for action in actions)
 
 
 _Rank = tuple[bool, bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]
@@ -143,7 +150,7 @@ def _kind(draft: _Draft) -> str | None:
 
 _SEVERAL = "several"
 #: Of the help on a package that needs another one: which.
-_FIRST_NAMED = re.compile(r"(?:instead: |install )(?!build )([^;,(]{2,50}?) ?[;,(]")
+_FIRST_NAMED = re.compile(r"(?:instead: |install )(?!build )([^;,(]{2,50}?)(?: ?[;,(]|\. |$)")
 #: Without it nothing of the project is installed, in a container or not: torch-npu, and a Python that it is built for.
 _INSTALLS = frozenset({"NPU844", "NPU845"})
 #: What a proof of the written program says.
@@ -298,9 +305,14 @@ def _by_hand(draft: _Draft) -> str:
     counts = Counter(text for own, text in helps if own or not named)
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        more = len({text for _, text in helps}) - 1
-        others = marked("{how} (see the findings for {count} other cases)")
-        return Sentence(others, how=help_, count=more) if more > 1 else help_
+        others: dict[str, Finding] = {}
+        for finding, _ in draft.findings:
+            if finding.help and finding.help != help_:
+                others.setdefault(finding.help, finding)
+        for text, first in [*others.items()][:_MOST_HELPS] if len(others) > 1 else ():
+            also = marked("{how}. {path}, line {line}: {help}")
+            help_ = Sentence(also, how=help_, path=first.path, line=first.span.line, help=text)
+        return help_
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:

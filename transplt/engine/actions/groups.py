@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -131,6 +131,22 @@ def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Findin
     return found
 
 
+def as_their_actions(files: list[tuple[Finding, ...]]) -> list[tuple[Finding, ...]]:
+    """The findings of all files: lines of C++ that are no kernel cost what their action does, and have its help."""
+    every = [each for findings in files for each in findings]
+    if not any(each.code == _NATIVE and each.open for each in every):
+        return files
+    groups = Groups(every)
+
+    def priced(finding: Finding) -> Finding:
+        group = groups.of(finding) if finding.code == _NATIVE and finding.open else None
+        if group is None or group.effort in (None, Effort.HIGH):
+            return finding
+        return replace(finding, effort=group.effort, help=group.how or finding.help)
+
+    return [tuple(map(priced, findings)) for findings in files]
+
+
 class Groups:
     """The groups of the findings of one project."""
 
@@ -148,6 +164,9 @@ class Groups:
         #: Folders with an extension that is compiled as it is loaded: whoever builds it does not need to.
         self._loaded = {posixpath.dirname(each.path) for each in open_ if each.code == "NPU554"}
         self._imports = [each for each in open_ if each.code in PACKAGES]
+        #: The packages that code names; empty where no code was seen.
+        self._named = {canonical(each.api).partition(".")[0] for each in known
+                       if each.path.endswith((".py", ".ipynb")) and not each.path.endswith("setup.py")}  # fmt: skip
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
@@ -198,11 +217,13 @@ class Groups:
         """The group of a line of C++, and of its build; None for a build that makes no kernel of the project's."""
         if (folder := self._engines.around(finding.path)) is not None:
             title = Sentence(
-                "Skip the C++ program in {name}: it uses TensorRT, and trains nothing",
+                "Skip the C++ program in {name}: it uses NVIDIA's TensorRT or DeepStream, and trains nothing",
                 name=folder or Sentence("the top folder"),
             )
-            how = marked("TensorRT does not run on an NPU; its counterpart is a model that ATC converts (.om) and ACL "
-                         "runs")
+            how = marked(
+                "TensorRT and DeepStream do not run on an NPU. To serve the model there, convert it with ATC, "
+                "CANN's converter, to a .om file, and run that with ACL, CANN's runtime"
+            )
             return Group(title, "engine", folder, "tidy", how, Effort.LOW)
         if finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
@@ -241,7 +262,13 @@ class Groups:
         goes = finding.code == _REQUIRED and blocks == "tidy"
         if goes:
             title = Sentence(marked("Remove the requirement {name}: nothing in the project uses it"), name=name)
-        return Group(title, page.code, name, blocks, _UNASKED if goes else "")
+        how = _UNASKED if goes else ""
+        unnamed = finding.code == _REQUIRED and page.code != EXTRA and self._named and name not in self._named
+        if unnamed and not goes:
+            title = Sentence(marked("Remove the requirement {name}: no code of the project imports it"), name=name)
+            how = Sentence(marked("remove the line; if a library that the project uses asks for it: {help}"),
+                           help=finding.help.removeprefix("instead: "))  # fmt: skip
+        return Group(title, page.code, name, blocks, how)
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
         """What a finding blocks; a package that functions import and nothing of the project installs, the program that

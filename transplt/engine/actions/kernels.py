@@ -25,7 +25,7 @@ _ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|op
 _SOURCES = "csrc"
 #: A line of C++, and the names of TensorRT that hold a word of CUDA.
 _NATIVE = "NPU806"
-_OF_ENGINES = re.compile(r"\bnvinfer\d*\b|\bICudaEngine\b|\bdeserializeCudaEngine\b")
+_OF_ENGINES = re.compile(r"\bnvinfer\d*\b|\bICudaEngine\b|\bdeserializeCudaEngine\b|\bdeepstream\b|\bNVBUF_MEM_")
 #: What a source is called that gets its name from the build.
 _MACROS = frozenset({"TORCH_EXTENSION_NAME", "NAME"})
 _CALLED = re.compile(r"[\w.]+")
@@ -291,7 +291,7 @@ class Kernels:
 
 
 class Engines:
-    """The folders with C++ programs that run engines of TensorRT: nothing binds what lies in them to Python."""
+    """The folders with C++ programs over TensorRT or DeepStream: nothing binds what lies in them to Python."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         known = list(findings)

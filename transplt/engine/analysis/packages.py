@@ -18,7 +18,7 @@ from transplt.rules.packages import packages
 CODE = "NPU513"
 _MESSAGES = {
     "native": "works on NPU",
-    "works": "known to run unchanged",
+    "works": "is expected to run unchanged",
     "cpu": "computes on the CPU next to an NPU",
 }
 

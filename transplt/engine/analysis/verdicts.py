@@ -255,4 +255,6 @@ def also(uses: list[Use]) -> str:
 def _unverified(api: str, version: str) -> str:
     if any(part.startswith("_") for part in api.split(".")):
         return f"{api} is private to torch and not documented for NPU"
-    return f"{api} is not mentioned in the documentation of torch_npu for torch {tables.published_for(version)}"
+    published = tables.published_for(version)
+    none_yet = "" if published == version else f" (there is none for {version} yet)"
+    return f"{api} is not mentioned in the documentation of torch_npu for torch {published}{none_yet}"

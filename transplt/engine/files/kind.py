@@ -62,11 +62,21 @@ _FORMS = (
 LONGEST_JSON = 2_000_000
 #: A file that has a NUL this early is binary.
 _HEAD_BYTES = 8192
+_HEAD_OF_RECORDS = 65_536
 
 
-def is_vocabulary(kind: FileKind, data: bytes) -> bool:
-    """True for the words of a tokenizer, in JSON that is too long for a configuration."""
-    return kind is FileKind.CONFIG and len(data) > LONGEST_JSON and b'"vocab"' in data
+#: Records of a data set of texts, one behind the other: JSON Lines, or a list.
+_RECORDS = re.compile(
+    rb"""\s*(?P<list>\[)?\s*\{\s*"(?:id|instruction|conversations?|messages|prompt|question|context|text)"\s*:"""
+    rb"""(?:(?(list)[^\n]*\n[^\[\]]*|[^\n]*)\}[ \t]*(?(list),)\s*\{)"""
+)
+
+
+def is_data(kind: FileKind, data: bytes) -> bool:
+    """True for JSON that is no configuration: words of a tokenizer, if it is too long for one, or texts to learn."""
+    if kind is not FileKind.CONFIG:
+        return False
+    return (len(data) > LONGEST_JSON and b'"vocab"' in data) or _RECORDS.match(data, 0, _HEAD_OF_RECORDS) is not None
 
 
 def kind_of(path: str, data: bytes) -> FileKind:

@@ -24,7 +24,7 @@ from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.addresses import names_no_cuda
-from transplt.engine.files.kind import FileKind, is_vocabulary
+from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
 from transplt.engine.files.native_text import block_comments, has_hash_comments, only_speaks_of_cuda, starts_a_container
 from transplt.rules.communication_backends import without_own_names
@@ -120,9 +120,9 @@ def scan_other_file(
     lowered = data.lower()
     if not mentions_cuda(lowered) and (kind not in _WHEEL_KINDS or b"cu1" not in lowered):
         return OtherFile(kind)
-    vocabulary = is_vocabulary(kind, data)
-    if kind is FileKind.PROSE or vocabulary:
-        cause = Cause(TokenVerdict.IGNORED, reason="words" if vocabulary else "prose-file")
+    of_data = is_data(kind, data)
+    if kind is FileKind.PROSE or of_data:
+        cause = Cause(TokenVerdict.IGNORED, reason="words" if of_data else "prose-file")
         ledger = Ledger.of(
             row
             for line in _lines(data, lowered, WORD)

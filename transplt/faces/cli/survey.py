@@ -63,7 +63,7 @@ def survey(given: Survey) -> int:
     """
     from transplt.project.executors import parse_executor
     from transplt.project.survey.page import survey_page
-    from transplt.project.survey.sources import read_list, sources_of
+    from transplt.project.survey.sources import projects_in, read_list, sources_of
     from transplt.project.survey.survey import DOCUMENT, read_document, write_reports
     from transplt.project.survey.survey import survey as carry_out
     from transplt.project.survey.survey_text import survey_text
@@ -97,6 +97,9 @@ def survey(given: Survey) -> int:
     if given.parquet:
         files["survey.parquet"] = parquet_bytes(value["repositories"], value["failed"])
     write_reports(folder, files)
+    for each in () if given.quiet else sources:
+        if not each.is_url and len(inner := projects_in(Path(each.text))) > 1:
+            to_stderr(f"{each.shown} counts as one repository; to count its {len(inner)} folders apart: {each.shown}/*")
     if not given.quiet:
         click.echo(survey_text(value), nl=False)
         to_stderr(f"reports in {shown(folder)} ({done.made} analyzed now, {done.known} unchanged)")

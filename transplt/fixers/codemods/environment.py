@@ -156,7 +156,8 @@ def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, r
         "NPU221",
         f"{variable.npu}, the counterpart of {variable.name}, does not accept this value unchanged",
         api=variable.name,
-        help=f"{reason}; {variable.note}" if reason != variable.note else reason,
+        help=f"set {variable.npu} to a value that it takes: "
+        + (f"{reason}; {variable.note}" if reason != variable.note else reason),
         effort=Effort.LOW,
         blocks="slow" if variable.name.startswith("NCCL_") else "",  # HCCL does not read it, and takes its default
     )

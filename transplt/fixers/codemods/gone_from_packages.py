@@ -70,7 +70,9 @@ def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
 
 
 def _about(row: dict[str, Any], name: str) -> str:
-    """The package, or the module, whose functions went together, or the one function."""
+    """The package, or the module, whose functions went together, or the one function; what the row says it is."""
+    if "about" in row:
+        return str(row["about"])
     if "positional" in row:
         return name.partition(".")[0]
     return name.rpartition(".")[0] if len(row["names"]) > 1 else name

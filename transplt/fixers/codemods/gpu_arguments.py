@@ -29,9 +29,17 @@ _WHATEVER = frozenset({"Exception", "BaseException"})
 
 
 def note_of(
-    work: Work, node: ast.expr | ast.stmt | ast.keyword, word: GpuWord, api: str, value: str = "", text: str = ""
+    work: Work,
+    node: ast.expr | ast.stmt | ast.keyword,
+    word: GpuWord,
+    api: str,
+    value: str = "",
+    text: str = "",
+    condition: str = "",
 ) -> Finds:
-    """The note of a word; `text` is what stands there (the node's own by default), `value` its value."""
+    """The note of a word; `text` is what stands there (the node's own by default), `value` its value, which is given
+    only on a `condition`.
+    """
     pins = work.settings.pins
     if work.settings.torch_version not in word.versions or not word.is_for(pins) or _beside_the_npu(work, node):
         return
@@ -40,7 +48,10 @@ def note_of(
     message = word.message.replace("{text}", text).replace("{value}", value)
     if level is not Level.INFO and _is_caught(node):
         level, message = Level.INFO, f"{message}; the program also runs without it"
-    yield work.note(node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort)
+    details = (("condition", condition),) if condition else ()
+    yield work.note(
+        node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort, details=details
+    )
 
 
 def _is_caught(node: ast.AST) -> bool:
@@ -123,7 +134,12 @@ def _argument(
                 yield from note_of(work, constant, word, full or "", repr(constant.value))
                 yield from _gate_of(work, constant)
     shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
-    yield from note_of(work, call if place.whole else node, word, full or "", shown, work.text(node))
+    match value:
+        case ast.IfExp(test=test, body=body, orelse=other) if body is given and not is_value(wanted, other):
+            condition = work.text(test)
+        case _:
+            condition = ""
+    yield from note_of(work, call if place.whole else node, word, full or "", shown, work.text(node), condition)
 
 
 def _gate_of(work: Work, constant: ast.Constant) -> Finds:

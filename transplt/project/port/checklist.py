@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from transplt.base.render.cell import many, visible
+from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action
-from transplt.project.report.action_lines import about
+from transplt.project.report.action_lines import about, how_many
 from transplt.project.report.migration_record import RunResult
 
 NAME = "NPU_PORT.md"
@@ -27,7 +27,7 @@ def checklist(
     """
     ticked = {match[1] for match in _TICKED.finditer(before)}
     lines = ["# What is left of the port to NPUs", ""]
-    lines.append(f"For {target(result)}. `transplt explain CODE` explains a code.")
+    lines.append(f"For {target(result)}. Lines are those of the branch. `transplt explain CODE` explains a code.")
     if left_out:
         lines += ["", "## Left out, because its proof failed", ""]
         lines += [f"- {visible(name)}: {visible(why)}" for name, why in left_out.items()]
@@ -63,12 +63,16 @@ def target(result: RunResult) -> str:
 
 def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     title = visible(action.title).replace("*", "\\*")
-    size = f"{about(action.hours)}, {many(action.count, 'place')} in {many(len(action.places), 'file')}"
+    size = f"{about(action.hours)}, {how_many(action)}"
     lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
     if action.how:
         lines.append(f"  {visible(action.how)}")
-    shown = action.findings[:_MOST_PLACES]
-    lines += [f"    - `{visible(each.path)}:{each.span.line}` {visible(each.message)}" for each in shown]
-    if len(action.findings) > len(shown):
-        lines.append(f"    - and {len(action.findings) - len(shown)} more")
+    by_message: dict[str, list[str]] = {}
+    for each in action.findings:
+        by_message.setdefault(each.message, []).append(f"`{visible(each.path)}:{each.span.line}`")
+    for message, places in tuple(by_message.items())[:_MOST_PLACES]:
+        more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        lines.append(f"    - {', '.join(places[:_MOST_PLACES])}{more}: {visible(message)}")
+    if len(by_message) > _MOST_PLACES:
+        lines.append(f"    - and {len(by_message) - _MOST_PLACES} other findings")
     return lines

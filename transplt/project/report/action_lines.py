@@ -10,7 +10,7 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
-from transplt.engine.actions.actions import total_hours
+from transplt.engine.actions.actions import things_to_do, total_hours
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
 
@@ -68,7 +68,8 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 
 def _head(actions: Sequence[Action]) -> str:
     hours = about(total_hours(actions))
-    return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", len(actions), hours=hours)
+    count = things_to_do(actions)
+    return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
 
 
 def about(hours: float) -> str:
@@ -87,7 +88,9 @@ def how_many(action: Action) -> str:
     parts = [places]
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
     if beside and not action.aside:
-        parts.append(gettext("{count} of them not used by training", count=beside))
+        parts.append(
+            ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
+        )
     parts += _conditions(action)
     return gettext(", ").join([*parts, *_written(action)])
 
@@ -95,12 +98,14 @@ def how_many(action: Action) -> str:
 def _conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
     code = _counted(action)
-    options, rest = {each.option for each in code} - {""}, [each for each in code if not each.option]
+    rest = [each for each in code if not each.option or each.late == "other"]  # what nobody reaches has no option
+    options = {each.option for each in code if each.late != "other"} - {""}
     outside = all(each.late == "other" for each in rest)
     functions = sorted({each.detail("function") for each in rest})
     if not outside and (action.blocks != "later" or "" in functions):
         return
-    asked, called = ", ".join(sorted(options)[:_MOST_PARTS]), ", ".join(functions[:_MOST_PARTS])
+    named = [gettext("the argument {name}", name=each[:-1]) if each.endswith("=") else each for each in sorted(options)]
+    asked, called = (gettext(" or ").join(each[:_MOST_PARTS]) for each in (named, functions))
     if options and rest and not outside:
         yield gettext("only with {options}, or when {functions} runs", options=asked, functions=called)
     elif options:
@@ -108,7 +113,7 @@ def _conditions(action: Action) -> Iterator[str]:
     elif not outside:
         yield gettext("only when {functions} runs", functions=called)
     if rest and outside and not action.aside:
-        yield gettext("in no training by default")
+        yield gettext("no training script reaches it")
 
 
 def _counted(action: Action) -> Sequence[Finding]:

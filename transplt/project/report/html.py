@@ -22,8 +22,8 @@ from transplt.base.language import gettext, marked, ngettext, of_pages, translat
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import Action
-from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.actions.effort import effort_of, percent, total
+from transplt.engine.actions.actions import actions_of, things_to_do, total_hours
+from transplt.engine.actions.effort import FileEffort, effort_of, percent, total
 from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
 from transplt.project.report.code_pages import code_pages, pieces
 from transplt.project.report.file_page import file_page
@@ -78,7 +78,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
     edits, left = len(result.own_edits), len(open_findings)
-    contents = _contents(len(actions), groups, edits + left, len(files), host=bool(host), pages=len(pages))
+    contents = _contents(things_to_do(actions), groups, edits + left, len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,
         name=visible(result.name),
@@ -91,10 +91,11 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         headings={each["at"]: each["text"] for each in contents},
         groups=groups,
         split=pieces,
-        actions=len(actions),
+        actions=things_to_do(actions),
         hours=about(total_hours(actions)),
         tokens=result.tokens,
         automatic=automatic_share(result),
+        counted=_of_python(result),
         edits=edits,
         unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
         left=left,
@@ -147,7 +148,7 @@ def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) ->
         stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
         groups.append({
             "at": f"do-{len(groups) + 1}", "text": translated(heading),
-            "short": translated(rows[0].blocking), "count": len(rows),
+            "short": translated(rows[0].blocking), "count": things_to_do(rows),
             "first": number,
             "open": stops or len(actions) <= _MOST_OPEN,
             "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],
@@ -163,7 +164,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         file = places.get(visible(place.path))  # None where the page does not have it
         links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
     # What is decided once may hold for several places, as they are about one thing.
-    one_choice = action.count > 1 and len({place.name for place in action.places}) == 1
+    one_choice = action.count > 1 and not action.parts and len({place.name for place in action.places}) == 1
     count = gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action)
     return {
         "at": at,
@@ -189,8 +190,12 @@ def visible_lines(text: str) -> str:
 
 def automatic_share(result: RunResult) -> str:
     """The edited part of the places in Python, as `analyze` and `survey` give it; all where there are none."""
+    return percent(_of_python(result).share)
+
+
+def _of_python(result: RunResult) -> FileEffort:
     efforts = (effort_of(record.path, record.findings) for record in result.python_files)
-    return percent(total(efforts, {record.path for record in result.python_files}, 0.0).share)
+    return total(efforts, {record.path for record in result.python_files}, 0.0)
 
 
 def token_bar(result: RunResult) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ _MARGIN, _COMMAND = 4, ("    tar ", "    transplt ")
 _KINDS = {
     "NPU0": plural("{count} edit by your rules", "{count} edits by your rules"),
     "NPU1": plural("{count} name of torch", "{count} names of torch"),
+    "NPU153": plural("{count} name of NumPy, Python or older torch", "{count} names of NumPy, Python or older torch"),
     "NPU103": plural("{count} use of mixed precision", "{count} uses of mixed precision"),
     "NPU130": plural("{count} profiler", "{count} profilers"),
     "NPU132": plural("{count} profiler", "{count} profilers"),
@@ -135,7 +136,7 @@ def _accounted(result: RunResult) -> str:
     tokens = result.tokens
     parts = [
         gettext("{count} converted", count=tokens.converted),
-        *([gettext("{count} in the actions above", count=tokens.manual)] if tokens.manual else []),
+        *([gettext("{count} left in the actions", count=tokens.manual)] if tokens.manual else []),
         *([gettext("{count} not understood", count=tokens.unknown)] if tokens.unknown else []),
         *([gettext("{count} ignored", count=tokens.ignored)] if tokens.ignored else []),
     ]

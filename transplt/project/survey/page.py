@@ -55,9 +55,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
             for each in own[:_MOST]
         ],
         order=[
-            {"title": _cut(each["title"]), "finishes": len(each["finishes"]), "done": each["done"]}
-            for each in value["order"]
-            if each["finishes"]
+            {"title": _cut(each["title"]), "done": each["done"]} for each in value["order"]
         ][:_MOST],
         rows=[_row(row) for row in value["repositories"]],
         failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],

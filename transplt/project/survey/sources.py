@@ -73,3 +73,14 @@ def _names(texts: Sequence[str]) -> list[str]:
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return names
+
+
+def projects_in(folder: Path) -> list[str]:
+    """The folders right in one that look like projects of their own, where it is none itself."""
+    signs = (".git", "setup.py", "pyproject.toml", "requirements.txt", "README.md", "README.rst")
+    try:
+        if any((folder / sign).exists() for sign in signs):
+            return []
+        return sorted(each.name for each in folder.iterdir() if any((each / sign).exists() for sign in signs))
+    except OSError:
+        return []

@@ -37,14 +37,14 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
     if own:
-        yield f"  blockers only in the repository's own files: {own} more (report.html lists them)"
+        yield f"  stopped only by their own files: {_repositories(own)} (report.html lists the blockers)"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step:"
         for each in shared[:_MOST]:
             blocked, alone = len(each["blocks"]), len(each["last"])
-            stops = f"{'alone ' if alone == blocked else ''}stops {_repositories(blocked)}"
-            yield f"    {each['title']} ({stops}{f', {alone} of them alone' if 0 < alone < blocked else ''})"
+            stops = f"{'alone of these, ' if alone == blocked else ''}stops {_repositories(blocked)}"
+            yield f"    {each['title']} ({stops}{f', {alone} of them alone of these' if 0 < alone < blocked else ''})"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:

@@ -39,6 +39,14 @@ _FOR_CUDA = re.compile(
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
 )
 _BY_DOCS, _BESIDE = "; --docs makes the edits that are certain", "; add the command for NPUs"
+_NOT_BY_DOCS = "; --docs does not edit this"
+_ANY_DOCS = re.compile(f"{_BY_DOCS}|{_NOT_BY_DOCS}")
+#: What gives a container its cards, and what does so for NPUs.
+_CARDS = re.compile(rb"--gpus|--runtime|nvidia-docker")
+_OF_CARDS = (
+    "pass the cards in its place: --device /dev/davinci0 --device /dev/davinci_manager --device /dev/devmm_svm "
+    "--device /dev/hisi_hdc"
+)
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 
@@ -49,7 +57,7 @@ def changes(document: Document) -> Finds:
     if document.settings.style == "portable":
         for_npus = replace(document, settings=replace(document.settings, style="npu"))
         for each in changes(for_npus):
-            yield replace(each, help=str(each.help).replace(_BY_DOCS, _BESIDE)) if isinstance(each, Note) else each
+            yield replace(each, help=_ANY_DOCS.sub(_BESIDE, str(each.help))) if isinstance(each, Note) else each
         return
     found = list(blocks(document.utf8, document.name))
     if _README.fullmatch(document.path.lower()):
@@ -154,6 +162,7 @@ def _reported(
     names: list[str] = []
     places: list[int] = []
     helps: list[str] = []
+    edited = False
     for each in found:
         if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
             continue
@@ -161,6 +170,7 @@ def _reported(
             continue  # a Python is none of CUDA's
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
+            edited = edited or isinstance(each, Edit)
             places.append(start)
             names.append(each.api or each.message)
             helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
@@ -170,7 +180,9 @@ def _reported(
                 continue
             places.append(match.start())
             names.append(match.group().decode().strip())
-            helps.append("install torch and torch-npu, and use a CANN image")
+            helps.append(
+                _OF_CARDS if _CARDS.match(match.group()) else "install torch and torch-npu, and use a CANN image"
+            )
     if not places:
         return
     at = min(places)
@@ -178,6 +190,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS)
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS)
     message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
