@@ -151,6 +151,20 @@ def test_a_second_card_is_asked_for(test: str, option: str) -> None:
     assert finding.option == option
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('True if dtype == "float8" else False', 'dtype == "float8"'),
+        ("True if a else True", ""),
+        ("False if a else True", ""),
+        ("True", ""),
+    ],
+)
+def test_an_argument_that_a_condition_sets(value: str, expected: str) -> None:
+    (finding,) = migrate_source(f"import transformers\nm = load(x, load_in_8bit={value})\n").findings
+    assert (finding.code, finding.option) == ("NPU142", expected)
+
+
 def test_the_message_names_the_option() -> None:
     found = migrate_source(HEAD + "if args.use_adam8:\n    import pycuda\n").findings
     (finding,) = [each for each in found if each.open]

@@ -51,7 +51,7 @@ def test_a_migration_says_what_it_did_on_stderr(
     assert out == ""
     assert f"migrated to {project}_msft" in err
     assert err.splitlines()[1].startswith(f"  torch {NEWEST} with torch_npu {NEWEST}")
-    assert err.splitlines()[1].endswith(": the default: no requirement file pins torch")
+    assert err.splitlines()[1].endswith(": the default, since no requirement file pins torch")
     assert "  nothing left to do\n  converted: 2 edits in 1 of 1 file (1 import, 1 name of torch)\n" in err
     assert (Path(f"{project}_msft") / "a.py").read_text().startswith("import torch\nimport torch_npu")
 

@@ -119,7 +119,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 def test_a_plan_reads_as_a_report_of_decisions(project: Path) -> None:
     text = planned(project)
     assert text.startswith(f"# Plan of a port to NPUs: project\n\n{MARKER}\n")
-    assert "## Version of torch\n\nChosen because: the default: no requirement file pins torch.\n" in text
+    assert "## Version of torch\n\nChosen because: the default, since no requirement file pins torch.\n" in text
     assert "\n- torch-version: " in text
     assert re.search(r'\n- open: train\.py:5 NPU203 [0-9a-f]{10}\+9 `register\("cuda", 1\)`\n', text)
     assert "- style: npu\n\n<!-- npu, portable -->\n" in text

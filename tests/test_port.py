@@ -121,7 +121,7 @@ def test_messages_say_why(project: Path) -> None:
 def test_what_is_left_is_a_checklist(project: Path) -> None:
     port(project)
     text = git(project, "show", "npu-port:NPU_PORT.md")
-    assert "- [ ] **" in text and "`train.py:12` a test for compute capability" in text
+    assert "- [ ] **" in text and "`train.py:12`: a test for compute capability" in text
 
 
 def test_it_goes_on_from_the_users_own_commits(project: Path) -> None:

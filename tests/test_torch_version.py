@@ -57,7 +57,7 @@ def test_pins(tmp_path: Path, specifier: str, version: str) -> None:
 def test_no_pins(tmp_path: Path, line: str) -> None:
     assert target_of(tmp_path, "requirements.txt", f"{line}\n") == (
         NEWEST,
-        "the default: no requirement file pins torch",
+        "the default, since no requirement file pins torch",
     )
 
 
@@ -199,7 +199,7 @@ def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
     ],
 )
 def test_what_asks_for_no_version(tmp_path: Path, name: str, text: str) -> None:
-    assert target_of(tmp_path, name, text) == (NEWEST, "the default: no requirement file pins torch")
+    assert target_of(tmp_path, name, text) == (NEWEST, "the default, since no requirement file pins torch")
 
 
 def test_a_pin_wins_over_a_lower_bound(tmp_path: Path) -> None:

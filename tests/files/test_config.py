@@ -386,6 +386,24 @@ def test_the_words_of_a_tokenizer_are_no_settings() -> None:
     assert not result.changed and left(result) == [] and result.tokens.found == 2
 
 
+ASKED = '"instruction": "write it in Cuda", "output": "..."'
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (f"{{{ASKED}}}\n{{{ASKED}}}\n", []),  # JSON Lines
+        (f"[\n  {{{ASKED}}},\n  {{{ASKED}}}\n]\n", []),
+        ('[\n {\n  "text": "my/nvcc one",\n  "y": 1\n },\n {"text": "b"}\n]', []),
+        ('{"prompt": "a cat", "command": "x --where cuda"}', ["NPU802"]),
+        ('{"name": "a/nvcc"}\n{"name": "b"}\n', ["NPU802"]),
+    ],
+)
+def test_texts_to_learn_are_no_settings(text: str, codes: list[str]) -> None:
+    result = migrated(text, "data/chat.json")
+    assert not result.changed and left(result) == codes
+
+
 def test_ten_thousand_laughs() -> None:
     levels = "".join(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]\n" for i in range(1, 9))
     result = migrated(f"l0: &l0 cuda\n{levels}", "a.yaml")

@@ -128,6 +128,19 @@ def test_what_is_installed_for_cuda(command: str) -> None:
     assert [code for code, _ in said(document(f"```bash\n{command}\n```\n"))] == ["NPU865"]
 
 
+@pytest.mark.parametrize(
+    ("command", "begins", "ends"),
+    [
+        ("docker run --gpus all x", "pass the cards in its place: --device /dev/davinci0 ", "; --docs does not edit this"),
+        ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "install torch", "; --docs does not edit this"),
+        (RUN, "", "; --docs makes the edits that are certain"),
+    ],
+)
+def test_the_help_says_what_docs_does(command: str, begins: str, ends: str) -> None:
+    (found,) = document(f"```bash\n{command}\n```\n").findings
+    assert found.help.startswith(begins) and found.help.endswith(ends)
+
+
 def test_only_documents() -> None:
     for path in ("LICENSE", "notes.txt", "CHANGES"):
         assert said(document(f"```bash\n{RUN}\n```\n", path)) == []

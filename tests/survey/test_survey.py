@@ -20,7 +20,7 @@ from transplt.base.extras import install_command
 from transplt.faces.cli.survey import survey
 from transplt.project.survey import alone
 from transplt.project.survey.alone import analyse
-from transplt.project.survey.sources import read_list, sources_of
+from transplt.project.survey.sources import projects_in, read_list, sources_of
 from transplt.project.survey.task import Task
 
 
@@ -198,3 +198,14 @@ def test_parquet_has_the_rows_of_the_first_sheet(tmp_path: Path) -> None:
         ("one", "tutel", ""),
         ("gone", None, "no such folder"),
     ]
+
+
+def test_a_folder_of_projects_counts_as_one(tmp_path: Path) -> None:
+    for name in ("a", "b", "notes"):
+        (tmp_path / name).mkdir()
+    for name in ("a", "b"):
+        (tmp_path / name / "setup.py").touch()
+    assert projects_in(tmp_path) == ["a", "b"]
+    assert projects_in(tmp_path / "a") == projects_in(tmp_path / "none") == []
+    (tmp_path / "README.md").touch()
+    assert projects_in(tmp_path) == []

@@ -163,7 +163,7 @@ def _by_distribution() -> dict[str, dict[str, Any]]:
 def what_to_do(row: dict[str, Any]) -> str:
     """What Ascend offers for a package and what to know, in one line."""
     instead = row.get("replacement")
-    note = row.get("note", "").strip(" ;.")
+    note: str = row.get("note", "").strip(" ;.")
     if not instead:
         return note
     name, instead = row["name"], instead.strip(" ;.")

@@ -129,7 +129,7 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
         yield gettext("to see the branch: git switch {branch}", branch=branch)
         if not command:
             yield gettext(
-                "to compare it with the original as both train: transplt port {project} --branch {branch} "
+                "to run both and compare them: transplt port {project} --branch {branch} "
                 "--prove {command}",
                 branch=branch, project=shlex.quote(project), command=shlex.quote(_to_prove(Path(project))),
             )
