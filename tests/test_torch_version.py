@@ -73,8 +73,8 @@ NONE = "for which torch_npu has no release; chosen: the"
         ("<2.0", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
         (">=1.8,<1.12", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
         ("~=1.13.1", NEWEST, f"{NONE} newest of the versions with the fewest blockers"),
-        (">=1.8", NEWEST, "this is the newest of them with a torch_npu"),
-        (">2.0", NEWEST, "this is the newest of them with a torch_npu"),
+        (">=1.8", NEWEST, "this is the newest such release that has a torch_npu"),
+        (">2.0", NEWEST, "this is the newest such release that has a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
         ("==2.99", NEWEST, f"{NONE} newest that has one"),
         ("==3.0.0", NEWEST, f"{NONE} newest that has one"),
@@ -84,7 +84,7 @@ NONE = "for which torch_npu has no release; chosen: the"
 def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifier: str, version: str, why: str) -> None:
     found, said = target_of(tmp_path, "requirements.txt", f"torch{specifier}\n")
     assert found == version
-    mark = ";" if why.startswith("this is") else ","
+    mark = ", and" if why.startswith("this is") else ","
     assert said == f"requirements.txt asks for torch{specifier}" + (f"{mark} {why}" if why else "")
 
 
@@ -114,7 +114,8 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
     said = f"requirements.txt asks for torch==1.8.1, {NONE} newest of the versions with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
-    assert "  2 changes in PyTorch since the pinned version may affect this project; add -v to list them" in done.stderr
+    changed = "2 changes in PyTorch since the oldest version that the project allows matter; add -v to list them"
+    assert f"  {changed}\n" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
     assert f"torch {NEWEST} ({said})" in log
     assert "\nchanged in torch 2.0: torch._six" in log

@@ -155,6 +155,14 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
         yield group
 
 
+def _of_docs(document: Document, edited: bool) -> str:
+    return "" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS
+
+
+def _for_npus(asked: bytes) -> str:
+    return _OF_CARDS if _CARDS.match(asked) else "install torch and torch-npu, and use a CANN image"
+
+
 def _reported(
     document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
 ) -> Iterator[Note]:
@@ -170,7 +178,7 @@ def _reported(
             continue  # a Python is none of CUDA's
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
-            edited = edited or isinstance(each, Edit)
+            edited |= isinstance(each, Edit)
             places.append(start)
             names.append(each.api or each.message)
             helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
@@ -180,9 +188,7 @@ def _reported(
                 continue
             places.append(match.start())
             names.append(match.group().decode().strip())
-            helps.append(
-                _OF_CARDS if _CARDS.match(match.group()) else "install torch and torch-npu, and use a CANN image"
-            )
+            helps.append(_for_npus(match.group()))
     if not places:
         return
     at = min(places)
@@ -190,6 +196,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS)
+    help_ = "; ".join(dict.fromkeys(helps)) + _of_docs(document, edited)
     message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
