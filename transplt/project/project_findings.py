@@ -10,13 +10,12 @@ from pathlib import Path
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.engine.actions.groups import as_their_actions
 
 #: As in transplt/engine/files/dependencies/codes.py, which what is remembered does not load.
 _NOT_ADDED = "NPU844"
 _TOO_OLD = "NPU291"
 _OF_REQUIREMENTS = "NPU84"
-_COMMAND = "NPU865"
+_COMMAND, _NATIVE = "NPU865", "NPU806"
 #: What is said wherever a program runs: of files without map_location, limits and advice, and of torch as required.
 _OF_ANY_DEVICE = re.compile(r"NPU(?:152|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
@@ -73,7 +72,12 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
             return replace(finding, blocks="import")
         return replace(finding, blocks="tidy") if added and asks and finding.path.endswith("setup.py") else finding
 
-    return as_their_actions([tuple(map(settled, findings)) for findings in files])
+    found = [tuple(map(settled, findings)) for findings in files]
+    if not any(each.code == _NATIVE and each.open for findings in found for each in findings):
+        return found
+    from transplt.engine.actions.groups import as_their_actions  # what is remembered does not load it
+
+    return as_their_actions(found)
 
 
 def _there(kinds: Mapping[str, str], root: Path) -> Finding | None:

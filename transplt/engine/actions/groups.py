@@ -139,10 +139,7 @@ def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Findin
 
 def as_their_actions(files: list[tuple[Finding, ...]]) -> list[tuple[Finding, ...]]:
     """The findings of all files: lines of C++ that are no kernel cost what their action does, and have its help."""
-    every = [each for findings in files for each in findings]
-    if not any(each.code == _NATIVE and each.open for each in every):
-        return files
-    groups = Groups(every)
+    groups = Groups(each for findings in files for each in findings)
 
     def priced(finding: Finding) -> Finding:
         group = groups.of(finding) if finding.code == _NATIVE and finding.open else None
