@@ -98,6 +98,7 @@ LOGGED = {
     "src/trainer.py": "from log import say\nfrom src.utils import f\nx()\n", "src/utils.py": "import math\nx()\n",
 }  # fmt: skip
 GET = "def get_config():\n    return 1\nx\n"
+OF_CUDA = "def get_config():\n    return 'cuda'\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
                   "configs/ve/one.py": f"from configs.base import get\n{GET}", "configs/ve/alone.py": GET}  # fmt: skip
 
@@ -198,6 +199,9 @@ CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/bas
          "train.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/one.py", "from device import DEVICE_TYPE", "device.py"),
         (CONFIGURATIONS, "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),
+        # Also where these are the only ones of their folder that speak of CUDA.
+        ({**CONFIGURATIONS, "main.py": "from configs.base import get\nx('cuda')\n", "configs/ve/alone.py": OF_CUDA},
+         "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),
     ],
 )  # fmt: skip
 def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) -> None:

@@ -113,9 +113,9 @@ def test_each_commit_takes_what_it_uses_and_no_more(project: Path) -> None:
     assert lines == [
         "from pkg.device import DEVICE_TYPE, device_module",
         "from pkg.device import DEVICE_TYPE, device_module",
-        "from pkg.device import DEVICE_TYPE, device_module",
-        "from pkg.device import DEVICE_TYPE, device_module",
-        "from pkg.device import DEVICE_TYPE, DIST_BACKEND, device_module",
+        "from pkg.device import DEVICE_TYPE, autocast, device_module",
+        "from pkg.device import DEVICE_TYPE, autocast, device_module",
+        "from pkg.device import DEVICE_TYPE, DIST_BACKEND, autocast, device_module",
     ]
     for name in git(project, "rev-list", "main..npu-port").split():
         ast.parse(at(project, "train.py", name))

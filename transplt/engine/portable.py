@@ -29,7 +29,7 @@ from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cud
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
-from transplt.rules.since import may_be_older
+from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import call_of, nodes_in, of_kind
 from transplt.syntax.scan import chain, parent, statement
@@ -119,7 +119,10 @@ class _Forms(Form):
         self.planned = planned
         self.theirs = npu_chooser(work.project, work.scan.path)
         self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
-        self.own_autocast = may_be_older(dict(work.settings.pins).get("torch", ""), _AUTOCAST_OF_TORCH)
+        asked = dict(work.settings.pins).get("torch") or f">={work.settings.oldest_torch}"
+        older = may_be_older(asked, _AUTOCAST_OF_TORCH)
+        # No pin is not the newest; of a file alone nobody knows what its project asks for.
+        self.own_autocast = older or (work.project.known and not only_newer(asked, _AUTOCAST_OF_TORCH))
         self.dividing: dict[ast.If | None, bool] = {}  # whether batches are divided there
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
 

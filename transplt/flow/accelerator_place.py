@@ -53,7 +53,10 @@ def module_place(
         return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:
         return None if own.there is None and path in own.paths else own  # the choice stands in it
-    return _first(project, path, settings, _written(project, path, settings, starts, tried))
+    place = _written(project, path, settings, starts, tried)
+    # What a loader reads finds the module as the files beside it do.
+    is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
+    return place if is_read else _first(project, path, settings, place)
 
 
 def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -> bool:
