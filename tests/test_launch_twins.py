@@ -79,6 +79,29 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     assert said in log(out) and ",manual," not in (out / "tokens.csv").read_text()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "export CUDA_VISIBLE_DEVICES=1\npython train.py\n",
+            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\npython train.py\n",
+        ),
+        # What is given to one command, and what else the script says, is for a script of its own.
+        ("export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 python train.py\n", ""),
+        ("export CUDA_VISIBLE_DEVICES=1\npython train.py --device cuda\n", ""),
+        ("CUDA_VISIBLE_DEVICES=1; python train.py\n", ""),
+        ("export CUDA_VISIBLE_DEVICES=1\nnvidia-smi\npython train.py\n", ""),
+    ],
+)
+def test_a_variable_alone_is_set_beside_and_needs_no_twin(tmp_path: Path, before: str, after: str) -> None:
+    source = project(tmp_path, {"run.sh": before})
+    out = migrated(source, tmp_path / "out")
+    assert (out / "run.sh").read_text() == (after or before)
+    assert written(source, out) == (set() if after else {"run_npu.sh"})
+    again = migrated(out, tmp_path / "again")
+    assert (again / "run.sh").read_text() == (after or before) and not written(out, again)
+
+
 def test_a_script_of_the_npus_own_is_not_edited(tmp_path: Path) -> None:
     own = f"export CUDA_VISIBLE_DEVICES=0\n{_START}nvidia-smi\n"
     out = migrated(project(tmp_path, {"run_npu.sh": own}), tmp_path / "out")

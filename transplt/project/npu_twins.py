@@ -23,6 +23,7 @@ from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
 from transplt.engine.files.kind import COG, FileKind
 from transplt.engine.files.other_file import migrate_other
+from transplt.engine.files.shell.editor import needs_a_twin
 from transplt.engine.files.shell.launches import JOB, starts
 from transplt.engine.files.shell.script import read_script
 from transplt.engine.files.twin_names import twin_of, twins
@@ -129,7 +130,7 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
     if source is None:
         return None
     script = read_script(Document(source, path, kind, worker.settings, worker.target, worker.project))
-    started = starts(script) if script is not None else ""
+    started = starts(script) if script is not None and needs_a_twin(script) else ""
     result = _migrated(worker, path, kind, data, "npu", twin=False) if started else None
     if result is None or not result.changed:
         return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from transplt.base.finding import Level
-from transplt.edits.edit import Edit, Finds, Kept, Note
+from transplt.edits.edit import Edit, Finds, Found, Kept, Note
 from transplt.engine.files.document import Document
 from transplt.engine.files.shell import variables
 from transplt.engine.files.shell.arguments import Reads, argument_changes
 from transplt.engine.files.shell.embedded import embedded_changes
 from transplt.engine.files.shell.held_values import held_changes
+from transplt.engine.files.shell.launches import JOB, starts
 from transplt.engine.files.shell.script import Script, errors, read_script
 from transplt.engine.files.shell.texts import text_changes
 from transplt.engine.files.shell.tools import tool_changes
@@ -22,17 +25,34 @@ def changes(document: Document) -> Finds:
     if script is None or script.lost == 0:
         return
     yield from text_changes(script)
-    for found in _of_commands(script):
-        match found:
+    found = [*_of_commands(script)]
+    twin = script.for_both and needs_a_twin(script, found)
+    for each in found:
+        match each:
             case _ if document.settings.style == "npu":
-                yield found
-            case Edit(code=code):
-                if script.for_both and code == variables.RENAMED:
-                    yield found
+                yield each
+            case Edit():
+                if script.for_both and not twin:
+                    yield each
+            case Kept(reason="both") if twin:
+                pass
             case Kept(reason="reported-beside") | Note(level=Level.MANUAL) if script.for_both:
                 pass
             case _:
-                yield found
+                yield each
+
+
+def needs_a_twin(script: Script, found: Iterable[Found] | None = None) -> bool:
+    """True where a script starts something, and lines that set the variables of NPUs, which CUDA ignores, are not all
+    that it needs; `found` is what becomes of its commands.
+    """
+    for each in _of_commands(script) if found is None else found:
+        match each:
+            case Edit(code=variables.RENAMED, new=str(new)) if "\n" in new:
+                pass
+            case Edit() | Note(level=Level.MANUAL):
+                return bool(starts(script))
+    return starts(script) == JOB
 
 
 def _of_commands(script: Script) -> Finds:

@@ -186,16 +186,18 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
 
 def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
     """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
-    where one of them cannot get one, none does. What one command is given stays, and so does a script that starts
-    something: a migration writes one for NPUs beside it.
+    where one of them cannot get one, none does. What one command is given stays. Of a script that starts something, what
+    no line says is what a script for NPUs has.
     """
     utf8 = script.document.utf8
     own = [use for use in uses if use.role in ("set", "removed")]
-    if not own or script.document.host is not None:
+    if script.document.host is not None:
         return
     done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
-    together = all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
-    if not done and (not together or starts(script)):
+    together = bool(own) and all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
+    if starts(script):
+        yield from _known(script, variable, [use for use in uses if use.role == "given" or not (done or together)])
+    if not done and not together:
         return
     for use in uses:
         if use.role != "given":
