@@ -56,7 +56,7 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             "requirements.txt",
             "torch>=2.1\nflash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n",
             "requirements-npu.txt",
-            "torch>=2.1\ntorch-npu==2.12.0\n# not from pip on NPUs: flash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n"
+            "torch==2.12.0\ntorch-npu==2.12.0\n# not from pip on NPUs: flash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n"
             f"{_LINES}",
         ),
         # Packages of CUDA, or another torch, are no part of it.
@@ -121,6 +121,41 @@ def test_a_pin_older_than_the_pythons_of_torch_npu_is_a_floor(tmp_path: Path, na
     assert (out / name).read_text() == text
     assert (out / name.replace(".", "-npu.")).read_text() == new
     assert ",manual," not in (out / "tokens.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "new"),
+    [
+        # what torch itself asks for
+        ("sympy==1.11.1", f"# was sympy==1.11.1{_OLDER}sympy>=1.13.3\n"),
+        # what another asks for that gets a newer release
+        (
+            "tensorboard==2.4.0\ntensorflow==2.4.0",
+            f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0\n",
+        ),
+        ("tensorflow-addons==0.12.0", f"# was tensorflow-addons==0.12.0{_OLDER}tensorflow-addons>=0.16.1\n"),
+    ],
+)
+def test_a_pin_that_cannot_stand_beside_its_torch_is_a_floor(tmp_path: Path, asked: str, new: str) -> None:
+    text = (migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=1.7\n"}) / "requirements-npu.txt").read_text()
+    assert text.startswith(f"{new}torch==2.12.0\ntorch-npu==2.12.0\n") and "cannot be imported" not in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "bounds"),
+    [
+        ("pytorch-lightning==0.7.5", "2.14", "setuptools<82\nnumpy<2\n"),
+        ("pytorch-lightning==1.9.5", "2.14", "setuptools<82\n"),
+        ("pytorch-lightning==2.4.0", "2.14", ""),
+        ("tensorboard==2.5.0", "2.12", "protobuf<=3.20.3\n"),
+    ],
+)
+def test_what_could_not_be_imported_is_bounded(tmp_path: Path, asked: str, version: str, bounds: str) -> None:
+    out = migrated(tmp_path, version=version, **{"requirements.txt": f"{asked}\ntorch>=2.1\n"})
+    text = (out / "requirements-npu.txt").read_text()
+    assert text.partition("# Without these, what is listed above cannot be imported\n")[2] == bounds
+    assert [line for line in text.splitlines() if line == "protobuf"] == ([] if "protobuf" in bounds else ["protobuf"])
+    assert "NPU845 [manual]" not in (out / "msFmkTranspltlog.txt").read_text()
 
 
 @pytest.mark.parametrize("asked", ["numpy>=1.19", "numpy==1.26.4", "numpy==1.19.4 ; python_version < '3.8'"])

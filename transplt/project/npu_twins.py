@@ -8,17 +8,18 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import normalised
-from transplt.engine.files.dependencies.codes import ADDED, INDEX, NOT_ADDED, PYTHON
+from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
 from transplt.engine.files.dependencies.pythons import older_pins, older_than, pythons_asked_for
-from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
+from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
 from transplt.engine.files.kind import COG, FileKind
@@ -31,7 +32,7 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import asked_by_torch, first_wheel
+from transplt.rules.companions import asked_by_torch, beside_newer, first_wheel
 from transplt.rules.packages import BOUND
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
@@ -43,6 +44,8 @@ _MOST_SCRIPTS = 8
 _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("the packages of {name} for NPUs; the file is now part of the project")
 _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of the project")
+#: The comment above bounds, in a list of lines.
+_BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
 #: What a script must not be written with.
 _STARTS = ("import", "first step")
@@ -169,7 +172,8 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = tuple(
-        replace(each, level=Level.INFO, help=of_raised) if each.code == PYTHON and each.api in raised else each
+        replace(each, level=Level.INFO, help=of_raised)
+        if each.code == PYTHON and (each.api in raised or each.detail(BOUND_BY)) else each
         for each in result.findings if not each.applied and each.code not in done
     )  # fmt: skip
     original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
@@ -188,10 +192,14 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
-    text = newline.join((*on_top, "")) if on_top else _without(text, name, left_out)
+    text = newline.join((*on_top, "")) if on_top else _pinned(_without(text, name, left_out), name, releases.torch)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    needs = needed_by_cann(listed, releases.cann)
+    bounds = [bound for each in result.findings if not each.applied and normalised(each.api) not in raised
+              and (bound := each.detail(BOUND_BY))]  # fmt: skip
+    bounded = {re.split("[<>=]", each)[0] for each in bounds}
+    needs = [each for each in needed_by_cann(listed, releases.cann) if each.partition("<")[0] not in bounded]
+    needs = [*needs, *([_BOUNDS, *bounds] if bounds else [])]
     if plain:
         return (text if text.endswith(newline) else text + newline) + newline.join((OF_CANN, *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
@@ -208,10 +216,13 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
     listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
     older = older_pins(listed, releases.pythons)
     older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
+    beside = partial(beside_newer, other="tensorflow") if any(each.name == "tensorflow" for each in older) else None
+    older += older_than(listed, beside) if beside else []
     new = {}
     for each in older:
         package = normalised(each.name)
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
+        floor = floor or (beside(package) if beside else "")
         new[each.clauses] = (each.name, floor and f">={floor}")
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not fits(versions, releases.pythons):
@@ -243,6 +254,15 @@ def _without(text: str, name: str, left_out: Collection[str]) -> str:
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
         if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
             text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
+    return text
+
+
+def _pinned(text: str, name: str, torch: str) -> str:
+    """A list that asks for the one torch that its torch-npu is for, where it allowed others too."""
+    for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
+        if normalised(each.name) in TORCH and not each.address and each.versions != f"=={torch}":
+            gap = " " if text[each.clauses[0] : each.clauses[1]].endswith(" ") else ""
+            text = f"{text[: each.clauses[0]]}=={torch}{gap}{text[each.clauses[1] :]}"
     return text
 
 

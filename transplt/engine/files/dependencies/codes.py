@@ -18,6 +18,8 @@ MOVED, ADDED, CUDA_OUT, INDEX = "NPU840", "NPU841", "NPU842", "NPU843"
 REPLACED = "NPU847"
 #: torch-npu is asked for nowhere, or a person has to choose where; Python.
 NOT_ADDED, PYTHON = "NPU844", "NPU845"
+#: The detail of a finding with a line of requirements that settles it.
+BOUND_BY = "bound"
 
 
 def added_help(releases: Releases) -> str:
