@@ -262,7 +262,7 @@ def test_an_import_behind_a_question_goes_along_and_stands_above() -> None:
 
 def test_the_accelerators_file() -> None:
     text = helper_text(["DEVICE_TYPE", "device"], portable=True)
-    head = "# SPDX-License-Identifier: 0BSD\n# The accelerator of this project. Written by transplt 0.1.0;"
+    head = "# The accelerator of this project. Written by transplt 0.1.0;"
     assert text.startswith(head)
     assert is_helper("pkg/utils/any_name.py", text.encode()) and not is_helper("pkg/device.yaml", text.encode())
     body = text.partition("import torch\n")[2]

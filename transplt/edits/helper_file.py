@@ -25,7 +25,7 @@ from transplt.edits.lines import line_below
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
 
-_OURS = re.compile(rb"\A(?:#[^\n]*\n)+?# [^\n]*\bWritten by transplt [0-9]")
+_OURS = re.compile(rb"\A(?:#[^\n]*\n)*?# [^\n]*\bWritten by transplt [0-9]")
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
 _HEAD = """\
 # SPDX-License-Identifier: 0BSD
@@ -41,7 +41,6 @@ _CHOICE = (
     re.compile(rb"^DEVICE_TYPE = [\"']npu[\"'] if _has_npu else ", re.M),
 )
 _PORTABLE = """\
-# SPDX-License-Identifier: 0BSD
 # The accelerator of this project. Written by transplt {version}; it belongs to the
 # project now: change it as you like, transplt only adds what is missing.
 \"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
@@ -92,13 +91,13 @@ def defined_in(data: bytes) -> tuple[str, ...]:
 
 
 def helper_text(names: Collection[str], *, portable: bool = False, notice: str = "") -> str:
-    """The file with some functions and what they need, for NPUs alone or `portable`; `notice` is how files of the
-    project begin. KeyError for a name that there is not.
+    """The file with some functions and what they need, for NPUs alone or `portable`; `notice` is how most files of the
+    project begin, whose licence is that of such a file. KeyError for a name that there is not.
     """
     wanted = tuple(sorted({*names, "DEVICE_TYPE"} if portable else names))  # by which it is known again
     parts = (_for_any_python if portable else parts_of)(wanted)
     head = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__)
-    text = f"{(notice and notice + head.partition(chr(10))[2]) or head}\n{_imports(parts, portable)}"
+    text = f"{notice}{head}\n{_imports(parts, portable)}"
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
     return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -83,11 +84,11 @@ def with_additions(
 
 
 def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: Sequence[FileRecord], path: str) -> str:
-    """How all files that call a module begin, where that speaks of a licence: the comment at their top."""
+    """How most files that call a module begin, where that speaks of a licence: the comment at their top."""
     calling = {each.path for each in records if each.helper is not None and path in each.helper.paths}
     texts = [worker.read(each).decode("utf-8", "replace") for each in entries if each.path in calling]
-    found = {match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts}
-    notice = found.pop() if len(found) == 1 else ""
+    found = Counter(match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts)
+    notice = next((text for text, times in found.items() if times * 2 > len(texts)), "")
     return notice if re.search("licen[cs]e|copyright|SPDX", notice, re.IGNORECASE) else ""
 
 
