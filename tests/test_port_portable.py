@@ -267,6 +267,7 @@ def test_a_migration_of_the_branch_keeps_the_module(project: Path, tmp_path: Pat
         ("NPU261", "device string 'cuda'", "device"),
         ("NPU261", "map_location", "checkpoints"),
         ("NPU260", "torch.cuda.manual_seed_all", "runtime"),
+        ("NPU260", "torch.cuda.set_device", "runtime"),
         ("NPU260", "torch.cuda.max_memory_allocated", "runtime"),
         ("NPU104", "torch.cuda.OutOfMemoryError", "runtime"),
         ("NPU103", "torch.cuda.amp.autocast", "autocast"),
@@ -357,6 +358,7 @@ def test_an_import_goes_with_what_uses_it(project: Path, before: str, after: str
 
 
 _RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device from the accelerator module"
+_BACKEND = "Choose the communication backend by accelerator"
 
 
 @pytest.mark.parametrize(
@@ -365,6 +367,16 @@ _RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device
         ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n", [_RUNTIME]),
         ("n = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0\n", [_RUNTIME]),
         ("has = torch.cuda.is_available()\nif has:\n    torch.cuda.manual_seed_all(1)\n", [_RUNTIME]),
+        ('b = "gloo" if not torch.cuda.is_available() else "nccl"\ntorch.distributed.init_process_group(b)\n', [_BACKEND]),
+        # A function takes its card and its backend in one.
+        (
+            'def f(r, b="nccl"):\n    torch.cuda.set_device(r)\n    torch.distributed.init_process_group(b)\n',
+            [_BACKEND],
+        ),
+        (
+            'def f(r):\n    torch.cuda.set_device(r)\n\n\ndef g():\n    torch.distributed.init_process_group("nccl")\n',
+            [_RUNTIME, _BACKEND],
+        ),
         # What is done is of two themes: the first.
         ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n    x = torch.ones(1).cuda()\n", [_DEVICE]),
         # No question, or another's, or of a variable of another function.

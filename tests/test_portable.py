@@ -448,6 +448,26 @@ def test_a_device_that_is_looked_for_in_a_text_from_elsewhere(before: str, after
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        (
+            "gpu = torch.device(name)\nx = torch.ones(1).cuda(gpu, non_blocking=True)",
+            "gpu = torch.device(name)\nx = torch.ones(1).to(gpu, non_blocking=True)",
+        ),
+        # What else it may be is asked.
+        (
+            "gpu = torch.device(name)\nif n:\n    gpu = n\nx = torch.ones(1).cuda(gpu)",
+            "gpu = torch.device(name)\nif n:\n    gpu = n\nx = torch.ones(1).to(device(gpu))",
+        ),
+        ("gpu = name\nx = torch.ones(1).cuda(gpu)", "gpu = name\nx = torch.ones(1).to(device(gpu))"),
+        ("def f(gpu):\n    return torch.ones(1).cuda(gpu)", "def f(gpu):\n    return torch.ones(1).to(device(gpu))"),
+    ],
+)
+def test_a_device_is_taken_as_it_is(before: str, after: str) -> None:
+    check(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
         ("x = torch.zeros(2, device=1)", "x = torch.zeros(2, device=device(1))"),
         ("where = torch.device(0)\nx = x.to(0)", "where = device(0)\nx = x.to(device(0))"),
     ],

@@ -109,11 +109,22 @@ class Form:
         if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
             raise Stays("its arguments are not those of .to()")
         given = keyword_of(call, "device") or (call.args[0] if call.args else None)
+        if given is not None and self._is_device(given):
+            self.done.add(id(call))
+            return self.edit(edit, call, "NPU210", ".cuda()", f".to({self.work.text(given)})", moved_to("", with_argument=True))
         name = self.name(edit, "DEVICE_TYPE" if given is None else "device")
         self.done.add(id(call))
         new = moved_to(name) if given is None else moved_to(name, with_argument=True)
         shown = f".to({name})" if given is None else f".to({name}(...))"
         return self.edit(edit, call, "NPU210", ".cuda()", shown, new)
+
+    def _is_device(self, node: ast.expr) -> bool:
+        """True for a name that its function, or the file, sets once, to a torch.device."""
+        bound = self.work.names.lookup(node.id, self.work.scan.scope_of(node)) if isinstance(node, ast.Name) else None
+        match [parent(each.node) for each in bound[1]] if bound is not None else []:
+            case [ast.Assign(targets=[ast.Name()], value=ast.Call(func=called))]:
+                return self.work.names.qualified(called) == "torch.device"
+        return False
 
     def numbered(self, edit: Edit, node: ast.Constant | ast.BinOp) -> Edit:
         """`x.to(0)` -> `x.to(device(0))`: below torch 2.3 a number is one of CUDA."""

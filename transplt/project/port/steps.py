@@ -24,6 +24,8 @@ from transplt.syntax.files import File
 _IMPORT = re.compile(r"(\s*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)(\s*)")
 #: The first of the names that an import takes.
 _TAKEN = re.compile(r"\s*from ([\w.]+) import \(?\s*(\w+)")
+#: The code of an edit of a backend.
+_BACKEND = "NPU301"
 #: What stands before a device onto which a checkpoint is loaded.
 _LOADED_ONTO = re.compile(rb"\b(map_location)\s*=\s*[\w.(]*\Z")
 
@@ -143,7 +145,7 @@ def _joined(sets: Iterable[set[int]]) -> Iterable[set[int]]:
 
 def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]]]:
     """The ids of the edits in each question of a file, or in what gave its name a value, and of those in what is done
-    if so.
+    if so; of the card that a function takes, and of its backend.
     """
     if not file.path.endswith(".py") or _lacks(file.path, file.before) is None:
         return
@@ -168,10 +170,18 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
                     named.setdefault(name_of(target), []).extend(inside)
     for node in nodes:
         match node:
+            case ast.FunctionDef():
+                inside = within(node)
+                own = {id(edit) for edit in inside if edit.api.endswith(".set_device")}
+                if own and (backends := {id(edit) for edit in inside if edit.code == _BACKEND}):
+                    yield own, backends
+                continue
+            case ast.If(test=ast.UnaryOp(op=ast.Not()) as test, orelse=[_, *_] as body):
+                pass
             case ast.If(test=test, body=body):
                 pass
-            case ast.IfExp(test=test, body=only):
-                body = [only]
+            case ast.IfExp(test=test, body=first, orelse=last):
+                body = [first, last]
             case ast.BoolOp(op=ast.And(), values=[test, *body]):
                 pass
             case _:
