@@ -84,7 +84,8 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     [
         (
             "export CUDA_VISIBLE_DEVICES=1\npython train.py\n",
-            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\npython train.py\n",
+            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\n"
+            "python train.py\n",
         ),
         # What is given to one command, and what else the script says, is for a script of its own.
         ("export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 python train.py\n", ""),

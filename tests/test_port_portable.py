@@ -367,7 +367,10 @@ _BACKEND = "Choose the communication backend by accelerator"
         ("if torch.cuda.is_available():\n    torch.cuda.synchronize()\n", [_RUNTIME]),
         ("n = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0\n", [_RUNTIME]),
         ("has = torch.cuda.is_available()\nif has:\n    torch.cuda.manual_seed_all(1)\n", [_RUNTIME]),
-        ('b = "gloo" if not torch.cuda.is_available() else "nccl"\ntorch.distributed.init_process_group(b)\n', [_BACKEND]),
+        (
+            'b = "gloo" if not torch.cuda.is_available() else "nccl"\ntorch.distributed.init_process_group(b)\n',
+            [_BACKEND],
+        ),
         # A function takes its card and its backend in one.
         (
             'def f(r, b="nccl"):\n    torch.cuda.set_device(r)\n    torch.distributed.init_process_group(b)\n',

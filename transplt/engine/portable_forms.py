@@ -111,7 +111,8 @@ class Form:
         given = keyword_of(call, "device") or (call.args[0] if call.args else None)
         if given is not None and self._is_device(given):
             self.done.add(id(call))
-            return self.edit(edit, call, "NPU210", ".cuda()", f".to({self.work.text(given)})", moved_to("", with_argument=True))
+            as_it_is = moved_to("", with_argument=True)
+            return self.edit(edit, call, "NPU210", ".cuda()", f".to({self.work.text(given)})", as_it_is)
         name = self.name(edit, "DEVICE_TYPE" if given is None else "device")
         self.done.add(id(call))
         new = moved_to(name) if given is None else moved_to(name, with_argument=True)

@@ -29,6 +29,9 @@ from transplt.project.worker import FileWorker
 from transplt.syntax.files import File
 
 _MODE = 0o644
+_OF_A_LICENCE = re.compile(r"licen[cs]e|copyright|SPDX", re.IGNORECASE)
+#: Who has written a file has not written another one.
+_OF_AN_AUTHOR = re.compile(r"written by|\bauthors?[ \t]*:", re.IGNORECASE)
 #: The comment at the top of a file, below what a shell or Python reads.
 _TOP = re.compile(r"(?:#!.*\n)?(?:#.*coding[:=].*\n)?((?:#.*\n)+)")
 
@@ -89,7 +92,7 @@ def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: S
     texts = [worker.read(each).decode("utf-8", "replace") for each in entries if each.path in calling]
     found = Counter(match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts)
     notice = next((text for text, times in found.items() if times * 2 > len(texts)), "")
-    return notice if re.search("licen[cs]e|copyright|SPDX", notice, re.IGNORECASE) else ""
+    return notice if _OF_A_LICENCE.search(notice) and not _OF_AN_AUTHOR.search(notice) else ""
 
 
 def _without(record: FileRecord, there: Collection[str]) -> FileRecord:

@@ -67,8 +67,8 @@ def with_first(call: cst.Call, value: str) -> cst.Call:
 
 @edit_of("Call")
 def moved_to(call: cst.Call, name: str, *, with_argument: bool = False) -> cst.Call:
-    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, or `x.to(i)` without a name. What else
-    it had gets its name.
+    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, or `x.to(i)` without a name. What
+    else it had gets its name.
     """
     args = list(call.args)
     at = next((index for index, arg in enumerate(args) if keyword_of(arg) == "device"), 0) if with_argument else -1

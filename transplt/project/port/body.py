@@ -21,9 +21,9 @@ _OF_TRANSPLT = re.compile(r"transplt|(?<!\S)`?--?[a-z]|the findings|this migrati
 _LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
-    "The accelerator is chosen once{where}, when that module is imported: an NPU where torch_npu is installed and "
-    "finds one, else CUDA as before. The other edits replace names by names of the module, so what runs on CUDA and on "
-    "a CPU is the same call with the same arguments."
+    "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
+    "finds one, else CUDA as before. The other edits replace names by names of the module, so on CUDA and on a "
+    "CPU the program does what it did."
 )
 
 
@@ -35,7 +35,8 @@ def body(
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it, `own` are the files that the branch adds.
     """
-    where = f" in {' and '.join(f'`{visible(each)}`' for each in modules)}" if modules else ""
+    places = [f"`{visible(each)}`" for each in modules]
+    where = f"in each of {', '.join(places)}" if places[1:] else " in ".join(("once", *places))
     lines = ["## What this does", "", _ABOUT.format(where=where), ""]
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]

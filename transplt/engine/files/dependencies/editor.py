@@ -212,7 +212,8 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             yield Note(
                 (older[0].start, older[0].end), PYTHON, Level.MANUAL,
                 f"{names}: importing this version fails with {since} and newer, which pip chooses", api=older[0].name,
-                effort=Effort.LOW, help=f"require a newer {older[0].name}, or add {advice}", details=((BOUND_BY, advice),),
+                effort=Effort.LOW, help=f"require a newer {older[0].name}, or add {advice}",
+                details=((BOUND_BY, advice),),
             )  # fmt: skip
 
 

@@ -186,8 +186,8 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
 
 def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
     """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
-    where one of them cannot get one, none does. What one command is given stays. Of a script that starts something, what
-    no line says is what a script for NPUs has.
+    where one of them cannot get one, none does. What one command is given stays. Of a script that starts something,
+    what no line says is what a script for NPUs has.
     """
     utf8 = script.document.utf8
     own = [use for use in uses if use.role in ("set", "removed")]
