@@ -158,6 +158,13 @@ def test_what_could_not_be_imported_is_bounded(tmp_path: Path, asked: str, versi
     assert "NPU845 [manual]" not in (out / "msFmkTranspltlog.txt").read_text()
 
 
+def test_bounds_of_an_environment_are_items(tmp_path: Path) -> None:
+    text = "dependencies:\n  - pytorch\n  - pip:\n    - tensorboard==2.5.0\n"
+    new = (migrated(tmp_path, **{"environment.yml": text}) / "environment-npu.yml").read_text()
+    bound = "    # Without these, what is listed above cannot be imported\n    - protobuf<=3.20.3\n"
+    assert f"    - tornado\n{bound}" in new
+
+
 @pytest.mark.parametrize("asked", ["numpy>=1.19", "numpy==1.26.4", "numpy==1.19.4 ; python_version < '3.8'"])
 def test_a_pin_with_a_wheel_stays_in_the_list_itself(tmp_path: Path, asked: str) -> None:
     out = migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=2.1\n"})

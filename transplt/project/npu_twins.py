@@ -171,13 +171,15 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     text, raised = _packages(name, result, releases)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
-    left = tuple(
-        replace(each, level=Level.INFO, help=of_raised)
-        if each.code == PYTHON and (each.api in raised or each.detail(BOUND_BY)) else each
-        for each in result.findings if not each.applied and each.code not in done
-    )  # fmt: skip
-    original = replace(record, findings=left, ledger=result.ledger, tokens=result.tokens)
+    left = [each for each in result.findings if not each.applied and each.code not in done]
+    left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
+    original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
+
+
+def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
+    """True for a finding on versions that a twin with other ones answers."""
+    return finding.code == PYTHON and (finding.api in raised or bool(finding.detail(BOUND_BY)))
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
@@ -195,18 +197,23 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text = newline.join((*on_top, "")) if on_top else _pinned(_without(text, name, left_out), name, releases.torch)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    bounds = [bound for each in result.findings if not each.applied and normalised(each.api) not in raised
-              and (bound := each.detail(BOUND_BY))]  # fmt: skip
-    bounded = {re.split("[<>=]", each)[0] for each in bounds}
-    needs = [each for each in needed_by_cann(listed, releases.cann) if each.partition("<")[0] not in bounded]
-    needs = [*needs, *([_BOUNDS, *bounds] if bounds else [])]
+    needs = _with_bounds(needed_by_cann(listed, releases.cann), result, raised)
     if plain:
-        return (text if text.endswith(newline) else text + newline) + newline.join((OF_CANN, *needs, "")), raised
+        return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
-    comment = last["dash"].partition("-")[0] + OF_CANN
-    rows = newline.join((text[: last.end()], comment, *(f"{last['dash']}{each}" for each in needs)))
-    text = rows + text[last.end() :]
+    lead = {"#": last["dash"].partition("-")[0]}  # of a comment
+    rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
+    text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
     return _NAME.sub(r"\g<0>-npu", text, count=1), raised
+
+
+def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
+    """The lines of what CANN needs, and of bounds without which something older cannot be imported."""
+    stays = (each for each in result.findings if normalised(each.api) not in raised)
+    bounds = [bound for each in stays if (bound := each.detail(BOUND_BY))]
+    bounded = {re.split("[<>=]", each)[0] for each in bounds}
+    left = [each for each in needs if each.partition("<")[0] not in bounded]
+    return [OF_CANN, *left, *([_BOUNDS, *bounds] if bounds else [])]
 
 
 def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:

@@ -169,27 +169,37 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
                 if any(edit.api.endswith(".is_available") for edit in inside):
                     named.setdefault(name_of(target), []).extend(inside)
     for node in nodes:
-        match node:
-            case ast.FunctionDef():
-                inside = within(node)
-                own = {id(edit) for edit in inside if edit.api.endswith(".set_device")}
-                if own and (backends := {id(edit) for edit in inside if edit.code == _BACKEND}):
-                    yield own, backends
-                continue
-            case ast.If(test=ast.UnaryOp(op=ast.Not()) as test, orelse=[_, *_] as body):
-                pass
-            case ast.If(test=test, body=body):
-                pass
-            case ast.IfExp(test=test, body=first, orelse=last):
-                body = [first, last]
-            case ast.BoolOp(op=ast.And(), values=[test, *body]):
-                pass
-            case _:
-                continue
+        if isinstance(node, ast.FunctionDef):
+            yield from _card_and_backend(within(node))
+        if (found := _question(node)) is None:
+            continue
+        test, body = found
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
         asked = [*within(test), *(edit for part in parts for edit in named.get(name_of(part), ()))]
         if asked and (guarded := within(*body)):
             yield {*map(id, asked)}, {*map(id, guarded)}
+
+
+def _card_and_backend(inside: Sequence[Finding]) -> Iterator[tuple[set[int], set[int]]]:
+    """The ids of the edits by which a function takes its card, and of those of its backend, where it has both."""
+    cards = {id(edit) for edit in inside if edit.api.endswith(".set_device")}
+    backends = {id(edit) for edit in inside if edit.code == _BACKEND}
+    if cards and backends:
+        yield cards, backends
+
+
+def _question(node: ast.AST) -> tuple[ast.expr, Sequence[ast.expr | ast.stmt]] | None:
+    """The test of a node that chooses by one, and what is done for the answer that there is a card."""
+    match node:
+        case ast.If(test=ast.UnaryOp(op=ast.Not()) as test, orelse=[_, *_] as body):
+            return test, body
+        case ast.If(test=test, body=body):
+            return test, body
+        case ast.IfExp(test=test, body=first, orelse=last):
+            return test, [first, last]
+        case ast.BoolOp(op=ast.And(), values=[test, *values]):
+            return test, values
+    return None
 
 
 def _states(edits: Sequence[Finding], source: Source, style: str) -> Iterator[Sequence[Finding]]:
