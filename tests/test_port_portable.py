@@ -274,6 +274,8 @@ def test_a_migration_of_the_branch_keeps_the_module(project: Path, tmp_path: Pat
         ("NPU260", "torch.cuda.amp.custom_fwd", "autocast"),
         ("NPU260", "torch.profiler.profile", "profiler"),
         ("NPU301", "backend 'nccl'", "collectives"),
+        ("NPU810", "CUDA_VISIBLE_DEVICES", "environment"),
+        ("NPU817", "", "shell"),
         ("NPU841", "torch-npu", "dependencies"),
         ("NPU740", "", "mixed-precision"),
         ("NPU153", "numpy.int", "numpy-names"),

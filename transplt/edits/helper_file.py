@@ -25,7 +25,7 @@ from transplt.edits.lines import line_below
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
 
-_OURS = re.compile(rb"\A(?:#[^\n]*\n)*?# [^\n]*\bWritten by transplt [0-9]")
+_OURS = re.compile(rb"\A(?:(?:#[^\n]*)?\n)*?# [^\n]*\bWritten by transplt [0-9]")
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
 _HEAD = """\
 # SPDX-License-Identifier: 0BSD
