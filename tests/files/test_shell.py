@@ -415,6 +415,7 @@ _CARDS, _ON_NPUS = "export CUDA_VISIBLE_DEVICES", 'export ASCEND_RT_VISIBLE_DEVI
         (f"if a; then\n\t{_CARDS}=$i\nfi\n", f"if a; then\n\t{_CARDS}=$i\n\t{_ON_NPUS}\nfi\n"),
         (f"{_CARDS}=0\npython setup.py install\n", f"{_CARDS}=0\n{_ON_NPUS}\npython setup.py install\n"),
         (f"{_CARDS}=0\na $CUDA_VISIBLE_DEVICES", f"{_CARDS}=0\n{_ON_NPUS}\na $CUDA_VISIBLE_DEVICES"),
+        (f"{_CARDS}=0\npython train.py\n", f"{_CARDS}=0\n{_ON_NPUS}\npython train.py\n"),
         ("export NCCL_SOCKET_IFNAME=e", 'export NCCL_SOCKET_IFNAME=e\nexport HCCL_SOCKET_IFNAME="$NCCL_SOCKET_IFNAME"'),
     ],
 )  # fmt: skip
@@ -440,9 +441,9 @@ def test_the_portable_style_exports_a_variable_of_the_npu_beside(before: str, af
         f"{_CARDS}=GPU-7e2f\n",
         "export NCCL_DEBUG=INFO\n",
         "DS_ACCELERATOR=cuda deepspeed train.py\n",
-        # A migration writes run_npu.sh beside what starts a program, and nothing beside a job.
-        f"{_CARDS}=0\npython train.py\n",
-        f"{_CARDS}=0\nif a; then\n  nohup torchrun --nproc_per_node 2 -m pkg.train &\nfi\n",
+        # A migration writes run_npu.sh beside what needs more to start a program, and nothing beside a job.
+        f"{_CARDS}=0\npython train.py --device cuda\n",
+        f"{_CARDS}=0\nif a; then\n  CUDA_VISIBLE_DEVICES=1 nohup torchrun -m pkg.train &\nfi\n",
         f"#!/bin/bash\n#SBATCH -n 1\n{_CARDS}=0\nsrun python train.py\n",
     ],
 )
