@@ -1251,3 +1251,57 @@ def test_curvature_of_one_rank_leaves_the_program_whole() -> None:
 @pytest.mark.parametrize(("init", "step"), [(HOOKED, "pass"), ("pass", WRITTEN), (HOOKED, "print(self.grad.norm())")])
 def test_hooks_or_written_gradients_alone_do_not(init: str, step: str) -> None:
     assert AVERAGED in output(own(init=init, step=step))
+
+
+# --- how much is kept ------------------------------------------------------------------------------------------------
+
+KEEPER = """
+import random
+
+
+class Buffer:
+    def __init__(self):
+        self.kept = []
+
+    def store(self, item):
+        self.kept.append(item)
+
+    def size(self):
+        return len(self.kept)
+
+
+memory, rest = Buffer(), []
+"""
+PLAY = {
+    "a condition": "while random.random() < 0.9:\n    memory.store(x)",
+    "a break": "for _ in range(9):\n    memory.store(x)\n    if random.random() < 0.1:\n        break",
+    "a list": "while random.random() < 0.9:\n    rest.append(x)",
+    "counted": "for _ in range(9):\n    memory.store(x)",
+    "always": "rest.append(x)",
+}
+
+
+@pytest.mark.parametrize(
+    ("play", "test", "by"),
+    [
+        ("a condition", "memory.size() > 20", "kept from line"),
+        ("a condition", "len(memory.kept) > 20", "kept from line"),
+        ("a break", "memory.size() > 20", "kept from line"),
+        ("a list", "len(rest) > 20", "rest from line"),
+        ("a list", "memory.size() > 20", ""),
+        ("counted", "memory.size() > 20", ""),
+        ("always", "len(rest) > 20", ""),
+        ("always", "len(x) > 20", ""),
+    ],
+)
+def test_steps_that_hang_on_how_much_a_rank_has_kept(play: str, test: str, by: str) -> None:
+    source = script(head=KEEPER, loop=loop(f"{PLAY[play]}\nif {test}:\n    model(x).backward()\n    optimizer.step()"))
+    if by:
+        assert by in refused(source)
+    else:
+        assert STARTED in output(source)
+
+
+def test_a_refused_try_says_why() -> None:
+    body = "try:\n    model(x).backward()\n    optimizer.step()\nexcept RuntimeError:\n    continue"
+    assert "what one rank catches, the others may not meet" in refused(script(loop=loop(body)))

@@ -169,6 +169,7 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
     for file, node in ways.divergences():
         told = ways.varying.begun(file, node)
         by = ", ".join(f"{name} from line {line} on" for name, line in [*told[:1], *told[1:][-1:]])
+        by = "what one rank catches, the others may not meet" if isinstance(node, ast.Try) else by
         why = f" ({by})" if by else ""
         yield Refusal(
             file,

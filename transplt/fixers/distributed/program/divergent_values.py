@@ -5,13 +5,14 @@ and all that comes of it.
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation
 from transplt.fixers.distributed.program.name_stores import bound_since
 from transplt.fixers.distributed.program.outputs import shown
 from transplt.fixers.distributed.program.random_draws import drawing_loops
 from transplt.program.environments import is_environment, plays
-from transplt.program.loops import counts, loops_around
+from transplt.program.loops import Loop, counts, loops_around, own_body
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.program.reached_functions import functions_run_in
 from transplt.program.training import Training
@@ -52,6 +53,8 @@ class Varying:
         self._evaluated: Varying | None = None
         self._draws_if_training = any(b"self.training" in file.source.utf8 for file in training.program.files)
         self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
+        self.unequal: set[Variable] = set()  # those that hold more items on one rank
+        self._breaks: dict[Loop, list[ast.Break]] = {}
         self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
         self.drawing = drawing_loops(training)
         self.inside = {
@@ -72,6 +75,7 @@ class Varying:
         self._returns = {function: self._returned(function) for function in functions}
         self._alone = False
         self.slots.clear()
+        self.unequal.clear()
         self._spread(set())
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -100,10 +104,20 @@ class Varying:
         """The variables by which a value differs, each with the line from which on it does, the nearest first, as far
         as one file tells."""
         found: list[tuple[str, int]] = []
+        alone = len(self.program.files) == 1
+        if isinstance(node, ast.expr):  # behind a method that only gives a length: what it returns
+            calls = (self.program.callee(file, call) for call in inner_nodes(node, ast.Call))
+            given = (value for each in calls if isinstance(each, FUNCTIONS) for value in self.program.returns(each))
+            named = any(map(partial(self.varies, file), inner_nodes(node, ast.Name)))
+            node = node if named else next((value for value in given if self.varies(file, value)), node)
         while isinstance(node, ast.expr):
             names = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
             slots = ((name, self.program.slot(file, name)) for name in names if self.varies(file, name))
-            known = ((name, self.slots[slot]) for name, slot in slots if slot in self.slots and slot[0] == file.path)
+            known = (
+                (name, self.slots[slot])
+                for name, slot in slots
+                if slot in self.slots and (alone or slot[0] == file.path)
+            )
             if (told := next(known, None)) is None:
                 break
             source = min(map(statement, told[1]), key=lambda each: each.lineno)
@@ -144,9 +158,12 @@ class Varying:
             return True
         if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
-        if isinstance(func, ast.Name) and last in {*_ASKS, "len", "range"}:
+        if isinstance(func, ast.Name) and last == "len":
+            return bool(call.args) and self.program.slot(file, call.args[0]) in self.unequal
+        if isinstance(func, ast.Name) and last in {*_ASKS, "range"}:
             return False
-        if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
+        sized = last in ("size", "numel") and self.program.callee(file, call) is None
+        if isinstance(func, ast.Attribute) and (sized or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self.in_training(file, call)
         return None
 
@@ -199,8 +216,10 @@ class Varying:
                 if isinstance(node, ast.Name) and node.id in names:
                     return True
                 slot = self.program.slot(file, node) if isinstance(node, ast.Attribute) else None
-                if slot is not None and slot[0] == "self" and slot in self.slots:
-                    return True
+                if slot is not None and slot[0] == "self":
+                    sized = last_name(getattr(parent(node), "func", None)) == "len"
+                    if slot in (self.unequal if sized else self.slots):
+                        return True
             return False
 
         inside = [node for item in function.body for node in own_nodes(item)]
@@ -221,8 +240,7 @@ class Varying:
 
     def _spread(self, without: set[Variable]) -> None:
         before = -1
-        while before != sum(map(len, self.slots.values())):
-            before = sum(map(len, self.slots.values()))
+        while before != (before := len(self.unequal) + sum(map(len, self.slots.values()))):
             if without:
                 self._returns.clear()
             for slot, values in self.program.values.items():
@@ -240,7 +258,7 @@ class Varying:
                 if self.varies(file, node.iter):
                     self._mark(file, node.target)
             case ast.AugAssign():
-                if self.varies(file, node.value) or self.is_under(file, node):
+                if self.varies(file, node.value) or self._more_often(file, node, set()):
                     self._mark(file, node.target)
             case ast.Assign():
                 for target in node.targets:
@@ -250,7 +268,10 @@ class Varying:
                 if self.program.callee(file, node) is not None:
                     return  # what a method of the program keeps, it assigns
                 kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
-                if kept or self.is_under(file, node):
+                more = self._more_often(file, node, set())
+                if more and (slot := self.program.slot(file, holder)) is not None:
+                    self.unequal.add(slot)
+                if kept or more:
                     self._mark(file, holder)
             case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(node), ast.Assign):
                 loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
@@ -291,6 +312,21 @@ class Varying:
             if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
                 return not any(inner is node for inner in ast.walk(above.test))
         return False
+
+    def _more_often(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True for what one rank may run more often: under a condition that differs, in a loop that such a condition
+        ends, or in a function that is called there."""
+        for loop in loops_around(node):
+            if loop not in self._breaks:
+                inside = (each for each in own_body(loop) if isinstance(each, ast.Break))
+                self._breaks[loop] = [each for each in inside if loops_around(each)[0] is loop]
+            if any(self.is_under(file, each) for each in self._breaks[loop]):
+                return True
+        function = enclosing_function(node)
+        if self.is_under(file, node) or function is None or function in seen:
+            return self.is_under(file, node)
+        seen.add(function)
+        return any(self._more_often(at, call, seen) for at, call in self.program.call_sites.get(function, ()))
 
 
 class _Whole(Varying):
