@@ -686,6 +686,42 @@ def test_whether_something_is_made_is_asked_once(made: str, line: str) -> None:
     assert ("    npu_port.wait()  # rank 0 has written it\n" in found) is ("load" in made or "read" in made)
 
 
+FILLED = """\
+import glob
+import json
+import numpy as np
+
+
+def prepare(at):
+    for part in range(3):
+        {writes}
+
+
+def parts(at):
+    return {reads}
+
+
+{before}prepare("parts")
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "waits"),
+    [
+        ('np.save(f"{at}/{part}.npy", part)', 'sorted(glob.glob(at + "/*.npy"))', True),
+        ('np.savez(f"{at}/{part}", part)', 'np.load(at + "/0.npz")', True),
+        ('json.dump(part, open("p.json", "w"))', 'json.load(open("p.json"))', True),
+        ('np.save(f"{at}/{part}.npy", part)', 'torch.load(at + "/0.pt")', False),
+        ("print(part)", 'sorted(glob.glob(at + "/*.npy"))', False),
+    ],
+)
+def test_files_that_a_function_writes_before_others_list_or_load_them(writes: str, reads: str, waits: bool) -> None:
+    head = FILLED.replace("{writes}", writes).replace("{reads}", reads)
+    found = output(script(head=head.replace("{before}", "")))
+    assert ('\nprepare("parts")\nnpu_port.wait()  # rank 0 has written it\n' in found) is waits
+    assert "wait()" not in output(script(head=head.replace("{before}", "if net.rank:\n    pass\nelse:\n    x = ")))
+
+
 PREPARED = """\
 import os
 

@@ -7,7 +7,13 @@ from collections.abc import Callable
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.divergence import ENDS
-from transplt.fixers.distributed.program.read_back import behind_training, loaded_or_made, made_where_missing, read_back
+from transplt.fixers.distributed.program.read_back import (
+    behind_training,
+    loaded_or_made,
+    made_where_missing,
+    prepared,
+    read_back,
+)
 from transplt.program.loops import loops_around
 from transplt.syntax.nodes import begins, inner_nodes, last_name
 from transplt.syntax.scan import parent, statement
@@ -34,6 +40,9 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     for node, read in made_where_missing(bench.program, bench.file):
         if after_start(node):
             _ask_once(bench, node, read)
+    for first in prepared(bench.training, bench.file):
+        if after_start(first) and bench.alike(first) and bench.fits(first):
+            bench.after(first, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "the others wait for rank 0")
 
 
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:

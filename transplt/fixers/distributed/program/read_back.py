@@ -8,13 +8,19 @@ from collections.abc import Collection, Iterator, Sequence
 from transplt.fixers.distributed.program.divergent_values import ASKS
 from transplt.fixers.distributed.program.outputs import opens_to_write, writes_file, written_place
 from transplt.program.loops import excludes, lifted, loops_around
-from transplt.program.program import File, Program, enclosing_function
+from transplt.program.program import File, Function, Program, enclosing_function
 from transplt.program.training import Training
 from transplt.syntax.nodes import arguments_of, begins, by_place, ends, inner_nodes, is_elif, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _FOLDERS = frozenset({"makedirs", "mkdir"})
 _MOVES = frozenset({"rename", "replace", "move"})
+#: What reads again what a call writes.
+_READ_BY = {
+    "torch.save": "torch.load", "json.dump": "json.load", "pickle.dump": "pickle.load", "joblib.dump": "joblib.load",
+    **dict.fromkeys(("numpy.save", "numpy.savez", "numpy.savez_compressed"), "numpy.load"),
+}  # fmt: skip
+_LISTS = frozenset("glob iglob rglob listdir scandir iterdir walk".split())
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -62,6 +68,38 @@ def made_where_missing(program: Program, file: File) -> Iterator[tuple[ast.If, b
         about = read or _paths_given(node.body, _FOLDERS) & asked
         if about and any(_writes(program, file, item, 0) for item in node.body):
             yield node, read
+
+
+def prepared(training: Training, file: File) -> Iterator[ast.stmt]:
+    """The statements of a file that call, before anything trains, a function that writes files which others read."""
+    program = training.program
+    for function, sites in program.call_sites.items():
+        if not isinstance(function, FUNCTIONS) or function in training.functions:
+            continue
+        here = [call for at, call in sites if at is file and not behind_training(training, file, call, True)]
+        by = _reads_of(program, function) if here else set()
+        read = (name for name, functions in program.once(_files_read).items() if name in by and functions - {function})
+        if next(read, None) and not any(enclosing_function(node) is function
+                                        for node, read_here in made_where_missing(program, program.owner[function])
+                                        if read_here):  # fmt: skip
+            yield from (statement(call) for call in here if isinstance(parent(call), (ast.Expr, ast.Assign)))
+
+
+def _reads_of(program: Program, function: Function) -> set[str]:
+    """The names of what reads or lists the files that a function writes."""
+    names = program.owner[function].names
+    read = {_READ_BY.get(names.qualified(call.func) or "") for call in inner_nodes(function, ast.Call)} - {None}
+    return {*filter(None, read), *_LISTS} if read else set()
+
+
+def _files_read(program: Program) -> dict[str, set[Function | None]]:
+    """In which functions files are loaded, by the function that loads, and folders listed, by the name of that."""
+    found: dict[str, set[Function | None]] = {}
+    for file in program.files:
+        for call in file.scan.calls:
+            known, last = file.names.qualified(call.func) or "", last_name(call.func)
+            found.setdefault(last if last in _LISTS else known, set()).add(enclosing_function(call))
+    return found
 
 
 def _paths_given(nodes: Sequence[ast.AST], names: Collection[str]) -> set[str]:
