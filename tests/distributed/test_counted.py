@@ -52,3 +52,35 @@ def test_what_is_of_all_ranks_or_a_ratio(fill: str, shown: str) -> None:
 
 def test_data_that_all_ranks_go_through() -> None:
     assert remarks(FILL["seen"], "print(seen)", loader="loader = dataset") == []
+
+
+@pytest.mark.parametrize(
+    ("fill", "told"),
+    [
+        ("seen += len(x)\nnet.alpha = min(1.0, seen / 192)", True),
+        ("seen += x.size(0)\nif seen > 192:\n    net.grow()", True),
+        ("seen += x.shape[0]\nnet.alpha = seen / net.images", True),
+        ("seen += 1\nnet.alpha = seen / 192", False),
+        ("seen += len(x)\nrate = correct / seen", False),
+        ("seen += len(x)\nspeed = seen / elapsed", False),
+        ("seen = len(x)\nnet.alpha = seen / 192", False),
+    ],
+)
+def test_a_count_of_samples_that_decides(fill: str, told: bool) -> None:
+    assert remarks(fill, "pass") == ["NPU346"] * told
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        ("(model(x).sum() / (x != 0).sum()).backward()", True),
+        ("words = int((x != 0).sum())\nloss = model(x).sum() / words\nloss.backward()", True),
+        ("(model(x).sum() / 8).backward()", False),
+        ("(model(x).sum() / len(x)).backward()", False),
+        ("loss = model(x).sum()\n(loss / loss.detach()).backward()", False),
+    ],
+)
+def test_a_loss_that_is_divided_by_a_count_of_its_batch(loss: str, told: bool) -> None:
+    body = textwrap.indent(loss + "\noptimizer.step()", " " * 4)
+    result = distributed(script(loop=f"for x in loader:\n{body}"))
+    assert ("NPU346" in codes(result, applied=False)) is told

@@ -6,10 +6,16 @@ import ast
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.outputs import happens_once
-from transplt.fixers.distributed.program.share_sums import by_length_of_all, by_other_lengths, filled, read_whole
+from transplt.fixers.distributed.program.share_sums import (
+    by_length_of_all,
+    by_other_lengths,
+    filled,
+    read_whole,
+    tells_time,
+)
 from transplt.program.program import Variable, text_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes
-from transplt.syntax.scan import chain
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name
+from transplt.syntax.scan import chain, parent
 
 _CODE = "NPU346"
 _SUM = "sum it over the ranks at a place that all of them reach: npu_port.sum_over_ranks({0}) of a number or a tensor"
@@ -35,6 +41,23 @@ def write_lengths(bench: Bench) -> None:
             shown = text_of(bench.file, by)
             why = f"{summed} is a sum over one rank's share here, and {shown} may count all data"
             bench.remark(divided, _CODE, why, "divide by the length of the share: len(loader.sampler)")
+
+
+def remark_progress(bench: Bench) -> None:
+    """One remark for each count of the samples of a share that is compared, or divided by how many there are to be."""
+    own = bench.own
+    counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept}
+    for node in by_place(node for name in {slot[2] for slot in counts} for node in bench.file.scan.names.get(name, [])):
+        match parent(node):
+            case ast.BinOp(left=left, op=ast.Div(), right=by) if left is node:
+                decides = not own.varies(by) and not tells_time(last_name(by))
+            case above:
+                decides = isinstance(above, ast.Compare)
+        shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
+        if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
+            counts.discard(slot)
+            why = f"{slot[2]} counts the samples of one rank: what is decided by it takes W times as many epochs"
+            bench.remark(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
 
 
 def remark_counted(bench: Bench) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.counts import remark_counted, write_lengths
+from transplt.fixers.distributed.counts import remark_counted, remark_progress, write_lengths
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.program.losses import loss_readers
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import enclosing_function, text_of
+from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.nodes import inner_nodes, keyword_of, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
+
+_COUNT = (
+    "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
+    "as one process does with the global batch"
+)
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -27,6 +33,8 @@ def write_counts(bench: Bench) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
     remark_counted(bench)
+    remark_progress(bench)
+    _remark_divisors(bench)
     for call in bench.file.scan.calls:
         value = keyword_of(call, "reduction")
         if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
@@ -36,6 +44,20 @@ def write_counts(bench: Bench) -> None:
                 "this loss is a sum, but gradients are averaged over the ranks",
                 "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged",
             )
+
+
+def _remark_divisors(bench: Bench) -> None:
+    """Say where a loss is divided by a count of its batch: `(loss / n_words).backward()`."""
+    for file, call in bench.training.backwards if bench.verdict.shares.places else ():
+        loss = getattr(call.func, "value", None)
+        held = [value for at, value in values_of(bench.program, file, loss) if at is file] if loss is not None else []
+        for over in (loss, *held) if file is bench.file else ():
+            match over:
+                case ast.BinOp(left=total, op=ast.Div(), right=by) if bench.varies(by):
+                    if plain_name(total) not in {each.id for each in inner_nodes(by, ast.Name)}:
+                        why = f"the ranks take the mean of losses, each divided by {text_of(file, by)} of its own batch"
+                        bench.remark(over, "NPU346", why, _COUNT)
+                        return
 
 
 def _in_training(bench: Bench, call: ast.Call) -> bool:

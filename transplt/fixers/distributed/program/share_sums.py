@@ -321,9 +321,9 @@ def _counted(node: ast.AST) -> ast.expr | None:
 # --- what is counted or kept -----------------------------------------------------------------------------------------
 
 
-def filled(own: SharedFile) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
+def filled(own: SharedFile, *, sizes: bool = False) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
     """The variables that grow by what differs between ranks, each with its loop over a share, and whether it holds
-    items."""
+    items; with `sizes` those that grow by how many samples there are."""
 
     def differs(node: ast.AST) -> bool:
         parts = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
@@ -339,7 +339,8 @@ def filled(own: SharedFile) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
                 case ast.AugAssign(op=ast.Add(), target=ast.Subscript(value=whole)):
                     target = whole if differs(node.value) or differs(node.target) else None
                 case ast.AugAssign(op=ast.Add()):
-                    target = node.target if differs(node.value) else None
+                    counted = not sizes or _counted(node.value) is not None
+                    target = node.target if counted and differs(node.value) else None
                 case ast.Call(func=ast.Attribute(value=whole, attr=name)) if name in KEEPS:
                     known = own.program.callee(own.file, node) is not None
                     target = whole if not known and any(map(differs, node.args)) else None
