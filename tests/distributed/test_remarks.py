@@ -186,3 +186,21 @@ def test_a_writer_of_the_programs_own_is_made_on_each_rank(base: str, told: bool
     steps = f"writer = Writer('logs')\n{STEPS}    writer.add_scalar('epoch', epoch)"
     result = distributed(script(head=head, loop=steps))
     assert bool(said(result, "NPU352")) is told and b"writer = Writer('logs')\n" in result.data
+
+
+# --- what is an action ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "loop", "code", "opens"),
+    [
+        ("", STEPS.replace("loader", "net.batches()"), "NPU340", True),
+        ("", STEPS.replace("model(x)", SUM), "NPU346", True),
+        ("", STEPS + "        if net.odd(x):\n            print(model(x).sum())", "NPU348", False),
+        ("if net.several:\n    model = torch.nn.DataParallel(model, [0, 1])", STEPS, "NPU507", False),
+    ],
+)
+def test_what_makes_it_another_training_is_an_action(model: str, loop: str, code: str, opens: bool) -> None:
+    result = distributed(script(model=f"model = net().cuda()\n{model}", loop=loop))
+    assert b"npu_port.start()" in result.data
+    assert [finding.code for finding in result.findings if finding.open] == [code] * opens

@@ -440,8 +440,9 @@ def test_losses_that_are_the_same_on_all_ranks() -> None:
 
 
 def test_gradients_that_are_clipped_before_they_are_exchanged() -> None:
-    ranks = [[("clip", {"bound": 1.0, "norm": norm}), STEP] for norm in (2.0, 2.5)]
+    ranks = [[("clip", {"bound": 1.0, "norm": norm}), ("coll", {}), STEP] for norm in (2.0, 2.5)]
     assert "clips gradients with the norm 2, rank 1 with 2.5; they are clipped before" in broken([], *ranks)[0]
+    assert "they are clipped before" not in broken([], *([each[0], each[2]] for each in ranks))[0]
     assert broken([], ranks[0], ranks[0]) == []
 
 

@@ -57,7 +57,7 @@ def remark_progress(bench: Bench) -> None:
         if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)
             why = f"{slot[2]} counts the samples of one rank: what is decided by it takes W times as many epochs"
-            bench.remark(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
+            bench.decide(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
 
 
 def remark_counted(bench: Bench) -> None:

@@ -38,7 +38,7 @@ def write_counts(bench: Bench) -> None:
     for call in bench.file.scan.calls:
         value = keyword_of(call, "reduction")
         if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
-            bench.remark(
+            bench.decide(
                 call,
                 "NPU346",
                 "this loss is a sum, but gradients are averaged over the ranks",
@@ -56,7 +56,7 @@ def _remark_divisors(bench: Bench) -> None:
                 case ast.BinOp(left=total, op=ast.Div(), right=by) if bench.varies(by):
                     if plain_name(total) not in {each.id for each in inner_nodes(by, ast.Name)}:
                         why = f"the ranks take the mean of losses, each divided by {text_of(file, by)} of its own batch"
-                        bench.remark(over, "NPU346", why, _COUNT)
+                        bench.decide(over, "NPU346", why, _COUNT)
                         return
 
 

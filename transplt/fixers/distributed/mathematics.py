@@ -52,7 +52,7 @@ def write_rows(bench: Bench) -> None:
             lines = [f"{bench.call('share_rows')}({text_of(file, table)}, {text_of(file, numbers)})"]
             bench.after(stmt, lines, "NPU358", "all ranks get the rows that each of them has written")
         elif file is bench.file:
-            bench.remark(table, *_TABLE)
+            bench.decide(table, *_TABLE)
 
 
 def _is_apart(bench: Bench, memory: ast.expr) -> bool:
@@ -75,9 +75,9 @@ def remark_mathematics(bench: Bench) -> None:
     if (memory := next(memories(file, tables), queue)) is not None:
         each = memory is queue or _is_apart(bench, memory)
         code, lost, own, help_ = _MEMORY
-        bench.remark(memory, code, own if each else lost, help_)
+        bench.decide(memory, code, own if each else lost, help_)
     if (compared := next(over_the_batch(file), None)) is not None:
-        bench.remark(compared, *_LOSS)
+        bench.decide(compared, *_LOSS)
     called = [(call, last_name(call.func)) for call in by_place(file.scan.calls)]
     steps = (call for call, name in called if name == "first_step" and bench.training.in_region(file, call))
     if (step := next(steps, None)) is not None:

@@ -84,7 +84,7 @@ def _remark_lengths(bench: Bench) -> None:
 def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
     """Say that no rank has a share of the data: right, and no faster than one card."""
     what = "all that it has chosen" if why == DRAWN[0] else "all of the data"
-    bench.remark(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
+    bench.decide(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
 
 
 def _no_loader(bench: Bench) -> None:

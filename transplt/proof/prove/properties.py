@@ -19,7 +19,8 @@ from transplt.proof.prove.training import Place, Training, TrainingStep
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
 NOISE, FILES = "noise", "files"
-#: Events with a number that has to be the same on all ranks, what they do with it, and why it is not.
+#: Events with a number that has to be the same on all ranks, what they do with it, and why it is not where the ranks
+#: exchange something between them and the step.
 _DECIDE = (
     ("scheduler", "metric", "steps {kind} with", ""),
     ("clip", "norm", "clips gradients with the norm", "they are clipped before they are exchanged"),
@@ -131,7 +132,9 @@ def same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Dif
                     shown = [_shown(event.fields[field]) for event in (mine, theirs)]
                     what = f"{who[0]} {does.format(**mine.fields)} {shown[0]}, {who[1]} with {shown[1]}"
                     step = 1 + sum(step.index < theirs.index for step in other.steps)
-                    return Difference(what, theirs.place, step=step, cause=cause)
+                    ahead = min((each.index for each in other.steps if each.index > theirs.index), default=0)
+                    later = any(theirs.index < event.index < ahead for event in other.of("coll"))
+                    return Difference(what, theirs.place, step=step, cause=cause if later else "")
         for left, right in pairs(first, other):
             for before, after in zip(left.hyper, right.hyper, strict=False):
                 key = next((key for key in before if not _alike(before[key], after.get(key))), None)
