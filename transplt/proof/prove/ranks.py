@@ -112,10 +112,10 @@ def _why(training: Training, optimizer: int, step: TrainingStep | None) -> str:
     if not any(event.kind == "coll" for event in events):
         return "no gradients were exchanged before this step"
     made = training.optimizers[optimizer]
-    inside = any(not _in_no_wrapper(training, made, place) for place in range(len(made.ids)))
+    apart = all(_in_no_wrapper(training, made, place) for place in range(len(made.ids)))
     wrapped = {event.fields.get("of") for event in wraps}
-    classes = {name.partition(".")[0].partition("#")[0] for name in made.names if name}
-    if wraps and classes and not (inside or classes & wrapped):
+    classes = {name.partition(".")[0].partition("#")[0] for name in filter(None, made.names)}
+    if wraps and apart and classes and not classes & wrapped:
         return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
 
