@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: 0BSD
 # The accelerator of this project. Written by transplt 0.1.0; it belongs to the
 # project now: change it as you like, transplt only adds what is missing.
 """The accelerator that this project runs on: an NPU, else CUDA."""
