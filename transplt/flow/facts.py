@@ -334,10 +334,6 @@ def _meant(name: str, path: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join("/".join(parts[:end]), each))
 
 
-def _options(entries: Mapping[str, Entry]) -> list[tuple[str, Option]]:
-    return [(path, each) for path, entry in sorted(entries.items()) for each in entry.options]
-
-
 def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
     """What files ask for, and what they take from others: a package hands names on, and tests start no program."""
     return [
@@ -358,7 +354,9 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    joined.options = options_joined(joined.as_given(each, path) for path, each in _options(entries))
+    joined.options = options_joined(
+        joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
+    )
     joined.aside = replace(
         aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
     )

@@ -76,15 +76,12 @@ def _meaning(program: Program, file: File, test: ast.expr) -> ast.expr:
 
 def _values_of_key(program: Program, file: File, loop: Loop, by: ast.Name) -> list[Key]:
     """The values of the variable that chooses, where all are written out: what a loop goes over, or is given."""
-    around = (each for each in loops_around(loop) if not isinstance(each, ast.While))
-    over = next((each.iter for each in around if by.id in map(plain_name, (each.target, *_parts(each.target)))), None)
+    around = [(each.iter, (each.target, *getattr(each.target, "elts", ()))) for each in loops_around(loop)
+              if not isinstance(each, ast.While)]  # fmt: skip
+    over = next((each for each, targets in around if by.id in map(plain_name, targets)), None)
     held = [(file, over)] if over is not None else assigned(program, file, by)
     found = [literals(program, at, each) for at, each in held]
     return [key for keys in found for key in keys] if all(found) else []
-
-
-def _parts(target: ast.expr) -> list[ast.expr]:
-    return target.elts if isinstance(target, ast.Tuple) else []
 
 
 def literals(program: Program, file: File, node: ast.expr) -> list[Key]:

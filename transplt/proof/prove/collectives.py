@@ -197,7 +197,8 @@ class _Search:
         counts = [sum(_line(each) == _line(made) for each in lists[number]) for number in pair]
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
-            counted = [f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True)]
+            said = ["once" if count == 1 else f"{count} times" for count in counts]
+            counted = [f"{each} on rank {number}" for each, number in zip(said, pair, strict=True)]
             times = " and ".join(counted)
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
@@ -325,10 +326,6 @@ def _mismatch(
 def _created(exchange: Exchange) -> str:
     ranks = exchange.fields.get("ranks")
     return f" with ranks {ranks}" if ranks is not None else ""
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _at(place: Place | None) -> str:

@@ -29,6 +29,7 @@ from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
 
 COMMAND = "NPU865"
+_BY_AN_IMAGE = "install torch and torch-npu, and use a CANN image"
 _SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")
 #: What a user of the project reads first.
 _README = re.compile(r"readme(?:\.\w+)?")
@@ -155,14 +156,6 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
         yield group
 
 
-def _of_docs(document: Document, edited: bool) -> str:
-    return "" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS
-
-
-def _for_npus(asked: bytes) -> str:
-    return _OF_CARDS if _CARDS.match(asked) else "install torch and torch-npu, and use a CANN image"
-
-
 def _reported(
     document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
 ) -> Iterator[Note]:
@@ -188,7 +181,7 @@ def _reported(
                 continue
             places.append(match.start())
             names.append(match.group().decode().strip())
-            helps.append(_for_npus(match.group()))
+            helps.append(_OF_CARDS if _CARDS.match(match.group()) else _BY_AN_IMAGE)
     if not places:
         return
     at = min(places)
@@ -196,6 +189,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + _of_docs(document, edited)
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS)
     message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
