@@ -166,8 +166,10 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     """What becomes of a launch: an autotuner takes the fastest of those that compile. It stops at what the front end
     refuses, and where none compiles; not known where it may have others (`of` is 0)."""
     most = tried[0][0]["of"]
-    refused = [(" and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes", answer)
-               for unit, answer in tried if answer.word == NO]  # fmt: skip
+    refused = [
+        (" and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes", answer)
+        for unit, answer in tried if answer.word == NO
+    ]  # fmt: skip
     stop = next((each for each in refused if not each[1].passed_over), None) if most > 1 else None
     if stop is not None:
         return replace(stop[1], configurations=f"with {stop[0]}, which stops the autotuner")
