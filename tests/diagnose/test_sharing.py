@@ -91,7 +91,7 @@ def test_the_command_writes_it_and_says_what_was_replaced(call, tmp_path) -> Non
     assert (
         code == 1
         and out.startswith("transplt diagnose: 1 error")
-        and "given.txt is written; replaced were 1 folder" in err
+        and "given.txt is written; replaced: 1 folder" in err
     )
     assert "/job/net" not in text and "/folder1/train.py:1 in <module>: step()" in text and "==== a.log ====" in text
     assert call("diagnose", "a.log", "--share", "a.log")[0] == 2 and (tmp_path / "a.log").read_text() == LOG

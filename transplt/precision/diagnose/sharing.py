@@ -142,7 +142,7 @@ def ends_of(file: BinaryIO) -> str:
 def bundle(replaced: list[str], diagnosis: str, logs: Iterable[tuple[str, str]]) -> str:
     """What is given to others: what was replaced, the diagnosis, and the logs by their names."""
     head = (
-        f"transplt diagnose --share: replaced were {', '.join(replaced) or 'no names'}. File names, versions, numbers "
+        f"transplt diagnose --share replaced {', '.join(replaced) or 'no names'}. File names, versions, numbers "
         "and messages are unchanged: read it before you share it.\n"
     )
     return "\n".join([head, diagnosis, *(f"==== {name} ====\n\n{text}" for name, text in logs)])
