@@ -295,7 +295,9 @@ def test_select_and_ignore_by_prefix(project: Path, call: Call) -> None:
     assert (project / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize(("value", "message"), [("X1", "X1 is no code; give"), ("NPU999", "no code starts with")])
+@pytest.mark.parametrize(
+    ("value", "message"), [("X1", "X1 is not a code; use one such as NPU201"), ("NPU999", "no code starts with")]
+)
 def test_codes_that_are_none(value: str, message: str, project: Path, call: Call) -> None:
     code, _, err = call("check", "--select", value)
     assert code == 2

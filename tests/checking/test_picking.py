@@ -107,7 +107,7 @@ def test_an_unused_comment_is_an_edit_as_any_other(project: Path, call: Call) ->
     ("numbers", "said"),
     [
         ("x", "--pick takes the numbers that `check --diff` prints, such as 1,3-5, not x"),
-        ("3", "there is no edit 3; there are 1 to 2"),
+        ("3", "there is no edit 3; there are edits 1 to 2"),
         ("2-1", "there is no edit 2-1"),
         ("0", "there is no edit 0"),
         ("", "--pick takes the numbers"),

@@ -119,7 +119,7 @@ def test_outside_of_git_and_standard_input(tmp_path: Path, call: Call, monkeypat
     (tmp_path / "a.py").write_text(OLD)
     monkeypatch.chdir(tmp_path)
     code, _, err = call("check", "--since", "HEAD", "a.py")
-    assert code == 2 and "no git repository" in err
+    assert code == 2 and "is not in a git repository" in err
     code, _, err = call("check", "--since", "HEAD", "-")
     assert code == 2 and "standard input" not in err and "--since cannot be combined" in err
 

@@ -256,11 +256,12 @@ def test_what_the_target_of_a_compiler_is_limited_to(given: str, call: str, code
 @pytest.mark.parametrize("limit", LIMITS)
 def test_what_a_target_is_limited_to_that_torch_gets_as_a_device(limit: str) -> None:
     for call in ("hidet.compile_model(graph, target=device)", "tvm.build(graph, target=device)"):
-        head = f"import {call.partition('.')[0]}\nimport torch\n"
+        library = call.partition(".")[0]
+        head = f"import {library}\nimport torch\n"
         lines = f"def build(graph, device):\n    {limit}\n    graph.to(device)\n    return {call}\n"
         result = check_noop(f"{head}\n{lines}", open_codes=["NPU203"])
         (finding,) = (each for each in result.findings if each.open)
-        assert "beside other uses" in str(finding.message)
+        assert f"is a target of {library} here, and has other uses" in str(finding.message)
 
 
 def test_what_a_target_is_limited_to_that_an_object_keeps() -> None:

@@ -21,7 +21,7 @@ def said(launch: str, *, body: str = "pass", tuned: bool = False, before: str = 
 @pytest.mark.parametrize(
     ("launch", "when"),
     [
-        ("kernel[(70000,)](x, n)", "has 70,000 programs: an NPU takes 65,535"),
+        ("kernel[(70000,)](x, n)", "has 70,000 programs: an NPU allows at most 65,535"),
         ("kernel[(1024, 128)](x, n)", "has 131,072 programs"),
         ("kernel[(triton.cdiv(n, 1024),)](x, n)", "from n > 67,107,840 on"),
         ("kernel[(triton.cdiv(n, BLOCK),)](x, n, BLOCK)", "from n > 67,107,840 on"),

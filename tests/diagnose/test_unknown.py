@@ -60,7 +60,7 @@ def test_every_part_of_cann_has_a_row() -> None:
     [
         (FROB, "CANN's own words for it: the frob is odd (frob.cc)."),
         (f"AssertionError: no file /x\n{STAMP}ERR00008 PTA resource not found\n",
-         "torch_npu refuses it by a check of its own: AssertionError: no file /x."),
+         "torch_npu refuses the call: AssertionError: no file /x."),
         (f"{STAMP}ERR00008 PTA resource not found\n", "set_env.sh was not"),
     ],
 )  # fmt: skip
