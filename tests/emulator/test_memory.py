@@ -41,12 +41,13 @@ def test_the_line(rows: list[dict[str, int]], said: str) -> None:
 def test_the_rank_that_needs_the_most_is_named() -> None:
     found = uses([process(rank="0", memory=[row(4)]), process(rank="1", memory=[row(2, 6, card=1)])])
     assert [(use.rank, use.card) for use in found] == [("1", 1), ("0", 0)]
-    assert in_words(found).startswith("2.00 GiB at most on npu:1 (rank 1 of 2); with all optimizer")
+    said = "2.00 GiB at most on npu:1 (rank 1 of 2); 8.00 GiB with all optimizer state (6.00 GiB): "
+    assert in_words(found).startswith(said)
 
 
 def test_the_report() -> None:
     report = judge(process(memory=[row(20, 12)]))
-    assert "\n  memory: 20.00 GiB at most on npu:0; with" in as_text(report)
+    assert "\n  memory: 20.00 GiB at most on npu:0; 32.00 GiB with all optimizer state (12.00 GiB): " in as_text(report)
     assert report.as_json()["memory"] == [
         {
             "rank": None, "card": 0, "peak_bytes": 20 * GIB, "optimizer_state_bytes": 12 * GIB,

@@ -279,7 +279,7 @@ def test_without_a_network_nothing_is_left(
     done = command("--python", "made")
     assert done.returncode == 2, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error")]
-    assert line.startswith(f"Error: torch {TESTED} for CPUs cannot be fetched: pip cannot reach its index (")
+    assert line.startswith(f"Error: torch {TESTED} for CPUs cannot be downloaded: pip cannot reach its index (")
     assert not (tmp_path / "net" / "made").exists() and not place_of(tmp_path / "net").exists()
 
 
@@ -287,7 +287,7 @@ def test_without_a_network_nothing_is_left(
 def test_what_cannot_be_begun_is_one_sentence(command: Command, tmp_path: Path) -> None:
     for arguments, said in [
         (("no.py",), "no such script or folder: no.py"),
-        (("--stub", "not-a-module"), "--stub not-a-module: the name of a module, as it is imported"),
+        (("--stub", "not-a-module"), "--stub not-a-module: give the name of a module, as in its import"),
     ]:
         done = command(*arguments)
         assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1

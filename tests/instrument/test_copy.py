@@ -97,7 +97,7 @@ def test_the_output_of_a_migration_is_copied_and_a_folder_of_the_projects_name(t
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(["--seed", "x"], "write auto or a number"), (["--steps", "3-1"], "are no steps")],
+    [(["--seed", "x"], "write auto or a number"), (["--steps", "3-1"], "--steps 3-1 does not name steps: write 0,2-4")],
 )
 def test_wrong_options_are_a_sentence_and_nothing_is_written(options: list[str], said: str, tmp_path: Path) -> None:
     code, told, out = copied(tmp_path, *options)

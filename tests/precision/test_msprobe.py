@@ -87,7 +87,7 @@ def test_stacks_of_old_and_new_versions(tmp_path: Path, stack: object) -> None:
     [
         ('{"data": {"Functional.relu.0.forward": {"input_args": [', "truncated"),
         ("", "truncated"),
-        ("hello", "no JSON"),
+        ("hello", "is not JSON"),
         ("[]", "no `data`"),
         ('{"data": ' + "[" * 100_000, "nested too deep"),
         ('{"data": {"a": {"input_args": [{"type": "torch.Tensor", "shape": ["x"]}]}}}', "not what msprobe writes"),
@@ -102,12 +102,12 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> N
 
 
 def test_a_folder_without_a_dump_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UnusableDump, match="no dump"):
+    with pytest.raises(UnusableDump, match="is not a dump: no step"):
         open_dump(str(tmp_path))
     with pytest.raises(UnusableDump, match="does not exist"):
         open_dump(str(tmp_path / "not"))
     (tmp_path / "resnet.OM").write_bytes(b"IMOD")
-    with pytest.raises(UnusableDump, match="is an offline model of CANN, no dump: record a run"):
+    with pytest.raises(UnusableDump, match="is an offline model of CANN, not a dump: record a run"):
         open_dump(str(tmp_path / "resnet.OM"))
 
 

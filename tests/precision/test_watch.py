@@ -340,7 +340,7 @@ def test_one_step_says_that_changes_need_two(tmp_path: Path) -> None:
         (("x", "--checks", "all-zeros"), "there is no watch point 'all-zeros'; there are operator-overflow"),
         (("x", "--checks", ","), "names no watch point"),
         (("x", "--bound", "all-zero=3"), "--bound 'all-zero=3': NAME=VALUE with one of"),
-        (("x", "--bound", "tensor-too-large=x"), "'x' is no number"),
+        (("x", "--bound", "tensor-too-large=x"), "'x' is not a number"),
         (("x", "--range", "3"), "two numbers"),
         (("x", "--range", "3,1"), "LOW is above HIGH"),
         (("nowhere",), "nowhere does not exist"),
