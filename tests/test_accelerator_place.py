@@ -453,3 +453,23 @@ def test_a_check_uses_the_module_that_is_there_and_writes_none() -> None:
     del files["pkg/utils/cards.py"]
     after, where = taken(files, "pkg/new.py", helper_file=False)
     assert '\nDEVICE_TYPE = "npu" if _has_npu else "cuda"\n' in after and where == ""
+
+
+def test_a_script_beside_a_module_called_as_their_package_takes_the_module_as_its_neighbours_do() -> None:
+    """`python train.py` in net/ finds net/net.py as `net`: `net.common.device` would be looked for in that file."""
+    files = {
+        "net/__init__.py": "",
+        "net/net.py": "import torch\nfrom common.math import f\n\nclass Net:\n    at = torch.device('cuda')\n",
+        "net/train.py": "import torch\nfrom common.math import f\nfrom net import Net\n\nf(Net().at, torch.ones(1).cuda())\n",
+        "net/common/__init__.py": "",
+        "net/common/math.py": "import torch\n\ndef f(at, x):\n    return x.to('cuda')\n",
+    }
+    text, path = taken(files, "net/train.py")
+    assert ("from common.device import DEVICE_TYPE\n" in text, path) == (True, "net/common/device.py")
+
+
+def test_the_module_is_imported_below_what_sets_the_environment_of_torch() -> None:
+    setting = "".join(f"os.environ['{name}'] = '1'\n" for name in ("A", "B", "TORCH_LOGS", "C"))
+    files = {"net.py": "x = 1\n", "train.py": f"import os\n{setting}import torch\nimport net\n\ntorch.ones(1).cuda()\n"}
+    text, _ = taken(files, "train.py")
+    assert text.index("import torch\n") < text.index("from device import")

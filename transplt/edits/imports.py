@@ -31,6 +31,8 @@ STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same
 _HOLDERS = frozenset("dict add_argument add_option list tuple set field Field get getenv setdefault str".split())
 #: How many statements in a row may stand between the imports at the top of a file.
 _BETWEEN_IMPORTS = 3
+#: What has to stand above imports that read it.
+_SETS_ENVIRONMENT = re.compile(r"(?:os\.)?environ(?:\[.+\] = |\.setdefault\()")
 #: What a new line holds when it needs torch_npu.
 _NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.|autocast\(\"npu\"")
 
@@ -342,7 +344,8 @@ def code_begins(source: Source, body: Sequence[ast.stmt]) -> int:
 
 def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:
     """The imports at the top of a file, in front of what is `moved`: up to the first definition, loop or block of code;
-    a few statements may stand between them (`sys.path.append(...)`). Imports further down come after uses.
+    a few statements may stand between them (`sys.path.append(...)`), and any that set variables of the environment.
+    Imports further down come after uses.
     """
     found: list[ast.Import | ast.ImportFrom] = []
     between = 0
@@ -353,7 +356,7 @@ def import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | 
                 found.append(node)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.For, ast.While, ast.With)) or id(node) in moved:
             break
-        elif not isinstance(node, (ast.Try, ast.If)):
+        elif not isinstance(node, (ast.Try, ast.If)) and not _SETS_ENVIRONMENT.match(ast.unparse(node)):
             between += 1
             if between > _BETWEEN_IMPORTS:
                 break
