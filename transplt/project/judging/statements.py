@@ -25,7 +25,9 @@ _MOVES = frozenset("npu cpu contiguous int long item".split())
 TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
-_OPPOSITES: dict[type, type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
+_OPPOSITES: dict[type, type[ast.cmpop]] = {
+    ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt,
+}  # fmt: skip
 #: Where a statement stands: scope, guards, in a loop, at the end of its function.
 _Where = tuple[str, tuple[str, ...], int, bool]
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.

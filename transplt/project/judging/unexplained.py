@@ -18,7 +18,7 @@ from transplt.project.judging.reading import (
     readings,
     sets_of,
 )
-from transplt.project.judging.statements import TABLE, Apart, Statement
+from transplt.project.judging.statements import TABLE, Apart, Statement, upright
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
@@ -104,6 +104,7 @@ class Unexplained:
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
         self.told += _disordered(self.apart.alike, self._places, modules)
+        self.told += self._reversed(self.apart.gone, self.apart.new)
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _match(self) -> list[_Pair]:
@@ -192,7 +193,8 @@ class Unexplained:
                 case _:
                     return self._left_out(one, *words, forms[1])
         if forms[0] == forms[1]:
-            found = _of_another(one, other, known)
+            turned = _is_turned(one) != _is_turned(other)
+            found = "the condition is the opposite now" if turned else _of_another(one, other, known)
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
@@ -250,6 +252,17 @@ class Unexplained:
                 counts -= found
                 other -= found
             self._tell((less[place], more[place]), *both, pairs)
+
+    def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
+        """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
+        there = defaultdict[Scope, dict[Form, Statement]](dict)
+        for each in gone:
+            there[self._places.get(_place(each), ("", "?"))] |= dict.fromkeys(_comparisons(self.theirs.form(each)), each)
+        for each in new:
+            for kind, *sides in (mine := {*_comparisons(self.mine.form(each))}):
+                before = there[_place(each)].get((kind, *sides[::-1]))
+                if before is not None and (kind, *sides[::-1]) not in mine and sides[0] != sides[1]:
+                    yield Otherwise(before, each, "the sides of a comparison changed places")
 
     def _settle(self, left: dict[Scope, tuple[Counter[str], Counter[str]]]) -> None:
         """Take out what moved to the function that calls this one, or that it calls, or to another of its class."""
@@ -350,6 +363,14 @@ def _says_other(one: str, other: str) -> str:
     if texts[0] != texts[1] or said[0] == said[1]:
         return ""
     return f"{', '.join(said[0])} became {', '.join(said[1])}"
+
+
+def _is_turned(each: Statement) -> bool:
+    """Whether what a condition without an `else` decides on is done where it does not hold; `if x: return` turns it."""
+    match each.node:
+        case ast.If(body=[*_, last], orelse=[]) if isinstance(test := each.parts[0], ast.expr):
+            return upright(test)[1] != isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise))
+    return False
 
 
 def _of_another(one: Statement, other: Statement, known: set[str]) -> str:
@@ -456,6 +477,13 @@ def _blank(form: Form, kinds: str) -> Form:
     if form[0][0] in kinds and len(form) == 1:
         return (form[0][0],)
     return (form[0], *(_blank(each, kinds) for each in form[1:]))
+
+
+def _comparisons(form: Form) -> Iterator[Form]:
+    if form[0] in ("Lt", "LtE"):
+        yield form
+    for each in form[1:]:
+        yield from _comparisons(each)
 
 
 def _is_name(form: Form) -> bool:
