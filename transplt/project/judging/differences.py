@@ -56,7 +56,7 @@ _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \
 #: Functions that are called for each part of the data.
 _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$")
 #: So many files are named, and so much is shown of a statement.
-_NAMED, _SHOWN = 5, 150
+_NAMED, _SHOWN, _LONGEST = 5, 150, 300
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
 #: So many broken numbers under one name may be results.
@@ -70,31 +70,33 @@ class Differences:
     statements; `drift`: why the original is probably not what was ported."""
 
     against: list[Finding] = field(default_factory=list)
+    open: list[Finding] = field(default_factory=list)
     also: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
     apart: Apart = field(default_factory=lambda: Apart([], [], []))
     drift: str = ""
+    rewritten: set[tuple[str, str]] = field(default_factory=set)
     _said: set[tuple[str, int, str]] = field(default_factory=set)
 
     def sort(self) -> None:
         """Bring the findings into the order of the files."""
-        for findings in (self.against, self.also):
+        for findings in (self.against, self.open, self.also):
             findings.sort(key=lambda each: (each.path, each.span.line))
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
-        message = f"{theme}: {what[:300]}" + (f" (original: {before})" if before else "")
+        message = f"{theme}: {what}" + (f" (original: {before})" if before else "")
         if (*at, message) in self._said:
             return
         self._said.add((*at, message))
         against = grade is Grade.AGAINST
-        code, level = (code, Level.MANUAL) if against else (ALSO, Level.INFO)
+        code, level = ALSO if grade is Grade.TOLD else code, Level.MANUAL if against else Level.INFO
         effort = Effort.LOW if against else None
         span = Span(at[1], 1, at[1], 1, 0, 0)
         found = Finding(at[0], span, code, level, message, theme, effort, _HELP[code])
-        (self.against if against else self.also).append(found)
+        {Grade.AGAINST: self.against, Grade.OPEN: self.open, Grade.TOLD: self.also}[grade].append(found)
 
 
 @dataclass(slots=True)
@@ -225,11 +227,15 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
         sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and {*each.words} != _LEFT_OVER
         if theme == "seed" and before is None and not _is_sown_again(at, around):
             sure = False
-        grade = Grade.AGAINST if sure else Grade.TOLD
+        sentence = each.sentence[:_LONGEST]
+        grade = (Grade.OPEN if each.rewritten else Grade.AGAINST) if sure else Grade.TOLD
+        if sure and each.rewritten:
+            found.rewritten.add((at.path, each.rewritten))
+            sentence += f"; {each.rewritten} was rewritten, reading cannot tell whether it computes the same"
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{before.shown[:_SHOWN]}`, {there}"
-        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there)
+        found.say(grade, TRAINS_OTHERWISE, theme, sentence, place, there)
 
 
 def _is_sown_again(at: Statement, around: Around) -> bool:

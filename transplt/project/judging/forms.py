@@ -20,7 +20,7 @@ Form = tuple[Any, ...]
 _NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
-_CHOICES, _DEVICE = re.compile(r"backends|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
+_CHOICES, _DEVICE = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Numbers that a command line in a text gives to options.
@@ -76,7 +76,7 @@ class Reader:
                 return ("$with", *map(self._of, items))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
                 return ("$said", *self._computed(statement))
-            case ast.If(test=test) if "__name__" in ast.unparse(test):
+            case ast.If(test=test, orelse=[]) if re.search(r"__name__|\.is_(?:npu|cuda)$", ast.unparse(test)):
                 return _NOTHING
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)

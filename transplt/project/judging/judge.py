@@ -84,8 +84,14 @@ class Judgement:
 
     @property
     def accepted(self) -> bool:
-        """Whether nothing speaks against the port."""
-        return not self.drift and all(part.mark is not Mark.AGAINST for part in self.parts)
+        """Whether nothing speaks against the port, and reading or a run has decided all of it."""
+        return not self.drift and not self.undecided and all(part.mark is not Mark.AGAINST for part in self.parts)
+
+    @property
+    def undecided(self) -> str:
+        """What neither reading nor a run has decided."""
+        left = (part.sentence for part in self.parts if part.mark is Mark.OPEN and part.findings)
+        return "" if self.parts[-1].mark is Mark.GOOD else next(left, "")
 
     @property
     def sentence(self) -> str:
@@ -99,6 +105,8 @@ class Judgement:
             told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in against]
             told += [f"the rest is not judged: {self.drift}"] if self.drift else []
             return f"not accepted: {'; '.join(told)}"
+        if self.undecided:
+            return self.undecided
         last = self.parts[-1]
         as_read = "accepted as read: nothing speaks against it"
         return f"accepted: {last.sentence}" if last.mark is Mark.GOOD else f"{as_read}; {last.sentence}"
@@ -143,20 +151,32 @@ def judge(
         sides = read_side(first), read_side(second)
         found = differences(*sides)
         done = Judgement(original, port, action, "" if action else found.drift)
-        told = {each.path for each in (*found.against, *found.also)} & {*sides[1].files}
+        told = {each.path for each in (*found.against, *found.open, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
         meant = [each for each in found.against if each.code == TRAINS_OTHERWISE and each.api in allowed]
         meant = found.against if found.drift else meant
         against = _checked([each for each in found.against if each not in meant], lines)
+        open_ = _checked([each for each in found.open if each.api not in allowed], lines)
+        meant += [each for each in found.open if each.api in allowed]
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
+        if open_:
+            told = f"not decided: {many(len(found.rewritten), 'function')} rewritten: reading cannot tell whether the "
+            told += "port computes the same; --prove COMMAND can"
+            rest = changed.mark is Mark.AGAINST
+            changed = replace(
+                changed, mark=Mark.AGAINST if rest else Mark.OPEN, findings=(*changed.findings, *open_),
+                sentence=f"{changed.sentence}; {told}" if rest else told,
+            )  # fmt: skip
         hidden = _of(ROUND, GETS_ROUND, against, found.drift, "none found")
         done.parts = [left, changed, hidden, kernels]
-        done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
+        done.orders = orders_of(
+            [each for part in done.parts for each in part.findings if action or each.finding.open], Sides(*sides, found)
+        )
         if action:
             reason, rest, remarks = what_is_left(action, done.orders, done.also, Sides(*sides, found))
             mark = Mark.AGAINST if reason else Mark.GOOD

@@ -93,7 +93,7 @@ def _table(done: Judgement) -> dict[str, Any]:
 def _badge(done: Judgement) -> dict[str, Any]:
     """What shields.io shows of a judgement (its endpoint badge)."""
     word = done.sentence.partition(":")[0].removesuffix(" as read")
-    color = "green" if done.accepted else "lightgrey" if word == "not judged" else "red"
+    color = "green" if done.accepted else "lightgrey" if word in ("not judged", "not decided") else "red"
     return {"schemaVersion": 1, "label": "transplt judge", "message": word, "color": color}
 
 

@@ -34,7 +34,7 @@ class Reading:
     def __init__(
         self, statements: Sequence[Statement], differ: Sequence[Statement], reader: Reader, values: dict[str, set[str]]
     ) -> None:
-        self.differ, self.reader, self.values = [*differ], reader, values
+        self.statements, self.differ, self.reader, self.values = statements, [*differ], reader, values
         self.words = {word for each in differ for word in _constants(each)}
         self.set: dict[str, set[str]] = defaultdict(set)
         self.names: dict[Scope, set[str]] = defaultdict(set)

@@ -16,9 +16,10 @@ OPTIONS = ("add_argument", "option")
 
 
 class Grade(Enum):
-    """What a change comes to: it speaks against the port, or a person should know of it."""
+    """What a change comes to: it speaks against the port, reading cannot decide it, or a person should know of it."""
 
     AGAINST = "against"
+    OPEN = "open"
     TOLD = "told"
 
 

@@ -216,11 +216,24 @@ def _devices(each: Statement) -> list[str]:
 
 
 def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:
-    """The statements that put something on a card, by file."""
-    there: dict[str, str] = defaultdict(str)
-    for each in port:
+    """The statements that put something on a card, by file; also what is given to a function that puts it there."""
+    there, inside = defaultdict[str, str](str), defaultdict[tuple[str, str], str](str)
+    for each in (port := [*port]):
         if re.search(r"npu\(|\.to\(|prepare\(", each.raw):
             there[each.path] += f"{each.raw}\n"
+            inside[each.path, each.scope] += f"{each.raw}\n"
+    puts: dict[str, list[bool]] = {}
+    for each in port:
+        if isinstance(each.node, ast.FunctionDef):
+            put = inside[each.path, f"{each.scope}.{each.node.name}".lstrip(".")]
+            given = [neutral(one.arg) for one in each.node.args.args if one.arg != "self"]
+            if any(puts_it := [re.search(rf"(?<![\w.]){one}\.(?:npu|to)\(", put) is not None for one in given]):
+                puts[each.node.name] = puts_it
+    for each in port:
+        for call in each.inside():
+            if isinstance(call, ast.Call) and (places := puts.get(last_name(call.func))):
+                for one, there_now in zip(call.args, places, strict=False):
+                    there[each.path] += f"{ast.unparse(one)}.npu()\n" if there_now else ""
     return there
 
 
@@ -234,7 +247,9 @@ def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> It
                 yield each, "an error is not passed on any more"
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="cuda" | "to", value=owner))):
                 name = re.escape(neutral(ast.unparse(owner)))
-                if not re.search(rf"\b{name}\b\S*\.(?:npu\(|to\((?!memory_format|torch\.\w*float))", there[each.path]):
+                if not re.search(
+                    rf"\b{name}(?!\w)\S*\.(?:npu\(|to\((?!memory_format|torch\.\w*float))", there[each.path]
+                ):
                     yield each, f"{ast.unparse(owner)} is not put on a card any more"
             case ast.Assign(targets=[ast.Name(id=name)]) if (each.path, each.scope, name) in unkept:
                 if (each.path, name) not in modules:

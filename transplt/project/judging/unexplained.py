@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.project.judging.forms import Form, apart, nodes, operations
 from transplt.project.judging.reading import (
@@ -41,6 +41,8 @@ _COLLECTS = re.compile(
 _OF_SETTINGS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)\w*|self", re.IGNORECASE)
 _LINE = "\n"
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
+#: A function of which so many statements differ both ways, more than one of so many, was written anew.
+_MANY, _SHARE, _SEVERAL = 3, 3, 2
 _DRAW = "draw of random numbers"
 #: Steps of a training of which the order counts, and which of them may not change places.
 _STEPS = {
@@ -55,19 +57,22 @@ _ORDER = frozenset({
     ("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale"),
     *(pair for other in ("backward", "clip", "step") for pair in (("schedule", other), (other, "schedule"))),
 })  # fmt: skip
+_IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
 _TURNED = "the same operations are put together otherwise"
 
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
     """Something that is computed otherwise: the statements of the original and of the port, what it is, and the `words`
-    that differ. One that may come to the same is not `sure`."""
+    that differ. One that may come to the same is not `sure`; `rewritten` is the function around it where that was written
+    anew, so that what is done there more and less says little."""
 
     before: Statement | None
     after: Statement | None
     what: str = ""
     sure: bool = True
     words: tuple[str, ...] = ()
+    rewritten: str = ""
 
     @property
     def sentence(self) -> str:
@@ -193,7 +198,7 @@ class Unexplained:
                 case _:
                     return self._left_out(one, *words, forms[1])
         if forms[0] == forms[1]:
-            turned = _is_turned(one) != _is_turned(other)
+            turned = forms[0] != ("$",) and _is_turned(one) != _is_turned(other)
             found = "the condition is the opposite now" if turned else _of_another(one, other, known)
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
@@ -246,18 +251,32 @@ class Unexplained:
                 _take_out(counts, known)
             del left[place][1]["load_state_dict"]
         self._settle(left)
+        sizes, helpers = Counter(map(_place, self.mine.statements)), dict[Scope, str]()
         for place, both in left.items():
             for counts, other in zip(both, spare[::-1], strict=True):
                 found = counts & other
                 counts -= found
                 other -= found
+            first, both_ways = len(self.told), all(both)
             self._tell((less[place], more[place]), *both, pairs)
+            if _is_rewritten(place, less[place], more[place], sizes[place]):
+                name = place[1].rpartition(".")[2] or "the module"
+                # What is gone or new as a whole, while nothing else is done in its place, is told all the same.
+                self.told[first:] = [
+                    replace(each, rewritten=name if both_ways or each.what else "") for each in self.told[first:]
+                ]
+                helpers |= {_place(each): name for each, _ in more[place] if _place(each) not in self._homes}
+        for number, each in enumerate(self.told):
+            if (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
+                self.told[number] = replace(each, rewritten=name)
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
         there = defaultdict[Scope, dict[Form, Statement]](dict)
         for each in gone:
-            there[self._places.get(_place(each), ("", "?"))] |= dict.fromkeys(_comparisons(self.theirs.form(each)), each)
+            there[self._places.get(_place(each), ("", "?"))] |= dict.fromkeys(
+                _comparisons(self.theirs.form(each)), each
+            )
         for each in new:
             for kind, *sides in (mine := {*_comparisons(self.mine.form(each))}):
                 before = there[_place(each)].get((kind, *sides[::-1]))
@@ -274,8 +293,11 @@ class Unexplained:
             outer = place[1].rpartition(".")[0]
             names = {*self.mine.names[place], *({outer.rpartition(".")[2], f"{outer}."} if outer else ())}
             for other in dict.fromkeys(each for name in names for each in named[name]):
+                made = place[1].endswith("__init__") != other[1].endswith("__init__")  # once, not for each call
                 for one, two in ((place, other), (other, place)):
                     found = left[one][0] & left[two][1]
+                    if made:
+                        found = Counter({word: n for word, n in found.items() if not _IS_DRAWN.fullmatch(word)})
                     left[one][0].subtract(found)
                     left[two][1].subtract(found)
         for both in left.values():
@@ -355,6 +377,26 @@ class Unexplained:
             words += _parents(self.theirs.form(before), self.mine.form(after))
         sure = sure and not (new and {*new} <= _PRECISION)
         self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
+
+
+def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:
+    """Whether a function was written anew: many of its statements differ both ways, another function stands for several
+    of them, or a comprehension for a loop or for what was repeated."""
+    sides = [{id(each): (each, counts) for each, counts in side if counts}.values() for side in (less, more)]
+    fewer, differ = min(map(len, sides)), min(len({id(each) for each, _ in side}) for side in (less, more))
+    apart_from_it = max(sum(_place(each)[1] != place[1] for each, _ in side) for side in sides)
+    shapes = [{*map(_repeats, side)} - {""} for side in sides]
+    looped = any("comprehension" in one - other and other - one for one, other in (shapes, shapes[::-1]))
+    return bool(fewer) and (looped or apart_from_it >= _SEVERAL or (differ >= _MANY and _SHARE * differ > size))
+
+
+def _repeats(done: tuple[Statement, Counter[str]]) -> str:
+    """How a statement does something several times."""
+    each, counts = done
+    if any(isinstance(node, ast.comprehension) for node in each.inside()):
+        return "comprehension"
+    again = any(count >= _MANY for word, count in counts.items() if word[0].islower() or word[0] == "F")
+    return "loop" if isinstance(each.node, ast.For) else "again" if again else ""
 
 
 def _says_other(one: str, other: str) -> str:
