@@ -566,3 +566,107 @@ def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
 )  # fmt: skip
 def test_files_of_flags_and_asserts_of_unittest(path: str, before: str, after: str, themes: list[str]) -> None:
     assert told({"train.py": TRAINING, path: before}, {"train.py": PORT, path: after}) == themes
+
+
+_NEGATED = """\
+import torch
+import torch.backends.cudnn as cudnn
+
+
+def replay(agent, batches, limit, done, labels, kind):
+    cudnn.benchmark = True
+    found = []
+    for batch in batches:
+        if kind != "full":
+            continue
+        if batch.is_cuda:
+            labels = labels.cuda()
+        found.append(agent.score(batch, labels))
+    mask = float(done) if len(found) < limit else 0
+    best = found[0] * mask
+    agent.learn(best)
+    agent.model.cuda()
+    while best > limit:
+        best = best / 2
+        agent.learn(best)
+    return best
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "themes"),
+    [
+        ("    cudnn.benchmark = True\n", "", []),
+        ("        if batch.is_npu:\n            labels = labels.npu()\n", "        labels = labels.to(batch.device)\n", []),
+        ("float(done) if len(found) < limit else 0", "0 if len(found) >= limit else float(done)", []),
+        ("float(done) if len(found) < limit else 0", "0 if len(found) > limit else float(done)", ["computing"]),
+        ("    mask = float(done) if len(found) < limit else 0", "    ended = len(found) > limit\n    mask = 0 if ended else float(done)", ["computing"]),
+        ("best > limit", "limit < best", []),
+        ("best > limit", "best < limit", ["computing"]),
+        (
+            '        if kind != "full":\n            continue\n        if batch.is_npu:\n            labels = labels.npu()\n        found.append(agent.score(batch, labels))\n',
+            '        if kind == "full":\n            found.append(agent.score(batch, labels))\n', [],
+        ),
+        ('if kind != "full"', 'if kind == "full"', ["computing"]),
+        ("    agent.model.npu()\n", "    place(agent.model)\n", ["judge"]),
+        ("    agent.model.npu()\n", "    place(agent.model)\n\n\ndef place(what):\n    what.npu()\n", []),
+    ],
+)  # fmt: skip
+def test_negations_and_what_is_on_a_card(old: str, new: str, themes: list[str]) -> None:
+    """The negation of < is >=; a guard clause is the opposite of a condition around the rest."""
+    port = _NEGATED.replace("cuda", "npu")
+    assert old in port
+    if "place" in new and "def" in new:
+        before, _, after = port.partition(old)
+        port = f"def place(what):\n    what.npu()\n\n\n{before}    place(agent.model)\n{after}"
+        old = new
+    assert told({"train.py": _NEGATED}, {"train.py": port.replace(old, new)}) == themes
+
+
+def test_a_draw_does_not_move_to_what_is_done_once() -> None:
+    before = "import numpy as np\n\n\nclass Blur:\n    def __init__(self, k):\n        self.k = k\n\n    def __call__(self, x):\n        return x * np.random.uniform(0.1, 2.0)\n"
+    after = before.replace("= k\n", "= k\n        self.sigma = np.random.uniform(0.1, 2.0)\n").replace(
+        "x * np.random.uniform(0.1, 2.0)", "x * self.sigma"
+    )
+    assert told({"blur.py": before}, {"blur.py": after}) == ["computing"]
+
+
+_SOFT = """\
+import torch
+
+
+def update(critic, actor, tau, names):
+    for p, t in zip(critic, actor):
+        t.data.copy_(tau * p.data + (1 - tau) * t.data)
+    triplets = [abs(a - b) for a in names for b in a.pairs]
+    torch.clamp(tau, 0, 1)
+    return triplets
+"""
+_COMPREHENSION = "    triplets = [abs(a - b) for a in names for b in a.pairs]\n"
+_LOOPS = (
+    "    triplets = []\n    for a in names:\n        for b in a.pairs:\n            triplets.append((a - b).norm())\n"
+)
+_COPY = "    for p, t in zip(critic, actor):\n        t.data.copy_(tau * p.data + (1 - tau) * t.data)\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "against", "left"),
+    [
+        (_COMPREHENSION, _LOOPS, 0, True),
+        (_COPY, "    soft(critic, actor, tau)\n", 0, True),
+        ("    torch.clamp(tau, 0, 1)\n", "", 1, False),
+        ("(1 - tau)", "(2 - tau)", 1, False),
+    ],
+)
+def test_what_differs_in_a_function_that_was_written_anew_is_left_open(
+    old: str, new: str, against: int, *, left: bool
+) -> None:
+    """A changed number, and what is gone as a whole, are told; other operations in another form a run decides."""
+    helper = "\n\ndef soft(critic, actor, tau):\n    for p, t in zip(critic, actor):\n        t.mul_(1 - tau).add_(p, alpha=tau)\n"
+    sides = [
+        Side(Path(), {"train.py": text.encode()})
+        for text in (_SOFT, _SOFT.replace(old, new) + helper * ("soft(" in new))
+    ]
+    found = differences(*sides)
+    assert (len(found.against), bool(found.open)) == (against, left)
+    assert all("update was rewritten, and reading cannot tell" in each.message for each in found.open)

@@ -65,6 +65,21 @@ def test_a_right_port_is_accepted_as_read(tmp_path: Path) -> None:
     assert table["badge"]["message"] == "accepted"
 
 
+def test_a_port_that_was_rewritten_is_neither_accepted_nor_accused(tmp_path: Path) -> None:
+    loop = PORT[PORT.index("for step in") :]
+    anew = "def losses(steps):\n    for step in range(steps):\n        data = torch.randn(6, 4).npu()\n"
+    anew += "        error = model(data).square().sum() / 6\n        yield step, error, error.norm()\n\n\n"
+    anew += "for step, loss, size in losses(4):\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    code, table = judged(tmp_path, PORT.replace(loop, anew))
+    assert (code, table["accepted"], table["badge"]["message"]) == (1, False, "not decided")
+    assert table["sentence"].startswith("not decided: 1 function was rewritten, and reading cannot tell")
+    assert marks(table) == ["good", "not judged", "good", "good", "not judged"]
+    assert (
+        judged(tmp_path, PORT.replace(loop, anew), "--allow", "loss", "--allow", "computing", "--allow", "model")[0]
+        == 0
+    )
+
+
 def test_what_is_left_of_cuda_speaks_against_it(tmp_path: Path) -> None:
     code, table = judged(tmp_path, PORT.replace("nn.Linear(4, 1).npu()", "nn.Linear(4, 1).cuda()"))
     assert (code, marks(table)[0]) == (1, "against")

@@ -31,6 +31,7 @@ from transplt.project.judging.unexplained import Otherwise, Unexplained
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
+REWRITTEN = " was rewritten, and reading cannot tell whether it computes the same: "
 _HELP = {
     TRAINS_OTHERWISE: "write it as the original has it, or say why the port may train otherwise",
     GETS_ROUND: "take it out: what a port has to show is that it works without it",
@@ -56,7 +57,7 @@ _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \
 #: Functions that are called for each part of the data.
 _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$")
 #: So many files are named, and so much is shown of a statement.
-_NAMED, _SHOWN, _LONGEST = 5, 150, 300
+_NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
 #: So many broken numbers under one name may be results.
@@ -77,7 +78,6 @@ class Differences:
     origin: dict[str, str] = field(default_factory=dict)
     apart: Apart = field(default_factory=lambda: Apart([], [], []))
     drift: str = ""
-    rewritten: set[tuple[str, str]] = field(default_factory=set)
     _said: set[tuple[str, int, str]] = field(default_factory=set)
 
     def sort(self) -> None:
@@ -87,7 +87,7 @@ class Differences:
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
-        message = f"{theme}: {what}" + (f" (original: {before})" if before else "")
+        message = f"{theme}: {what[:300]}" + (f" (original: {before})" if before else "")
         if (*at, message) in self._said:
             return
         self._said.add((*at, message))
@@ -217,29 +217,26 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
     known = {(each.path, each.span.line) for each in found.against}
     has_cards = both.has_cards
     for each in told:
-        before, after = each.before, each.after
-        at = after or before
-        assert at is not None
+        before, after, at = each.before, each.after, each.at
         place = (after.path, after.line) if after is not None else both.place(at)
         if (place in known and after is not None) or at.path in both.lost:
             continue
         theme = theme_at(at, each.words)
         sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and {*each.words} != _LEFT_OVER
-        if theme == "seed" and before is None and not _is_sown_again(at, around):
-            sure = False
-        sentence = each.sentence[:_LONGEST]
+        sure = sure and not (theme == "seed" and not _is_sown_again(each, around))
         grade = (Grade.OPEN if each.rewritten else Grade.AGAINST) if sure else Grade.TOLD
-        if sure and each.rewritten:
-            found.rewritten.add((at.path, each.rewritten))
-            sentence += f"; {each.rewritten} was rewritten, reading cannot tell whether it computes the same"
+        sentence = f"{each.rewritten}{REWRITTEN}{each.sentence}" if grade is Grade.OPEN else each.sentence
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{before.shown[:_SHOWN]}`, {there}"
         found.say(grade, TRAINS_OTHERWISE, theme, sentence, place, there)
 
 
-def _is_sown_again(at: Statement, around: Around) -> bool:
-    """Whether each round of a loop of the original draws the same numbers now."""
+def _is_sown_again(told: Otherwise, around: Around) -> bool:
+    """Whether each round of a loop of the original draws the same numbers now, or those of another seed."""
+    at = told.after
+    if at is None or told.before is not None:
+        return True
     same = _EACH_ROUND.search(at.scope) or not any(isinstance(each, ast.BinOp) for each in at.inside())
     again = at.loop > 0 or _EACH_ROUND.search(at.scope)
     return bool(again and same) and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes

@@ -19,7 +19,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.actions.groups import aside as is_aside
 from transplt.project.checking.check_run import check_paths, fingerprint
 from transplt.project.checking.compiled import with_compiled
-from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
+from transplt.project.judging.differences import GETS_ROUND, REWRITTEN, TRAINS_OTHERWISE, differences
 from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
 from transplt.project.judging.statements import TABLE
@@ -151,32 +151,20 @@ def judge(
         sides = read_side(first), read_side(second)
         found = differences(*sides)
         done = Judgement(original, port, action, "" if action else found.drift)
-        told = {each.path for each in (*found.against, *found.open, *found.also)} & {*sides[1].files}
+        every = [*found.against, *found.open]
+        told = {each.path for each in (*every, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
-        meant = [each for each in found.against if each.code == TRAINS_OTHERWISE and each.api in allowed]
-        meant = found.against if found.drift else meant
-        against = _checked([each for each in found.against if each not in meant], lines)
-        open_ = _checked([each for each in found.open if each.api not in allowed], lines)
-        meant += [each for each in found.open if each.api in allowed]
+        meant = [each for each in every if found.drift or (each.code == TRAINS_OTHERWISE and each.api in allowed)]
+        against = _checked([each for each in every if each not in meant], lines)
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
-        if open_:
-            told = f"not decided: {many(len(found.rewritten), 'function')} rewritten: reading cannot tell whether the "
-            told += "port computes the same; --prove COMMAND can"
-            rest = changed.mark is Mark.AGAINST
-            changed = replace(
-                changed, mark=Mark.AGAINST if rest else Mark.OPEN, findings=(*changed.findings, *open_),
-                sentence=f"{changed.sentence}; {told}" if rest else told,
-            )  # fmt: skip
         hidden = _of(ROUND, GETS_ROUND, against, found.drift, "none found")
         done.parts = [left, changed, hidden, kernels]
-        done.orders = orders_of(
-            [each for part in done.parts for each in part.findings if action or each.finding.open], Sides(*sides, found)
-        )
+        done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
         if action:
             reason, rest, remarks = what_is_left(action, done.orders, done.also, Sides(*sides, found))
             mark = Mark.AGAINST if reason else Mark.GOOD
@@ -207,13 +195,19 @@ def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tupl
 def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, well: str) -> Part:
     if drift:
         return Part(title, Mark.OPEN, drift if code == TRAINS_OTHERWISE else "for the same reason")
-    mine = tuple(each for each in against if each.finding.code == code)
+    both = tuple(each for each in against if each.finding.code == code)
+    mine = tuple(each for each in both if each.finding.open)
     themes = Counter(each.finding.api for each in mine)
     told = f"{many(len(mine), 'line')} that may hide an error, skip work or make up a result"
     if code == TRAINS_OTHERWISE:
         listed = ", ".join(f"{theme} {count}" if count > 1 else theme for theme, count in themes.most_common())
         told = f"{many(len(mine), 'change')} beyond the device ({listed})"
-    return Part(title, Mark.AGAINST if mine else Mark.GOOD, told if mine else well, mine)
+    rest = {(each.finding.path, each.finding.message.partition(REWRITTEN)[0]) for each in both if each not in mine}
+    anew = {(path, message.partition(": ")[2]) for path, message in rest}
+    were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
+    left = [f"not decided: {were}, and reading cannot tell whether they compute the same; --prove can"] if anew else []
+    mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
+    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, (*both,))
 
 
 def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:

@@ -222,18 +222,17 @@ def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:
         if re.search(r"npu\(|\.to\(|prepare\(", each.raw):
             there[each.path] += f"{each.raw}\n"
             inside[each.path, each.scope] += f"{each.raw}\n"
-    puts: dict[str, list[bool]] = {}
+    puts: dict[str, list[int]] = {}
     for each in port:
-        if isinstance(each.node, ast.FunctionDef):
-            put = inside[each.path, f"{each.scope}.{each.node.name}".lstrip(".")]
+        if isinstance(each.node, ast.FunctionDef) and (
+            put := inside[each.path, f"{each.scope}.{each.node.name}".strip(".")]
+        ):
             given = [neutral(one.arg) for one in each.node.args.args if one.arg != "self"]
-            if any(puts_it := [re.search(rf"(?<![\w.]){one}\.(?:npu|to)\(", put) is not None for one in given]):
-                puts[each.node.name] = puts_it
+            puts[each.node.name] = [n for n, one in enumerate(given) if re.search(rf"\b{one}\.(?:npu|to)\(", put)]
     for each in port:
-        for call in each.inside():
-            if isinstance(call, ast.Call) and (places := puts.get(last_name(call.func))):
-                for one, there_now in zip(call.args, places, strict=False):
-                    there[each.path] += f"{ast.unparse(one)}.npu()\n" if there_now else ""
+        for call in (node for node in each.inside() if isinstance(node, ast.Call)):
+            for one in [call.args[place] for place in puts.get(last_name(call.func), ()) if place < len(call.args)]:
+                there[each.path] += f"{ast.unparse(one)}.npu()\n"
     return there
 
 

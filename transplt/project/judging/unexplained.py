@@ -64,8 +64,8 @@ _TURNED = "the same operations are put together otherwise"
 @dataclass(frozen=True, slots=True)
 class Otherwise:
     """Something that is computed otherwise: the statements of the original and of the port, what it is, and the `words`
-    that differ. One that may come to the same is not `sure`; `rewritten` is the function around it where that was written
-    anew, so that what is done there more and less says little."""
+    that differ. One that may come to the same is not `sure`; `rewritten`: the function around it, if
+    that was written anew and only a run can tell."""
 
     before: Statement | None
     after: Statement | None
@@ -75,10 +75,16 @@ class Otherwise:
     rewritten: str = ""
 
     @property
-    def sentence(self) -> str:
-        """What a person reads of it."""
+    def at(self) -> Statement:
+        """Where it is, in the port if it is there."""
         at = self.after or self.before
         assert at is not None
+        return at
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads of it."""
+        at = self.at
         text, place = f"`{at.shown}`", at.scope or "the module"
         if self.what:
             return f"{text} in {place}: {self.what}"
@@ -251,9 +257,18 @@ class Unexplained:
                 _take_out(counts, known)
             del left[place][1]["load_state_dict"]
         self._settle(left)
+        self._tell_of(left, (less, more), (spare[1], spare[0]), pairs)
+
+    def _tell_of(
+        self, left: dict[Scope, tuple[Counter[str], Counter[str]]],
+        said: tuple[dict[Scope, _Done], dict[Scope, _Done]], spare: tuple[Counter[str], Counter[str]],
+        pairs: dict[int, Statement],
+    ) -> None:  # fmt: skip
+        """Tell what is `left`, and leave open what is in functions that were written anew."""
+        less, more = said
         sizes, helpers = Counter(map(_place, self.mine.statements)), dict[Scope, str]()
         for place, both in left.items():
-            for counts, other in zip(both, spare[::-1], strict=True):
+            for counts, other in zip(both, spare, strict=True):
                 found = counts & other
                 counts -= found
                 other -= found
@@ -274,13 +289,13 @@ class Unexplained:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
         there = defaultdict[Scope, dict[Form, Statement]](dict)
         for each in gone:
-            there[self._places.get(_place(each), ("", "?"))] |= dict.fromkeys(
-                _comparisons(self.theirs.form(each)), each
+            there[self._places.get(_place(each), _place(each))] |= dict.fromkeys(
+                _compared_in(self.theirs.form(each)), each
             )
         for each in new:
-            for kind, *sides in (mine := {*_comparisons(self.mine.form(each))}):
-                before = there[_place(each)].get((kind, *sides[::-1]))
-                if before is not None and (kind, *sides[::-1]) not in mine and sides[0] != sides[1]:
+            for kind, one, other in (mine := {*_compared_in(self.mine.form(each))}):
+                before = there[_place(each)].get(turned := (kind, other, one))
+                if before is not None and turned not in mine:
                     yield Otherwise(before, each, "the sides of a comparison changed places")
 
     def _settle(self, left: dict[Scope, tuple[Counter[str], Counter[str]]]) -> None:
@@ -521,11 +536,11 @@ def _blank(form: Form, kinds: str) -> Form:
     return (form[0], *(_blank(each, kinds) for each in form[1:]))
 
 
-def _comparisons(form: Form) -> Iterator[Form]:
+def _compared_in(form: Form) -> Iterator[Form]:
     if form[0] in ("Lt", "LtE"):
         yield form
     for each in form[1:]:
-        yield from _comparisons(each)
+        yield from _compared_in(each)
 
 
 def _is_name(form: Form) -> bool:
