@@ -72,7 +72,7 @@ def test_a_port_that_was_rewritten_is_neither_accepted_nor_accused(tmp_path: Pat
     anew += "for step, loss, size in losses(4):\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
     code, table = judged(tmp_path, PORT.replace(loop, anew))
     assert (code, table["accepted"], table["badge"]["message"]) == (1, False, "not decided")
-    assert table["sentence"].startswith("not decided: 1 function was rewritten, and reading cannot tell")
+    assert table["sentence"].startswith("not decided: 1 function was rewritten; only --prove can tell")
     assert marks(table) == ["good", "not judged", "good", "good", "not judged"]
     assert (
         judged(tmp_path, PORT.replace(loop, anew), "--allow", "loss", "--allow", "computing", "--allow", "model")[0]

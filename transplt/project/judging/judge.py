@@ -205,7 +205,7 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     rest = {(each.finding.path, each.finding.message.partition(REWRITTEN)[0]) for each in both if each not in mine}
     anew = {(path, message.partition(": ")[2]) for path, message in rest}
     were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
-    left = [f"not decided: {were}, and reading cannot tell whether they compute the same; --prove can"] if anew else []
+    left = [f"not decided: {were}; only --prove can tell whether the port computes the same"] if anew else []
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
     return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, (*both,))
 

@@ -136,7 +136,7 @@ class Unexplained:
                 elif one.said and other.said and (found := _says_other(one.text, other.text)):
                     self.told.append(Otherwise(one, other, found, words=("metric",)))
                 elif found or self.theirs.form(one)[0] not in _SILENT:
-                    self._settled |= {id(one), id(other)}
+                    self._settled |= {id(one), id(other), *_ends(one, other)}
                     if found and not self._is_aside(other):
                         words = _parents(self.theirs.form(one), self.mine.form(other))
                         self.told.append(Otherwise(one, other, found, words=words))
@@ -356,7 +356,10 @@ class Unexplained:
 
     def _is_idle(self, each: Statement) -> bool:
         return (
-            id(each) in self._settled or is_option(each) or each.scope.endswith(TELLS) or bool(TESTS.search(each.path))
+            not self._settled.isdisjoint({id(each), *([id(each.node)] if isinstance(each.node, ast.Continue) else ())})
+            or is_option(each)
+            or each.scope.endswith(TELLS)
+            or bool(TESTS.search(each.path))
         )
 
     def _tell(
@@ -420,6 +423,11 @@ def _says_other(one: str, other: str) -> str:
     if texts[0] != texts[1] or said[0] == said[1]:
         return ""
     return f"{', '.join(said[0])} became {', '.join(said[1])}"
+
+
+def _ends(*pair: Statement) -> Iterator[int]:
+    """What ends the branches of conditions that stand for each other: a `continue` there needs no other reason."""
+    return (id(each.node.body[-1]) for each in pair if isinstance(each.node, ast.If))
 
 
 def _is_turned(each: Statement) -> bool:
