@@ -73,6 +73,7 @@ def test_a_port_that_was_rewritten_is_neither_accepted_nor_accused(tmp_path: Pat
     code, table = judged(tmp_path, PORT.replace(loop, anew))
     assert (code, table["accepted"], table["badge"]["message"]) == (1, False, "not decided")
     assert table["sentence"].startswith("not decided: 1 function was rewritten; only --prove can tell")
+    jsonschema.validate(table, json.loads((ROOT / "docs" / "judge.schema.json").read_text(encoding="utf-8")))
     assert marks(table) == ["good", "not judged", "good", "good", "not judged"]
     assert (
         judged(tmp_path, PORT.replace(loop, anew), "--allow", "loss", "--allow", "computing", "--allow", "model")[0]
