@@ -81,7 +81,7 @@ class Reader:
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)
                 if isinstance(node, ast.If) and isinstance(head := statement.parts[0], ast.expr):
-                    parts = [self._of(upright(head)[0])]  # whether it is turned about is told of pairs
+                    parts = [self._of(upright(head)[0])]  # the statements below know whether it is turned
                 return _NOTHING if below and all(map(self._says_nothing, below)) else (type(node).__name__, *parts)
         return ("$=", *parts)
 

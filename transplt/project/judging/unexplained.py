@@ -18,7 +18,7 @@ from transplt.project.judging.reading import (
     readings,
     sets_of,
 )
-from transplt.project.judging.statements import TABLE, Apart, Statement, upright
+from transplt.project.judging.statements import TABLE, Apart, Statement
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
@@ -204,8 +204,7 @@ class Unexplained:
                 case _:
                     return self._left_out(one, *words, forms[1])
         if forms[0] == forms[1]:
-            turned = forms[0] != ("$",) and _is_turned(one) != _is_turned(other)
-            found = "the condition is the opposite now" if turned else _of_another(one, other, known)
+            found = _of_another(one, other, known)
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
@@ -428,14 +427,6 @@ def _says_other(one: str, other: str) -> str:
 def _ends(*pair: Statement) -> Iterator[int]:
     """What ends the branches of conditions that stand for each other: a `continue` there needs no other reason."""
     return (id(each.node.body[-1]) for each in pair if isinstance(each.node, ast.If))
-
-
-def _is_turned(each: Statement) -> bool:
-    """Whether what a condition without an `else` decides on is done where it does not hold; `if x: return` turns it."""
-    match each.node:
-        case ast.If(body=[*_, last], orelse=[]) if isinstance(test := each.parts[0], ast.expr):
-            return upright(test)[1] != isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise))
-    return False
 
 
 def _of_another(one: Statement, other: Statement, known: set[str]) -> str:
