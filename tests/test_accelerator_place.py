@@ -460,7 +460,7 @@ def test_a_script_beside_a_module_called_as_their_package_takes_the_module_as_it
     files = {
         "net/__init__.py": "",
         "net/net.py": "import torch\nfrom common.math import f\n\nclass Net:\n    at = torch.device('cuda')\n",
-        "net/train.py": "import torch\nfrom common.math import f\nfrom net import Net\n\nf(Net().at, torch.ones(1).cuda())\n",
+        "net/train.py": "import torch\nfrom common.math import f\nfrom net import Net\n\nf(Net().at, 1)\n",
         "net/common/__init__.py": "",
         "net/common/math.py": "import torch\n\ndef f(at, x):\n    return x.to('cuda')\n",
     }
@@ -470,6 +470,6 @@ def test_a_script_beside_a_module_called_as_their_package_takes_the_module_as_it
 
 def test_the_module_is_imported_below_what_sets_the_environment_of_torch() -> None:
     setting = "".join(f"os.environ['{name}'] = '1'\n" for name in ("A", "B", "TORCH_LOGS", "C"))
-    files = {"net.py": "x = 1\n", "train.py": f"import os\n{setting}import torch\nimport net\n\ntorch.ones(1).cuda()\n"}
+    files = {"net.py": "x = 1\n", "train.py": f"import os\n{setting}import torch\nimport net\n\ntorch.ones(1)\n"}
     text, _ = taken(files, "train.py")
     assert text.index("import torch\n") < text.index("from device import")
