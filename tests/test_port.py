@@ -172,7 +172,7 @@ def test_hooks_and_filters_of_the_repository_do_not_run(project: Path) -> None:
         (("--branch", "-x"), "git does not accept this branch name"),
         (("--branch", "main"), "is checked out"),
         (("--prove", "'"), "--prove"),
-        (("--stubs", "torchvision"), "--stubs, --data and --python are for what --prove runs"),
+        (("--stubs", "torchvision"), "--stubs, --data and --python need --prove"),
     ],
 )
 def test_refused(project: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -190,7 +190,7 @@ def test_files_that_are_looked_at_on_the_way(project: Path, make: Callable[[Path
     make(project / ".git/info/exclude")
     code, output = transplt(project, "-i", ".", "-o", "../out", data=b"")
     assert code == 0
-    assert f"no requirement file pins torch; requirements.txt is not read: {said}" in output
+    assert f"no requirement file pins torch; requirements.txt cannot be read: {said}" in output
 
 
 def test_standard_input_without_end(project: Path) -> None:

@@ -42,7 +42,7 @@ def with_their_definitions(work: Work, tree: ast.Module) -> Finds:
             elif renaming.why:
                 yield from _note_left(work, rule, renaming.why, use, place)
             elif rule.level is Level.UNSAFE and not (work.settings.unsafe_fixes or rule.similar):
-                yield from _note_left(work, rule, "it is applied with --unsafe-fixes", use, place)
+                yield from _note_left(work, rule, "it needs --unsafe-fixes", use, place)
             else:
                 yield from _renamed(work, rule, use, place)
 
