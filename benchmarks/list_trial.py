@@ -110,9 +110,10 @@ def migrated(source: Path, place: Path) -> tuple[Path, list[Said]]:
 def listed_still(folder: Path, said: Iterable[Said], place: Path) -> list[str]:
     """The titles of those that the list still has for a file of theirs when all are done."""
     shutil.copytree(folder, place)
-    done = {each.title: each.mend(place) for each in said}
+    done = {(path, code) for each in said for path in each.mend(place) for code in each.codes}
     left = left_by(analyse_tree(plan(place)))
-    return [each.title for each in left if not {one.path for one in each.places}.isdisjoint(done.get(each.title, ()))]
+    again = (each for each in left if any((one.path, code) in done for one in each.places for code in each.codes))
+    return [str(each.title) for each in again]
 
 
 def judge(said: Said, whole: Ended, without: Ended) -> str:

@@ -120,20 +120,20 @@ def test_a_mend_changes_the_lines_of_its_action_only(
     assert (tmp_path / file).read_text(encoding="utf-8") == after + rest
 
 
-_RAISE = "Raise the pins of packages that do not go with the Pythons of torch_npu"
+_RAISE = "Raise version pins that have no wheels for torch_npu's Python versions: "
 
 
 @pytest.mark.parametrize(
-    ("pins", "left"),
+    ("pins", "named", "left"),
     [
-        ("numpy==1.15.1", []),
-        ("numpy==1.15.1\nscikit-learn<=0.21.3", [_RAISE]),
+        ("numpy==1.15.1", "numpy", []),
+        ("numpy==1.15.1\nscikit-learn<=0.21.3", "numpy and scikit-learn", ["scikit-learn"]),
     ],
 )
-def test_what_a_mend_does_not_settle_is_listed_still(tmp_path: Path, pins: str, left: list[str]) -> None:
+def test_what_a_mend_does_not_settle_is_listed_still(tmp_path: Path, pins: str, named: str, left: list[str]) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n", encoding="utf-8")
     (tmp_path / "project/requirements.txt").write_text(f"{pins}\ntorch==2.1.0\n", encoding="utf-8")
     folder, said = migrated(tmp_path / "project", tmp_path / "out")
-    assert {_RAISE} <= {each.title for each in said}
-    assert listed_still(folder, said, tmp_path / "listed") == left
+    assert {_RAISE + named} <= {each.title for each in said}
+    assert listed_still(folder, said, tmp_path / "listed") == [_RAISE + each for each in left]
