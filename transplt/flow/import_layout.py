@@ -140,13 +140,16 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         base, _ = _base(known, name)
         inside = base and in_folder(base, INIT, "") in files  # who stands outside of it has a library of that name
         known = "" if inside and not is_below(path, base) else known
-    if known and beside and known != beside and package:
-        package = not _starts_here(project, files, path)
+    if package and _starts_here(project, files, path, (known, beside)):
+        package = False
     return (known or beside) if package else (beside or known)
 
 
-def _starts_here(project: ProjectFacts, files: Mapping[str, Placing], path: str) -> bool:
-    """Whether a file of a package finds something only as a script beside it does: then its own folder comes first."""
+def _starts_here(project: ProjectFacts, files: Mapping[str, Placing], path: str, either: tuple[str, str]) -> bool:
+    """Whether a file of a package finds something only as a script beside it does: of two files of one name that in its
+    own folder comes first then."""
+    if "" in either or either[0] == either[1]:
+        return False
     folder = posixpath.dirname(path)
     found = ((known, each) for each in files[path].imported if each[:1] != "." and (known := project.path_of(each)))
     return any(known in files and _base(known, each)[0] == folder for known, each in found)

@@ -100,12 +100,6 @@ def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
     return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named
 
 
-def _named_by_code(findings: list[Finding]) -> set[str]:
-    """The packages that findings in code are about, remarks included; empty where there are none."""
-    code = [each for each in findings if each.path.endswith((".py", ".ipynb")) and not each.path.endswith("setup.py")]
-    return {canonical(each.api).partition(".")[0] for each in code}
-
-
 def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
     """By path: the codes of what kernels in Triton say to a GPU, which are one port of the kernels of a file."""
     codes: dict[str, set[str]] = {}
@@ -167,8 +161,9 @@ class Groups:
         #: Folders with an extension that is compiled as it is loaded: whoever builds it does not need to.
         self._loaded = {posixpath.dirname(each.path) for each in open_ if each.code == "NPU554"}
         self._imports = [each for each in open_ if each.code in PACKAGES]
-        #: The packages that code names; empty where no code was seen.
-        self._named = _named_by_code(known)
+        #: The packages that findings in code are about, remarks included; empty where no code was seen.
+        self._named = {canonical(each.api).partition(".")[0] for each in known
+                       if each.path.endswith((".py", ".ipynb")) and not each.path.endswith("setup.py")}  # fmt: skip
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)

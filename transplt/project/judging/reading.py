@@ -35,7 +35,7 @@ class Reading:
         self, statements: Sequence[Statement], differ: Sequence[Statement], reader: Reader, values: dict[str, set[str]]
     ) -> None:
         self.statements, self.differ, self.reader, self.values = statements, [*differ], reader, values
-        self.words = {word for each in differ for word in _constants(each)}
+        self.words = {word for each in differ for part in each.parts for word in _words(part)}
         self.set: dict[str, set[str]] = defaultdict(set)
         self.names: dict[Scope, set[str]] = defaultdict(set)
         self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
@@ -240,10 +240,6 @@ def _names(each: Statement) -> Iterator[str]:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                 yield name
-
-
-def _constants(each: Statement) -> Iterator[str]:
-    return (word for part in each.parts for word in _words(part))
 
 
 def _words(part: ast.AST) -> Iterator[str]:

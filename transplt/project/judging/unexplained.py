@@ -171,7 +171,8 @@ class Unexplained:
             gone, new = left, [each for each in new if id(each) not in taken]
         for each in gone:
             mine = operations(self.theirs.form(each))
-            shares = [(_share(mine, operations(self.mine.form(other))), -place) for place, other in enumerate(new)]
+            own = (operations(self.mine.form(other)) for other in new)
+            shares = [(2 * (mine & each).total() / ((mine + each).total() or 1), -at) for at, each in enumerate(own)]
             if shares and (best := max(shares))[0] >= _ALIKE:
                 yield each, new.pop(-best[1])
 
@@ -522,10 +523,6 @@ def _said(word: str) -> str:
 
 def _numbers(words: Counter[str]) -> Counter[str]:
     return Counter({word: count for word, count in words.items() if word[0] == "#"})
-
-
-def _share(one: Counter[str], other: Counter[str]) -> float:
-    return 2 * (one & other).total() / ((one + other).total() or 1)
 
 
 def _blank(form: Form, kinds: str) -> Form:

@@ -166,10 +166,7 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     """What becomes of a launch: an autotuner takes the fastest of those that compile. It stops at what the front end
     refuses, and where none compiles; not known where it may have others (`of` is 0)."""
     most = tried[0][0]["of"]
-    refused = [
-        (" and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes", answer)
-        for unit, answer in tried if answer.word == NO
-    ]  # fmt: skip
+    refused = [(_named(unit), answer) for unit, answer in tried if answer.word == NO]
     stop = next((each for each in refused if not each[1].passed_over), None) if most > 1 else None
     if stop is not None:
         return replace(stop[1], configurations=f"with {stop[0]}, which stops the autotuner")
@@ -191,6 +188,10 @@ def _left_out(refused: Sequence[tuple[str, Answer]]) -> str:
     named = ", ".join(f"{name} ({answer.sentence})" for name, answer in refused[:_MOST_NAMED])
     more = f" and {len(refused) - _MOST_NAMED} more" if len(refused) > _MOST_NAMED else ""
     return f", not {named}{more}" if named else ""
+
+
+def _named(unit: dict[str, Any]) -> str:
+    return " and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes"
 
 
 def _taken(answer: Answer) -> int:

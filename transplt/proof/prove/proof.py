@@ -102,7 +102,8 @@ class Prover:
         proof.advice += self._advice(reference, alone, own)
         proof.idle = reference.stop is not None and not any(training.steps for training in reference.trainings)
         proof.parts[0].findings.remarks += proof.advice
-        proof.parts[0].findings.reasons += self._left_out()
+        if self.original.witness is REDIRECTED and self.migrated.options.portable:  # another witness would be asked
+            proof.parts[0].findings.reasons.append("the migrated program on CUDA (leave out --against)")
         if all(part.verdict.word in (Word.EQUAL, Word.RUNS) for part in proof.parts):
             self.announce("the migrated program as its user starts it")
             started = as_started(self.original, self.migrated, tuple(sorted({*worlds} & {1} | {worlds[-1]})), alone)
@@ -158,11 +159,6 @@ class Prover:
                 if lines := advice(asked, ended.code, ended.processes, known, too_long=late, errors=said):
                     yield from (f"what helps: {line}" for line in lines)
                     return
-
-    def _left_out(self) -> list[str]:
-        """What another witness would have been asked, too."""
-        left = self.original.witness is REDIRECTED and self.migrated.options.portable
-        return ["the migrated program on CUDA (leave out --against)"] if left else []
 
     def _pointed(self, part: Part) -> Part:
         """With the line that may cause its first difference."""

@@ -41,6 +41,8 @@ _FOR_CUDA = re.compile(
 )
 _BY_DOCS, _BESIDE = "; --docs makes the edits that are certain", "; add the command for NPUs"
 _NOT_BY_DOCS = "; --docs does not edit this"
+#: By whether --docs was given, and whether it edits some of a command.
+_OF_DOCS = {(False, True): _BY_DOCS, (False, False): _NOT_BY_DOCS}
 _ANY_DOCS = re.compile(f"{_BY_DOCS}|{_NOT_BY_DOCS}")
 #: What gives a container its cards, and what does so for NPUs.
 _CARDS = re.compile(rb"--gpus|--runtime|nvidia-docker")
@@ -189,6 +191,6 @@ def _reported(
     word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else _BY_DOCS if edited else _NOT_BY_DOCS)
+    help_ = "; ".join(dict.fromkeys(helps)) + _OF_DOCS.get((document.settings.docs, edited), "")
     message = f"this document has a command for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
