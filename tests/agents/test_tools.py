@@ -66,7 +66,7 @@ def test_a_work_order_says_what_where_and_what_shows_that_it_is_done(folders: Fo
     answer = one(folders, "check", path="project")
     assert (answer["path"], answer["files"], answer["actions_in_all"]) == ("project", 1, 2)
     order = answer["actions"][0]
-    assert order["do"] == "Install the Ascend version of apex" and order["blocks"] == "stops at import"
+    assert order["do"] == "Use the version of apex that is adapted to Ascend" and order["blocks"] == "stops at import"
     assert order["blocking"] and order["codes"] == ["NPU511"]
     assert order["places"] == [
         {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs an Ascend version"]}
@@ -151,7 +151,7 @@ def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders)
          "first": "", "stopped_by": [], "stopped_by_in_all": 0}
     ]  # fmt: skip
     (project,) = rest["repositories"]
-    assert project["path"] == "project" and project["first"] == "Install the Ascend version of apex"
+    assert project["path"] == "project" and project["first"] == "Use the version of apex that is adapted to Ascend"
     assert project["stopped_by"][0] == project["first"] and "next_cursor" not in rest
     assert [each.get("failed") for each in named["repositories"]] == [None, "no such folder"]
     assert unblocking["unblocking"][0]["repositories"] == ["project"] and unblocking["unblocking"][0]["last_in"] == 1

@@ -46,7 +46,7 @@ def test_a_fault_is_told_from_what_inherits_it(
     assert transplt_run(TRAIN, options=options)[0] == 0
     code, lines = call(dump)
     assert code == 1 and len(lines) == 2
-    assert "1 of 8 operators computed again on the CPU from recorded inputs gives something else: " in lines[0]
+    assert "1 of 8 operators computed again on the CPU from recorded inputs gives different results: " in lines[0]
     assert "Functional.relu.0.forward: the recorded result is scaled by 1.02" in lines[0]
     assert "train.py:10 (forward)" in lines[0]
     assert lines[1].startswith("  Functional.relu.0.backward: the recorded result is scaled by 1.02")

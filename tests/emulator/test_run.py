@@ -96,7 +96,7 @@ def test_recorded_leftovers(transplt_run: Any) -> None:
     )
     code, report, _ = transplt_run(source, options=["--cuda", "record"])
     assert (code, report["verdict"], report["stdout"]) == (1, "stops", "4.0\n")
-    assert report["sentence"].startswith("train.py:3: NPU210 Tensor.cuda(): use 'npu'; a card would stop there")
+    assert report["sentence"].startswith("train.py:3: NPU210 Tensor.cuda(): use 'npu'; a real card would stop there")
     assert [(f["line"], f["code"], f["level"]) for f in report["findings"]] == [
         (2, "NPU101", "warning"), (3, "NPU210", "error")]  # fmt: skip
 
@@ -395,7 +395,7 @@ def test_a_reference_that_does_not_repeat_itself(transplt_run: Any, tmp_path: Pa
     original.write_text(ORIGINAL.replace("torch.manual_seed(0)\n", ""))
     code, report, _ = transplt_run(TRAIN, options=["--reference", str(original)])
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", ["reference-unstable"])
-    assert "finished without errors; the original does not repeat itself" in report["sentence"]
+    assert "finished without errors; two runs of the original differ" in report["sentence"]
 
 
 @pytest.mark.torch

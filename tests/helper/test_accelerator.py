@@ -63,6 +63,7 @@ import sys
 import types
 
 torch = types.ModuleType("torch")
+torch.device = object
 torch.profiler = types.SimpleNamespace(ProfilerActivity=types.SimpleNamespace(CUDA=1))
 names = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
 
