@@ -670,3 +670,9 @@ def test_what_differs_in_a_function_that_was_written_anew_is_left_open(
     found = differences(*sides)
     assert (len(found.against), bool(found.open)) == (against, left)
     assert all("update was rewritten, and reading cannot tell" in each.message for each in found.open)
+
+
+def test_what_setup_py_installs_is_no_computation() -> None:
+    setup = "from setuptools import setup\n\nsetup(name='net', install_requires=['torch'])\n"
+    files = {"setup.py": setup, "train.py": TRAINING}
+    assert told(files, files | {"setup.py": setup.replace("'torch'", "'torch', 'torch-npu==2.14.0'")}) == []
