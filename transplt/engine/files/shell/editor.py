@@ -31,8 +31,8 @@ def changes(document: Document) -> Finds:
         match each:
             case _ if document.settings.style == "npu":
                 yield each
-            case Edit():
-                if script.for_both and not twin:
+            case Edit(code=code):
+                if script.for_both and not twin and code == variables.RENAMED:
                     yield each
             case Kept(reason="both") if twin:
                 pass
