@@ -676,3 +676,4 @@ def test_what_setup_py_installs_is_no_computation() -> None:
     setup = "from setuptools import setup\n\nsetup(name='net', install_requires=['torch'])\n"
     files = {"setup.py": setup, "train.py": TRAINING}
     assert told(files, files | {"setup.py": setup.replace("'torch'", "'torch', 'torch-npu==2.14.0'")}) == []
+    assert told(files, files | {"setup.py": setup.replace("'net'", "'net-npu'").replace("'torch'", "'torch>=2.1'")}) == []

@@ -114,7 +114,7 @@ class _Both:
 
     def __post_init__(self) -> None:
         self.apart = compared(self.theirs, self.mine)
-        self.places = {(each.path, each.scope): each.line for each in reversed(self.mine)}
+        self.places = {each.place: each.line for each in reversed(self.mine)}
 
     @property
     def has_cards(self) -> bool:
@@ -188,7 +188,7 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     for one, other, what in on_the_host(both.apart):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     for each, what in dropped(both.apart, both.mine, there):
-        if (each.path, each.scope) in both.places:
+        if each.place in both.places:
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
@@ -259,8 +259,8 @@ def _around(both: _Both, fresh: set[str]) -> Around:
         name: words.get("default", "") for each in both.apart.new for name, words in options_of(each)
         if words.get("default", "None") in _OFF and words.get("action") != "'store_false'"
     }  # fmt: skip
-    scopes = {(each.path, each.scope) for each in both.theirs}
-    returns = {(each.path, each.scope) for each in both.apart.gone if isinstance(each.node, ast.Return)}
+    scopes = {each.place for each in both.theirs}
+    returns = {each.place for each in both.apart.gone if isinstance(each.node, ast.Return)}
     tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
     texts = {(each.path, each.text) for each in both.theirs}
     return Around(scopes, texts, returns, options, fresh, tables)

@@ -164,7 +164,7 @@ def _gone(path: str, scope: str, sides: Sides) -> str:
         return f"{visible(path)} is gone"
     apart, mine = sides.found.apart, [each for each in sides.port.statements(path) if each.scope == scope]
     theirs, kept = (
-        sum((each.path, each.scope) == (path, scope) for each in side)
+        sum(each.place == (path, scope) for each in side)
         for side in (apart.gone, [one for one, _ in apart.alike])
     )
     if not scope or kept >= theirs:

@@ -42,8 +42,8 @@ class Reading:
         self.fields = defaultdict[str, set[str]](set)
         self._inside: dict[Scope, list[Statement]] = defaultdict(list)
         for each in statements:
-            self._inside[each.path, each.scope].append(each)
-            self.names[each.path, each.scope].update(names := {*_names(each)})
+            self._inside[each.place].append(each)
+            self.names[each.place].update(names := {*_names(each)})
             self.uses.update((each.path, scope, name) for scope in {each.scope, ""} for name in names)
             self.fields[each.path].update(
                 node.attr for node in each.inside()
@@ -91,7 +91,7 @@ class Reading:
         """Whether a statement is about variables that the same function of the other program, with the names
         `elsewhere`, does not have, and of which only messages make use."""
         sets = sets_of(each)
-        return bool(sets and each.scope) and sets <= self._unused_in((each.path, each.scope), elsewhere)
+        return bool(sets and each.scope) and sets <= self._unused_in(each.place, elsewhere)
 
     def _unused_in(self, place: Scope, elsewhere: Collection[str]) -> set[str]:
         if place not in self._unused:
@@ -175,7 +175,7 @@ def places_of(theirs: Sequence[Statement], mine: Sequence[Statement], found: Apa
     votes: dict[Scope, Counter[Scope]] = defaultdict(Counter)
     for one, other in found.alike:
         votes[one.path, one.scope][other.path, other.scope] += 1
-    sizes = Counter((each.path, each.scope) for each in theirs)
+    sizes = Counter(each.place for each in theirs)
     taken = {*places.values()}
     for each in sorted(before - after):
         same = [other for other in named[each[1]] if each[1] and other not in taken]
@@ -209,7 +209,7 @@ def _last(place: Scope) -> str:
 
 
 def _scopes(statements: Iterable[Statement]) -> set[Scope]:
-    return {(each.path, each.scope) for each in statements}
+    return {each.place for each in statements}
 
 
 def _names_under(scope: str) -> Iterator[str]:

@@ -60,6 +60,11 @@ class Statement:
         return getattr(self.node, "lineno", 1)
 
     @property
+    def place(self) -> tuple[str, str]:
+        """Its file, and the function around it."""
+        return self.path, self.scope
+
+    @property
     def shown(self) -> str:
         """What a person reads of it: the line of a head without what is below it."""
         if not hasattr(self.node, "body"):

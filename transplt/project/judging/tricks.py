@@ -104,7 +104,7 @@ def _exits(each: Statement, around: Around) -> _Told:
 
 def _returns(each: Statement, around: Around) -> _Told:
     """A return in the middle of a function that had none."""
-    new = around.is_old(each) and each.scope and (each.path, each.scope) not in around.returns
+    new = around.is_old(each) and each.scope and each.place not in around.returns
     early = isinstance(each.node, ast.Return) and new and not (each.guards or each.last or TESTS.search(each.path))
     return (_AGAINST, "returns before the rest of the function") if early else None
 
@@ -221,7 +221,7 @@ def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:
     for each in (port := [*port]):
         if re.search(r"npu\(|\.to\(|prepare\(", each.raw):
             there[each.path] += f"{each.raw}\n"
-            inside[each.path, each.scope] += f"{each.raw}\n"
+            inside[each.place] += f"{each.raw}\n"
     puts: dict[str, list[int]] = {}
     for each in port:
         if isinstance(each.node, ast.FunctionDef) and (

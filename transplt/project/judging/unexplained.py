@@ -28,6 +28,8 @@ _Done = list[tuple[Statement, Counter[str]]]
 _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
 )
+#: Files that compute nothing of a training: tests, and what installs the package; both are looked at apart.
+_NOT_TRAINED = re.compile(rf"{TESTS.pattern}|(?:^|/)setup\.py$")
 #: Forms of what tells people something.
 _SILENT = ("$", "$said")
 #: Statements with fewer operations in common than this share of all are no pair.
@@ -123,13 +125,13 @@ class Unexplained:
         pairs of which that is open."""
         there: dict[Scope, tuple[list[Statement], list[Statement]]] = defaultdict(lambda: ([], []))
         for each in self.apart.gone:
-            there[self._places.get((each.path, each.scope), ("", "?"))][0].append(each)
+            there[self._places.get(each.place, ("", "?"))][0].append(each)
         for each in self.apart.new:
-            there[each.path, each.scope][1].append(each)
+            there[each.place][1].append(each)
         left, done = list[_Pair](), set[int]()
         for place, (gone, new) in there.items():
             known = self.theirs.names[self._homes.get(place, place)] & self.mine.names[place]
-            for one, other in self._paired(gone, new) if not TESTS.search(place[0]) else ():
+            for one, other in self._paired(gone, new) if not _NOT_TRAINED.search(place[0]) else ():
                 found = self._compared(one, other, known)
                 if found is None:
                     left.append((one, other))
@@ -226,11 +228,11 @@ class Unexplained:
         """Whether a statement of the port is none of what is computed unless somebody asks for it."""
         asked = isinstance(each.node, ast.If) and not {*self.off}.isdisjoint(re.findall(r"\w+", each.text))
         host = is_option(each) and _OF_HOST.search(each.text) is not None
-        return host or asked or TESTS.search(each.path) is not None or self.is_optional(each)
+        return host or asked or _NOT_TRAINED.search(each.path) is not None or self.is_optional(each)
 
     def _weigh(self, pairs: dict[int, Statement]) -> None:
         """Tell what is done more or less often in a function of both, with what it calls that only one of them has."""
-        moved = [pair for pair in self.apart.alike if self._places.get(_place(pair[0])) != _place(pair[1])]
+        moved = [pair for pair in self.apart.alike if self._places.get(pair[0].place) != pair[1].place]
         gone, new = [*self.apart.gone, *(one for one, _ in moved)], [*self.apart.new, *(other for _, other in moved)]
         asked = (
             [each for each in gone if self._has_to_be_there(each)],
@@ -266,7 +268,7 @@ class Unexplained:
     ) -> None:  # fmt: skip
         """Tell what is `left`, and leave open what is in functions that were written anew."""
         less, more = said
-        sizes, helpers = Counter(map(_place, self.mine.statements)), dict[Scope, str]()
+        sizes, helpers = Counter(each.place for each in self.mine.statements), dict[Scope, str]()
         for place, both in left.items():
             for counts, other in zip(both, spare, strict=True):
                 found = counts & other
@@ -280,7 +282,7 @@ class Unexplained:
                 self.told[first:] = [
                     replace(each, rewritten=name if both_ways or each.what else "") for each in self.told[first:]
                 ]
-                helpers |= {_place(each): name for each, _ in more[place] if _place(each) not in self._homes}
+                helpers |= {each.place: name for each, _ in more[place] if each.place not in self._homes}
         for number, each in enumerate(self.told):
             if (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
                 self.told[number] = replace(each, rewritten=name)
@@ -289,12 +291,12 @@ class Unexplained:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
         there = defaultdict[Scope, dict[Form, Statement]](dict)
         for each in gone:
-            there[self._places.get(_place(each), _place(each))] |= dict.fromkeys(
+            there[self._places.get(each.place, each.place)] |= dict.fromkeys(
                 _compared_in(self.theirs.form(each)), each
             )
         for each in new:
             for kind, one, other in (mine := {*_compared_in(self.mine.form(each))}):
-                before = there[_place(each)].get(turned := (kind, other, one))
+                before = there[each.place].get(turned := (kind, other, one))
                 if before is not None and turned not in mine:
                     yield Otherwise(before, each, "the sides of a comparison changed places")
 
@@ -331,7 +333,7 @@ class Unexplained:
         """What only messages need may be computed elsewhere in the other program, or not at all."""
         counted = {id(each) for each in kept} | self._settled
         for each in side:
-            if (id(each) not in counted or reading.form(each)[0] in _SILENT) and not TESTS.search(each.path):
+            if (id(each) not in counted or reading.form(each)[0] in _SILENT) and not _NOT_TRAINED.search(each.path):
                 yield reading.reader.inside(each)
 
     def _has_to_be_there(self, each: Statement) -> bool:
@@ -339,7 +341,7 @@ class Unexplained:
         if self._is_idle(each) or self.theirs.is_of_settings(each) or self.theirs.asks_environment(each):
             return False
         return self.theirs.says_own(self.theirs.form(each)) or not self.theirs.is_unused(
-            each, self.mine.names[self._places.get(_place(each), ("", "?"))]
+            each, self.mine.names[self._places.get(each.place, ("", "?"))]
         )
 
     def _has_a_reason(self, each: Statement) -> bool:
@@ -347,7 +349,7 @@ class Unexplained:
         settings = self.mine.is_of_settings(each) and not self.mine.asks_environment(each)
         if self._is_idle(each) or self._is_aside(each) or settings:
             return False
-        known, form = self.theirs.names[self._homes.get(_place(each), ("", "?"))], self.mine.form(each)
+        known, form = self.theirs.names[self._homes.get(each.place, ("", "?"))], self.mine.form(each)
         if self.mine.says_own(form):
             return True
         if (sets := sets_of(each)) and all(word[0] == "#" for word in operations(form)):
@@ -359,8 +361,7 @@ class Unexplained:
             not self._settled.isdisjoint({id(each), *([id(each.node)] if isinstance(each.node, ast.Continue) else ())})
             or is_option(each)
             or each.scope.endswith(TELLS)
-            or bool(TESTS.search(each.path))
-            or f"/{each.path}".endswith("/setup.py")  # what it installs is checked apart
+            or bool(_NOT_TRAINED.search(each.path))
         )
 
     def _tell(
@@ -369,7 +370,7 @@ class Unexplained:
         sure = not _is_spelling(less, more)
         does = {word for _, counts in said[0] for word in counts if word[0].islower()}
         #: Functions of new files that do what the original does elsewhere: what else they do is a difference.
-        stand_in = {_place(each) for each, counts in said[1] if does & {*counts}}
+        stand_in = {each.place for each, counts in said[1] if does & {*counts}}
         whole = {id(each): counts for each, counts in said[0]}
         told: set[int] = set()
         for each, counts in said[1]:
@@ -379,7 +380,7 @@ class Unexplained:
             if new or gone:
                 more, less = more - new, less - gone
                 told.add(id(before))
-                counts_here = each.path not in self.fresh or _place(each) in stand_in
+                counts_here = each.path not in self.fresh or each.place in stand_in
                 self._add(before, each, new, gone, sure=sure and counts_here, whole=before is None and new == counts)
         for each, counts in said[0]:
             if id(each) not in told and (gone := counts & less):
@@ -403,7 +404,7 @@ def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:
     of them, or a comprehension for a loop or for what was repeated."""
     sides = [{id(each): (each, counts) for each, counts in side if counts}.values() for side in (less, more)]
     fewer, differ = min(map(len, sides)), min(len({id(each) for each, _ in side}) for side in (less, more))
-    apart_from_it = max(sum(_place(each)[1] != place[1] for each, _ in side) for side in sides)
+    apart_from_it = max(sum(each.place[1] != place[1] for each, _ in side) for side in sides)
     shapes = [{*map(_repeats, side)} - {""} for side in sides]
     looped = any("comprehension" in one - other and other - one for one, other in (shapes, shapes[::-1]))
     return bool(fewer) and (looped or apart_from_it >= _SEVERAL or (differ >= _MANY and _SHARE * differ > size))
@@ -472,10 +473,6 @@ def _take_out(counts: Counter[str], held: set[str]) -> None:
     """Take out numbers and texts that have another place now."""
     for word in [each for each in counts if each[0] == "#" and each in held]:
         del counts[word]
-
-
-def _place(each: Statement) -> Scope:
-    return each.path, each.scope
 
 
 def _parents(one: Form, other: Form) -> tuple[str, ...]:
@@ -562,7 +559,7 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
     made = "|".join(sorted(modules))  # what gives parameters their first values
     steps = _STEPS | {_DRAW: rf"{_STEPS[_DRAW]}|\b(?:{made})\(" if made else _STEPS[_DRAW]}
     for one, other in alike:
-        if places.get(_place(one)) != _place(other) or one.said:
+        if places.get(one.place) != other.place or one.said:
             continue
         if _excludes(one, other):
             yield Otherwise(one, other, "under the opposite condition now")
@@ -570,7 +567,7 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
             yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
         kind = next((kind for kind, form in steps.items() if re.search(form, one.text)), "")
         if kind and isinstance(one.node, (ast.Expr, ast.Assign)):
-            there[_place(other)].append((kind, one, other))
+            there[other.place].append((kind, one, other))
     for each in there.values():
         each.sort(key=lambda step: step[1].line)
         for number, step in enumerate(each):
