@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from dataclasses import replace
-from itertools import chain
 
 from transplt.base.settings import Settings
 from transplt.flow.chooser_place import is_harmless, is_installed, npu_chooser, own_place
@@ -165,8 +164,12 @@ def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> H
     ours = [each for each in layout.ours if top and is_below(each, top)]
     if len(ours) != 1:
         return None
-    package = posixpath.dirname(ours[0])[len(posixpath.dirname(top)) :].strip("/").replace("/", ".")
-    return HelperPlace((ours[0],), package, layout.ours[ours[0]])
+    return HelperPlace((ours[0],), _package_in(ours[0], top), layout.ours[ours[0]])
+
+
+def _package_in(path: str, top: str) -> str:
+    """The dotted name of the package that holds a file, from the outermost one on, whose folder is `top`."""
+    return posixpath.dirname(path)[len(posixpath.dirname(top)) :].strip("/").replace("/", ".")
 
 
 def _of_an_imported_package(
@@ -216,8 +219,7 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
         return place
     top = outermost_package(path, project.placing)
     if top and is_below(place.paths[0], top) and is_installed(project, posixpath.dirname(top)):
-        inner = posixpath.dirname(place.paths[0])[len(posixpath.dirname(top)) :].strip("/")
-        return replace(place, package=inner.replace("/", "."))  # who installs it imports a script of it, too
+        return replace(place, package=_package_in(place.paths[0], top))  # who installs it imports a script of it too
     if path in project.once(_on_their_own) and not settings.helper:
         return None
     starts = {posixpath.dirname(each) for each in starts_leading_to(project, layout, path)}
@@ -248,8 +250,8 @@ def _on_their_own(project: ProjectFacts) -> frozenset[str]:
     of_folder: dict[str, list[str]] = {}
     for path in speaking:
         of_folder.setdefault(posixpath.dirname(path), []).append(path)
-    few = (each for folder, each in of_folder.items() if folder and len(each) <= _FEW and linked.isdisjoint(each))
-    return frozenset(chain.from_iterable(few))
+    return frozenset(path for folder, each in of_folder.items()
+                     if folder and len(each) <= _FEW and linked.isdisjoint(each) for path in each)  # fmt: skip
 
 
 def _in_the_package(

@@ -140,9 +140,8 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         base, _ = _base(known, name)
         inside = base and in_folder(base, INIT, "") in files  # who stands outside of it has a library of that name
         known = "" if inside and not is_below(path, base) else known
-    if package and _starts_here(project, files, path, (known, beside)):
-        package = False
-    return (known or beside) if package else (beside or known)
+    by_package = package and not _starts_here(project, files, path, (known, beside))
+    return (known or beside) if by_package else (beside or known)
 
 
 def _starts_here(project: ProjectFacts, files: Mapping[str, Placing], path: str, either: tuple[str, str]) -> bool:
@@ -150,9 +149,8 @@ def _starts_here(project: ProjectFacts, files: Mapping[str, Placing], path: str,
     own folder comes first then."""
     if "" in either or either[0] == either[1]:
         return False
-    folder = posixpath.dirname(path)
     found = ((known, each) for each in files[path].imported if each[:1] != "." and (known := project.path_of(each)))
-    return any(known in files and _base(known, each)[0] == folder for known, each in found)
+    return any(known in files and _base(known, each)[0] == posixpath.dirname(path) for known, each in found)
 
 
 def _by_place(files: Mapping[str, Placing], path: str, name: str) -> str:

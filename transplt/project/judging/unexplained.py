@@ -214,7 +214,7 @@ class Unexplained:
 
     def _left_out(self, one: Statement, before: Counter[str], after: Counter[str], form: Form) -> str | None:
         """What a statement does not give any more, where that is all that is another in it."""
-        if isinstance(one.node, ast.AnnAssign) and _numbers(before) != _numbers(after):
+        if isinstance(one.node, ast.AnnAssign) and any(word[0] == "#" for word in (before - after) + (after - before)):
             return "another default"
         gone = [word[1:] for word in before - after if word[0] == "$" and not _OF_HOST.search(word)]
         gone = [word for word in gone if word != "call"]
@@ -517,10 +517,6 @@ def _joined(phrases: list[str]) -> str:
 def _said(word: str) -> str:
     """A number or a text as people write it."""
     return word[1:].removesuffix(".0")
-
-
-def _numbers(words: Counter[str]) -> Counter[str]:
-    return Counter({word: count for word, count in words.items() if word[0] == "#"})
 
 
 def _blank(form: Form, kinds: str) -> Form:
