@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from transplt.base.text.regular_file import SOURCE, read_regular
@@ -17,7 +17,6 @@ from transplt.edits.helper_import import top_of
 from transplt.edits.helper_source import (
     Import,
     Module,
-    Parts,
     Piece,
     around,
     closure,
@@ -27,14 +26,12 @@ from transplt.edits.helper_source import (
 )
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
-from transplt.rules.versions import loads_itself
 from transplt.syntax.files import File
 from transplt.syntax.nodes import begins, defaults_of, first_code
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Binding
 
 _WIDTH = 120
-TORCH_NPU = "torch_npu"
 #: What is said to a checker of types.
 _CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
 
@@ -65,7 +62,7 @@ class Inline:
         """Functions and what they need and the file has not yet; None where they would stand below the node that calls
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        parts = self._parts(names, alone=not exact)
+        parts = closure(around(names, bare), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -92,7 +89,7 @@ class Inline:
         renames = {**self.names, **local}
         text = joined((piece.defines, _renamed(piece.text, renames)) for piece in pieces)
         names = tuple(self.names[each] for each in bound)
-        where = self._where(place, below, names, pieces, any((exact, lines)))
+        where = self._where(place, below, names, pieces, exact)
         return Added(where, text, names, tuple(lines.values()))
 
     def _where(
@@ -106,18 +103,6 @@ class Inline:
                 return Beside(self.below, below=True, apart=first, called=names)
         # Where no import stands above, theirs go below the comments at the top of the file.
         return Beside(place, above_comments=below is not None, called=names)
-
-    def _parts(self, names: tuple[str, ...], *, alone: bool) -> Parts:
-        """What some names need. Where torch loads torch_npu by itself, what is for a file `alone` imports it only to
-        take something of it.
-        """
-        parts, settings = closure(around(names, bare), names), self.work.settings
-        kept = tuple(piece for piece in parts.pieces if piece.binds != (TORCH_NPU,))
-        loads = alone and settings.style == "portable" and loads_itself(settings.torch_version)
-        if not loads or any(TORCH_NPU in piece.needs for piece in kept):
-            return parts
-        used = tuple(each for each in parts.imports if any(f"{each.local}." in piece.text for piece in kept))
-        return replace(parts, pieces=kept, imports=used)
 
     def _import(self, given: Import, lines: dict[str, str], used: list[Binding]) -> str:
         """How the file spells what a function imports; a line is asked for where it has no name for it."""
