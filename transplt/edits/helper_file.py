@@ -97,7 +97,8 @@ def helper_text(names: Collection[str], *, portable: bool = False, notice: str =
     wanted = tuple(sorted({*names, "DEVICE_TYPE"} if portable else names))  # by which it is known again
     parts = (_for_any_python if portable else parts_of)(wanted)
     head = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__)
-    text = f"{notice}{head}\n{_imports(parts, portable)}"
+    head = f"{notice}\n{head}" if notice else head
+    text = f"{head}\n{_imports(parts, portable)}"
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
     return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
 
