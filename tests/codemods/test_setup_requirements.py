@@ -54,17 +54,17 @@ def test_silent(source: str) -> None:
 
 
 EXTRAS = [
-    ("{'dev': ['a']}", "{'dev': ['a'], 'npu': ['torch-npu==2.14.0']}"),
-    ("{'all': read('all.txt')}", "{'all': read('all.txt'), 'npu': ['torch-npu==2.14.0']}"),
+    ("{'dev': ['a']}", "{'dev': ['a'], 'npu': ['torch-npu>=2.1']}"),
+    ("{'all': read('all.txt')}", "{'all': read('all.txt'), 'npu': ['torch-npu>=2.1']}"),
     # In the quotes and the layout of the rows before; comments stay with theirs.
     (
         '{\n        "dev": [\n            # run\n            "a",  # b\n        ],\n    }',
         '{\n        "dev": [\n            # run\n            "a",  # b\n        ],\n        '
-        '"npu": ["torch-npu==2.14.0"],\n    }',
+        '"npu": ["torch-npu>=2.1"],\n    }',
     ),
     (
         "{\n    'dev': ['a'],  # last\n    # more\n}",
-        "{\n    'dev': ['a'],  # last\n    'npu': ['torch-npu==2.14.0'],\n    # more\n}",
+        "{\n    'dev': ['a'],  # last\n    'npu': ['torch-npu>=2.1'],\n    # more\n}",
     ),
 ]
 

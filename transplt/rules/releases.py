@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from transplt.base.settings import Settings
 from transplt.base.text.requirement import Requirement
 from transplt.rules.tables import read_table
+from transplt.rules.versions import oldest_held
 
 #: What a package lacks that runs on NPUs, too, and that is installed by its own metadata.
 AS_EXTRA = "torch-npu as an extra"
@@ -48,6 +50,13 @@ def release_of(version: str) -> Release:
         return Release()
     row = rows.get(version, {})
     return Release(**{key: str(row.get(key) or "") for key in Release.__dataclass_fields__})
+
+
+def of_a_library(settings: Settings) -> str:
+    """The versions of torch-npu in an extra: the package stays open to every torch that it admits, and each torch-npu
+    asks for the one that it is for (its metadata).
+    """
+    return f">={oldest_held(settings.torch_version, settings.oldest_torch)}"
 
 
 def wheels_for(torch_npu: str, pythons: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
-from transplt.rules.releases import AS_EXTRA, fits, release_of, wheels_for
+from transplt.rules.releases import AS_EXTRA, fits, of_a_library, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
@@ -89,6 +89,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
             # pip installs an extra together with what the package requires.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {release.torch}"
         elif extras is not None and work.take(extras):
+            pin = f"{TORCH_NPU}{of_a_library(work.settings)}"
             said, new = f"an extra with {pin}", with_last_row("npu", f'["{pin}"]')
             if work.once(Ignores).reason(ADDED, extras.lineno, extras.end_lineno or extras.lineno):
                 yield work.note(extras, ADDED, said, api=TORCH_NPU)

@@ -16,7 +16,7 @@ from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releas
 from transplt.engine.files.dependency_files import BUILD
 from transplt.engine.files.document import Document
 from transplt.engine.files.kind import COG
-from transplt.rules.releases import AS_EXTRA
+from transplt.rules.releases import AS_EXTRA, of_a_library
 
 _OPTIONAL, _POETRYS = ("project", "optional-dependencies"), ("tool", "poetry", "extras")
 _GROUP = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu.dependencies]{n}{row}"
@@ -28,16 +28,18 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     torch = next((each for each in requirements if normalised(each.name) in TORCH and each.section != building), None)
     if torch is None or any(normalised(each.name) == TORCH_NPU for each in requirements):
         return
-    pin = f"{TORCH_NPU}=={releases.torch_npu}"
-    message, help_ = "no requirement names torch-npu for NPUs", f"{pin}, for torch {releases.torch}"
+    message = "no requirement names torch-npu for NPUs"
+    help_ = f"{TORCH_NPU}=={releases.torch_npu}, for torch {releases.torch}"
     if document.name == "pyproject.toml":
+        versions = of_a_library(document.settings)
+        content = [f"{TORCH_NPU}{versions}", *needed_by_cann(requirements, releases.cann)]
         if torch.allows(releases.torch) is False:
             # pip installs an extra together with what the project asks for.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
-        elif found := _extra(text, torch, [pin, *needed_by_cann(requirements, releases.cann)], releases):
+        elif found := _extra(text, torch, content, versions, releases):
             group = "npu" if len(found) > 1 else ""
             for start, end, new in found:
-                said = f"an extra with {pin}"
+                said = f"an extra with {content[0]}"
                 yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
     stem, dot, ending = document.path.rpartition(".")
@@ -47,11 +49,13 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=api, effort=Effort.LOW, help=help_)
 
 
-def _extra(text: str, torch: Requirement, content: list[str], releases: Releases) -> list[Change]:
+def _extra(
+    text: str, torch: Requirement, content: list[str], versions: str, releases: Releases
+) -> list[Change]:
     """The changes by which a pyproject.toml has an extra; none where a person has to write it."""
     table, newline = parse_toml(text), newline_of(text)
     if torch.section.startswith("tool.poetry."):
-        return _of_poetry(text, torch, releases)
+        return _of_poetry(text, torch, versions, releases)
     project = table.get("project")
     if not isinstance(project, dict) or "optional-dependencies" in project.get("dynamic", ()):
         return []
@@ -61,9 +65,9 @@ def _extra(text: str, torch: Requirement, content: list[str], releases: Releases
     return _row(text, _OPTIONAL, content)
 
 
-def _of_poetry(text: str, torch: Requirement, releases: Releases) -> list[Change]:
+def _of_poetry(text: str, torch: Requirement, versions: str, releases: Releases) -> list[Change]:
     """An extra of a package that has some, with the package that it is for; else a group."""
-    version, older = f'"=={releases.torch_npu}"', _python_before(text, releases)
+    version, older = f'"{versions}"', _python_before(text, releases)
     if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
         row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
         return [_table(text, _POETRYS[:2], _GROUP.format(n=newline_of(text), row=row))]
