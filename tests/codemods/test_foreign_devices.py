@@ -175,6 +175,32 @@ def test_a_test_for_another_device_than_the_cpu_in_front_of_a_kernel(test: str) 
     assert [f.code for f in result.findings if f.open].count("NPU272") == 1 and not result.changed
 
 
+COMPILED = """
+    import torch
+    from torch.utils.cpp_extension import load
+
+    op = load(name="bias_act", sources=["bias.cpp", "SOURCE"])
+
+    class Fused(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return op.bias_act(x)
+
+    def bias_act(x):
+        if x.device.type == "cpu":
+            return x + 1
+        return Fused.apply(x)
+"""
+
+
+@pytest.mark.parametrize(("source", "codes"), [("bias.cu", ["NPU272"]), ("bias_host.cpp", [])])
+def test_a_test_for_the_cpu_in_front_of_what_the_file_compiles(source: str, codes: list[str]) -> None:
+    """An NPU would be sent to the kernel, although the path in torch stands beside it."""
+    found = [each for each in migrate(COMPILED.replace("SOURCE", source)).findings if each.code == "NPU272"]
+    assert [each.code for each in found] == codes
+    assert all("bias_act, by way of train.Fused" in each.message for each in found)
+
+
 @pytest.mark.parametrize("test", ['device.type != "cpu"', 'device == "cpu"', 'name != "cpu"'])
 def test_a_test_for_another_device_than_the_cpu_in_front_of_torch(test: str) -> None:
     check_noop(f"import torch\n\ndef f(x, device, name):\n    # cuda\n    return x.half() if {test} else x\n")

@@ -35,8 +35,8 @@ def tests_for_another_device_than_the_cpu(work: Work, tree: ast.Module) -> Finds
                 node,
                 fixer.code,
                 f"an NPU is not the CPU: this condition leads to code that needs CUDA ({answer.why})",
-                help="test for what that code needs (for example, that its library finds a CUDA device), so that NPUs "
-                     "take the CPU path",
+                help='test for what that code needs (for example, device.type == "cuda", or that its library finds a '
+                     "CUDA device), so that NPUs take the CPU path",
                 effort=Effort.LOW,
                 details=(("needs", answer.why),),
             )

@@ -289,7 +289,10 @@ class Walk:
             self.holders.setdefault(self.code.shared(slot), []).extend(here.step(ref) for ref in refs)
 
     def _handed_over(self, call: ast.Call) -> Iterator[Reference]:
-        """The functions that a call is given, of whose result a module makes a name: `op = register("op", fn=f)`."""
+        """The functions that a call is given, of whose result a module makes a name: `op = register("op", fn=f)`; or
+        what it compiles.
+        """
+        yield from self.code.compiled(call)
         for value in (*call.args, *(keyword.value for keyword in call.keywords)):
             if type(value) in _NAMED:
                 yield from self.code.held(value)

@@ -26,7 +26,7 @@ from transplt.rules.rule_set import RuleSet
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.nodes import call_of, keyword_of, last_name, root_name
+from transplt.syntax.nodes import call_of, keyword_of, last_name, root_name, string_of
 from transplt.syntax.scopes import Scope
 
 #: Packages that hold no kernels: what they do on a device is torch's.
@@ -169,6 +169,12 @@ class CudaCode:
         if self._loads:
             refs += self._loaded(call)
         return refs
+
+    def compiled(self, call: ast.Call) -> Iterator[code.Reference]:
+        """The module that a call compiles for CUDA and that a name holds then, by the name that it is given."""
+        name = keyword_of(call, "name") or next(iter(call.args), None)
+        if self._builds and any(self._loaded(call)):
+            yield code.Callee(string_of(name) or "CUDA sources")
 
     def _loaded(self, call: ast.Call) -> Iterator[code.Reference]:
         """What a call builds, or loads."""
