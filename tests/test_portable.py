@@ -616,6 +616,8 @@ def test_device_strings_that_have_to_be_written_out(source: str, code: str) -> N
         ("y = net(x.cuda()).cuda()", "y = net(x.to(DEVICE_TYPE)).to(DEVICE_TYPE)"),
         ("if x.is_cuda:\n    f()", "if x.device.type == DEVICE_TYPE:\n    f()"),
         ("assert x.is_cuda and y", "assert x.device.type == DEVICE_TYPE and y"),
+        # A tensor has the method on every device; the question stays.
+        ("if hasattr(x, 'cuda'):\n    x = x.cuda()", "if hasattr(x, 'cuda'):\n    x = x.to(DEVICE_TYPE)"),
     ],
 )
 def test_tensors_and_modules(before: str, after: str) -> None:

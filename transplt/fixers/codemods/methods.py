@@ -11,6 +11,7 @@ from transplt.edits.trees import names
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module_moves import method_of_move
+from transplt.fixers.codemods.probes import is_true_of_both
 from transplt.flow.callees import FOREIGN, FRAMEWORKS
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
@@ -321,6 +322,8 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
             "hasattr",
         ):
             full = work.names.qualified(receiver)
+            if is_true_of_both(work, call):
+                return
             if full is not None and full.split(".")[0] == "torch":
                 moves = last_name(func) == "getattr" and full == "torch"
             elif root := _foreign_receiver(work, receiver):
