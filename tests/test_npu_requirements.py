@@ -86,6 +86,7 @@ def test_a_list_of_packages_gets_one_for_npus(tmp_path: Path, name: str, text: s
 
 
 _OLDER = ", too old for torch-npu and its Pythons\n"
+_SAME_DAY = ", of the same day as what was too old\n"
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,18 @@ def test_a_pin_older_than_the_pythons_of_torch_npu_is_a_floor(tmp_path: Path, na
             f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0\n",
         ),
         ("tensorflow-addons==0.12.0", f"# was tensorflow-addons==0.12.0{_OLDER}tensorflow-addons>=0.16.1\n"),
+        # which could not be imported beside what pip would choose
+        (
+            "tensorflow-addons\ntensorflow==2.4.0\nabsl-py==0.10.0",
+            f"tensorflow-addons\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<2.16\n"
+            f"# was absl-py==0.10.0{_OLDER}absl-py>=1.0.0\n",
+        ),
+        # what pip freeze printed: the pins of what is dragged in are those of one day
+        (
+            "certifi==2020.12.5\nidna==2.10\nnumpy==1.19.4\nregex==2020.11.13\ntqdm>=4",
+            f"# was certifi==2020.12.5{_SAME_DAY}certifi>=2020.12.5\n# was idna==2.10{_SAME_DAY}idna>=2.10\n"
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was regex==2020.11.13{_SAME_DAY}regex>=2020.11.13\ntqdm>=4\n",
+        ),
     ],
 )
 def test_a_pin_that_cannot_stand_beside_its_torch_is_a_floor(tmp_path: Path, asked: str, new: str) -> None:
@@ -165,7 +178,13 @@ def test_bounds_of_an_environment_are_items(tmp_path: Path) -> None:
     assert f"    - tornado\n{bound}" in new
 
 
-@pytest.mark.parametrize("asked", ["numpy>=1.19", "numpy==1.26.4", "numpy==1.19.4 ; python_version < '3.8'"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "numpy>=1.19", "numpy==1.26.4", "numpy==1.19.4 ; python_version < '3.8'",
+        "certifi==2020.12.5\nidna==2.10\nregex==2020.11.13",
+    ],
+)  # fmt: skip
 def test_a_pin_with_a_wheel_stays_in_the_list_itself(tmp_path: Path, asked: str) -> None:
     out = migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=2.1\n"})
     assert (out / "requirements-npu.txt").read_text().startswith("-r requirements.txt\ntorch==2.12.0\n")

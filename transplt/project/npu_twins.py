@@ -32,7 +32,7 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import asked_by_torch, beside_newer, first_wheel
+from transplt.rules.companions import asked_by_torch, below, beside_newer, companions, first_wheel
 from transplt.rules.packages import BOUND
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
@@ -47,6 +47,10 @@ _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of 
 #: The comment above bounds, in a list of lines.
 _BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
+_TOO_OLD = "too old for torch-npu and its Pythons"
+_FROZEN = "of the same day as what was too old"
+#: What requests drags in, and nobody asks for by name.
+_DRAGGED_IN = frozenset({"certifi", "idna"})
 #: What a script must not be written with.
 _STARTS = ("import", "first step")
 _BEGINS = re.compile(r"[ \t]*")
@@ -225,24 +229,35 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
     older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
     beside = partial(beside_newer, other="tensorflow") if any(each.name == "tensorflow" for each in older) else None
     older += older_than(listed, beside) if beside else []
-    new = {}
+    names, new = {normalised(each.name) for each in listed}, {}
     for each in older:
         package = normalised(each.name)
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
         floor = floor or (beside(package) if beside else "")
-        new[each.clauses] = (each.name, floor and f">={floor}")
+        new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
+    for each in _frozen(listed) if older else ():
+        new.setdefault(each.clauses, (each.name, f">={each.specifier[2:]}", _FROZEN))
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not fits(versions, releases.pythons):
-            new[start, end] = ("python", f"={releases.pythons[0]}")
+            new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_OLD)
             # which conda's builds of an old pip are not for
-            new |= {each.clauses: (each.name, "") for each in listed if each.name == "pip" and each.versions}
+            new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
     newline = newline_of(text)
-    for (start, end), (package, versions) in sorted(new.items(), reverse=True):
+    for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        why = f"# was {package}{text[start:end]}, too old for torch-npu and its Pythons"
+        why = f"# was {package}{text[start:end].strip()}, {reason}"
         text = f"{text[: at.end()]}{why}{newline}{at[0]}{text[at.end() : start]}{versions}{text[end:]}"
-    return text, {package for package, _ in new.values()}
+    return text, {package for package, _, _ in new.values()}
+
+
+def _frozen(listed: Sequence[Requirement]) -> list[Requirement]:
+    """The exact pins of a list that a person did not write: it has those of what packages drag in, as `pip freeze`
+    prints it. What is newer there now asks for newer ones of these.
+    """
+    pinned = [each for each in listed if re.fullmatch(r"==\d[\d.]*(?:post\d+)?", each.specifier) and not each.address]
+    names = {normalised(each.name) for each in pinned}
+    return [each for each in pinned if normalised(each.name) not in companions()] if names >= _DRAGGED_IN else []
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:

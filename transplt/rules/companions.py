@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, partial
 
 from transplt.base.settings import TORCH_VERSIONS
@@ -80,6 +80,12 @@ def beside_newer(package: str, other: str) -> str:
     it back; empty for others.
     """
     return str(_table()[f"newer_{other}"].get(package, ""))
+
+
+def below(package: str, names: Collection[str]) -> str:
+    """The bound of a package that others of a list cannot be imported beyond (`,<2.16`); empty where none is known."""
+    bounds: dict[str, str] = _table()["imports_until"].get(package, {})
+    return next((f",<{bound}" for other, bound in bounds.items() if other in names), "")
 
 
 def without_pkg_resources(torch: str) -> dict[str, str]:
