@@ -14,7 +14,7 @@ from typing import Any
 from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
-from transplt.base.text.requirement import normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of

@@ -84,8 +84,7 @@ def beside_newer(package: str, other: str) -> str:
 
 def below(package: str, names: Collection[str]) -> str:
     """The bound of a package that others of a list cannot be imported beyond (`,<2.16`); empty where none is known."""
-    bounds: dict[str, str] = _table()["imports_until"].get(package, {})
-    return next((f",<{bound}" for other, bound in bounds.items() if other in names), "")
+    return next((f",<{end}" for other, end in _table()["imports_until"].get(package, {}).items() if other in names), "")
 
 
 def without_pkg_resources(torch: str) -> dict[str, str]:

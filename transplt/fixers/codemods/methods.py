@@ -11,7 +11,6 @@ from transplt.edits.trees import names
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.fixers.codemods.module_moves import method_of_move
-from transplt.fixers.codemods.probes import is_true_of_both
 from transplt.flow.callees import FOREIGN, FRAMEWORKS
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
@@ -321,9 +320,10 @@ def _name_in_string(work: Work, node: ast.Constant, old: str) -> Finds:
             "getattr",
             "hasattr",
         ):
-            full = work.names.qualified(receiver)
-            if is_true_of_both(work, call):
+            if work.settings.style == "portable" and last_name(func) == "hasattr":
+                yield work.keep(node, "library-name", "torch")  # a tensor has it on every device
                 return
+            full = work.names.qualified(receiver)
             if full is not None and full.split(".")[0] == "torch":
                 moves = last_name(func) == "getattr" and full == "torch"
             elif root := _foreign_receiver(work, receiver):

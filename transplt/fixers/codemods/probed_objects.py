@@ -11,7 +11,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.codemods.probes import MEMBERS, is_true_of_both, probes_of
+from transplt.fixers.codemods.probes import MEMBERS, probes_of
 
 fixer = Fixer(__name__, code="NPU233", rank=500)
 
@@ -19,12 +19,9 @@ fixer = Fixer(__name__, code="NPU233", rank=500)
 @fixer.on(ast.Module)
 def left_undecided(work: Work, tree: ast.Module) -> Finds:
     kept = {each.extent for each in work.kept}
-    for call, _, name in probes_of(work):
+    for _, _, name in probes_of(work):
         old = str(name.value)
         if old not in MEMBERS or not work.take(name) or work.source.extent(name) in kept:
-            continue
-        if is_true_of_both(work, call):
-            yield work.keep(name, "library-name", "torch")
             continue
         yield work.note(
             name,

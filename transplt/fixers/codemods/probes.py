@@ -97,11 +97,6 @@ def probes_of(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
     return sorted(found, key=lambda item: (item[2].lineno, item[2].col_offset))
 
 
-def is_true_of_both(work: Work, call: ast.Call) -> bool:
-    """True where the portable style leaves a question as it is: a tensor has its method `cuda` on every device."""
-    return work.settings.style == "portable" and last_name(call.func) == "hasattr"
-
-
 def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, base: str) -> Finds:
     value = str(name.value)
     worded = any(word in value.lower() for word in STRING_WORDS)
