@@ -7,7 +7,7 @@ which counts calls. What the second doubling adds, over what the first added, is
 it is quadratic, however small the quadratic part still is: what there is once for a file drops out.
 
 --seconds prints CPU seconds at n, 2n, 4n and 8n, and the ratios, too: loops without calls show there alone.
-Exit code 1 unless every figure is at most 2.3.
+Exit code 1 unless every figure is at most 2.2.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from transplt.engine.files.python_in import other_facts
 from transplt.syntax.files import Files
 
 #: A doubling may cost so much.
-MOST = 2.3
+MOST = 2.2
 #: Every shape by its name: the path of the file, and its text.
 ALL: dict[str, tuple[str, Text]] = {
     **{name: ("m.py", shape.text) for name, shape in SHAPES.items()},
@@ -44,6 +44,7 @@ LEFT_OUT = {
     "yaml deep": "likewise",
     "yaml deep flow": "ruamel.yaml gives up at some depth, and takes the square of the time up to there",
     "toml deep": "what is deeper than Python's stack is refused",
+    "brackets in brackets": "Python reads 200 of them in one another, and no more",
     "toml dotted": "the name of a key with n parts is as long for each of them",
     "sh ifs nested": "a call in a thousand `if` looks through all of them; the budget of a file is for such",
 }

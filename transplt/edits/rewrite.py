@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from operator import attrgetter
 
 from transplt.base.finding import Finding, Operation, Replacement
 from transplt.base.text.source import Source, splice
@@ -139,7 +140,7 @@ def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten]) -> 
     new_parts = parts[-1]
     if new_parts is not None:
         pieces = _segment_pieces(site, parts, spans) + every_inner
-        pieces.sort(key=lambda piece: piece.start)
+        pieces.sort(key=attrgetter("start"))
         return _join(new_parts, fills), pieces, failures
     filled = dict(zip(names, fills, strict=True))
     new_text = _HOLE.sub(lambda found: filled.get(found[0], found[0]), changed)

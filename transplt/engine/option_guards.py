@@ -113,8 +113,9 @@ class _Behind:
 
     def function_at(self, at: int) -> str:
         """The function in which a byte offset stands, `load()`; empty for what every training calls."""
-        around = reversed(self.inside.around(self.scan.tree, at))
-        function = next((each for each in around if isinstance(each, FUNCTIONS)), None)
+        around = self.inside.around(self.scan.tree, at)
+        inner = around[-1] if around else self.scan.tree
+        function = inner if isinstance(inner, FUNCTIONS) else enclosing_function(inner)
         owner = class_of_method(function) if function is not None and function.name == "__init__" else None
         name = owner.name if owner is not None else function.name if function is not None else ""
         return "" if not name or _USUAL.fullmatch(name) else f"{name}()"

@@ -21,7 +21,7 @@ from transplt.flow.reached_place import ReachedPlace, Taker
 from transplt.flow.slots import Slots
 from transplt.rules.communication_backends import own_names, own_names_below, without_own_names
 from transplt.syntax.names import SELF
-from transplt.syntax.nodes import defaults_of, index_in, last_name, string_of
+from transplt.syntax.nodes import index_in, last_name, parameter_of, string_of
 from transplt.syntax.scan import ancestor, parent
 from transplt.syntax.scopes import Binding
 
@@ -124,7 +124,7 @@ def _keys_around(node: ast.expr) -> Iterator[str]:
             case ast.List() | ast.Tuple():
                 yield from _option_before(above.elts, index_in(above, "elts", current))
             case ast.arguments():
-                yield from (argument.arg for argument, default in defaults_of(above) if default is current)
+                yield parameter_of(above, current).arg
                 return
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 for target in above.targets if isinstance(above, ast.Assign) else [above.target]:

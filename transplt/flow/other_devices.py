@@ -12,7 +12,7 @@ from transplt.flow.only_shown import only_shown
 from transplt.flow.slots import Slots
 from transplt.syntax.modules import modules_of
 from transplt.syntax.names import SELF
-from transplt.syntax.nodes import defaults_of, last_name
+from transplt.syntax.nodes import last_name, parameter_of
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 
 _LIBRARIES = FOREIGN | OTHER_DEVICES
@@ -122,13 +122,11 @@ def _uses(slots: Slots, node: ast.AST) -> list[ast.Name]:
 
 def _uses_of_parameter(slots: Slots, arguments: ast.arguments, default: ast.AST) -> list[ast.Name]:
     """Where the parameter is read that has a default."""
-    name = next(argument.arg for argument, value in defaults_of(arguments) if value is default)
     function = parent(arguments)
     if not isinstance(function, FUNCTIONS):
         return []
-    here = slots.scan.scopes[function]
-    found = [(use, slots.names.lookup(name, slots.scan.scope_of(use))) for use in slots.scan.names.get(name, ())]
-    return [use for use, bound in found if bound is not None and bound[0] is here and isinstance(use.ctx, ast.Load)]
+    found = slots.names.uses_in(slots.scan.scopes[function], parameter_of(arguments, default).arg)
+    return [use for use in found if isinstance(use.ctx, ast.Load)]
 
 
 def _kept(slots: Slots, use: ast.Name) -> Iterator[ast.expr]:

@@ -33,6 +33,7 @@ class Names:
     _meanings: dict[int, str | None] = field(default_factory=dict)
     _full: dict[int, str | None] = field(default_factory=dict)  # by the id of an Attribute
     _references: list[tuple[ast.Name, str]] | None = None
+    _uses: dict[str, dict[Scope, list[ast.Name]]] = field(default_factory=dict)
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
@@ -120,9 +121,17 @@ class Names:
 
     def uses(self, target: ast.Name) -> list[ast.Name]:
         """Where the variable of a name stands in the file: the names that its own scope binds, `target` among them."""
-        owner = self.scan.scope_of(target)
-        found = ((name, self.lookup(name.id, self.scan.scope_of(name))) for name in self.scan.names.get(target.id, ()))
-        return [name for name, bound in found if bound is not None and bound[0] is owner]
+        return self.uses_in(self.scan.scope_of(target), target.id)
+
+    def uses_in(self, owner: Scope, name: str) -> list[ast.Name]:
+        """Where the variable stands that a scope binds by a name; all of that name are looked up once."""
+        if name not in self._uses:
+            by_scope: dict[Scope, list[ast.Name]] = {}
+            for use in self.scan.names.get(name, ()):
+                if (bound := self.lookup(name, self.scan.scope_of(use))) is not None:
+                    by_scope.setdefault(bound[0], []).append(use)
+            self._uses[name] = by_scope
+        return self._uses[name].get(owner, [])
 
     def ends_only(self, node: ast.expr, end: Callable[[ast.expr], bool | ast.Name | None]) -> bool:
         """True when a value, through the variables that are given it, ends in places of one kind, and in no others.

@@ -314,6 +314,14 @@ def defaults_of(args: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
             yield arg, value
 
 
+def parameter_of(args: ast.arguments, default: ast.AST) -> ast.arg:
+    """The parameter that has a default. All are gone through once, as in `index_in`."""
+    known: dict[int, ast.arg] = args.__dict__.setdefault("_by_default", {})
+    if not known:
+        known.update((id(value), arg) for arg, value in defaults_of(args))
+    return known[id(default)]
+
+
 def is_unbound(scan: Scan, name: str) -> bool:
     """True for a name that a file reads, and that nothing in it gives a value, no star import either."""
     return name in scan.names and not scan.root.stars and not scan.binds(name)

@@ -75,12 +75,17 @@ class _Moves:
         return [cls] if cls else None
 
 
+def _rewritten(work: Work) -> frozenset[int]:
+    """The nodes that fixers of lower rank change."""
+    return frozenset(id(edit.node) for edit in work.rewrites)
+
+
 def method_of_move(work: Work, node: ast.Attribute) -> Decides[str]:
     """The method that takes the place of `.cuda`; empty where the file alone does not tell which."""
     call = call_of(node)
     if call is None or not (call.args or call.keywords) or work.settings.style == "portable":
         return "npu"
-    if any(edit.node is call for edit in work.rewrites):
+    if id(call) in work.once(_rewritten):
         return "npu"  # of several cards, the one of the rank: the argument goes
     moves = work.once(_Moves)
     given = [*call.args, *(each.value for each in call.keywords if each.arg in ("device", None))]

@@ -31,6 +31,8 @@ _ASSIGNED = re.compile(rb"(\w*(?:npu|cuda)\w*)\s*(?::[^=]*)?=(?!=)")
 _NAMED = re.compile(rb"cuda|xpu|mlu|hpu|musa|npu", re.I)
 _AVAILABLE = re.compile(rb"[\w.]*(?:is_available|_available)\(\)")
 _JOINED = re.compile(rb"\b(?:and|or|not)\b")
+#: The arms of one choice stand so near each other: of thousands of `if` in a row none looks at all.
+_ARMS = 16
 _TRIPLE = (b'"""', b"'''")
 _EXPRESSIONS = (ast.IfExp, ast.BoolOp, ast.Dict, ast.Tuple, ast.List, ast.Set)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -164,9 +166,9 @@ def _arms(source: Source, node: ast.stmt) -> list[ast.stmt]:
     block, at = place_in_block(node)
     same = {_head(source, each) for each in node.body}
     first, last = at, at
-    while first > 0 and isinstance(block[first - 1], ast.If):
+    while first > max(0, at - _ARMS) and isinstance(block[first - 1], ast.If):
         first -= 1
-    while last + 1 < len(block) and isinstance(block[last + 1], ast.If):
+    while last + 1 < min(len(block), at + _ARMS) and isinstance(block[last + 1], ast.If):
         last += 1
     around = [each for each in block[first : last + 1] if isinstance(each, ast.If) and each is not node]
     asked = _question(_text(source, node.test))
