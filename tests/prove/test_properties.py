@@ -12,6 +12,7 @@ from transplt.proof.prove.found import Difference
 from transplt.proof.prove.loaders import in_step, same_order
 from transplt.proof.prove.noise import drawn_again, evaluates_with_draws
 from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge
+from transplt.proof.prove.ranks import unequal_ranks
 from transplt.proof.prove.training import Place, Training
 
 #: An event of a training: its kind, and what it has beside the defaults of `told`.
@@ -23,7 +24,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "batch": {"loader": 0, "epoch": 0},
     "noise": {"step": 0, "number": 0},
     "coll": {"kind": "all_reduce", "shape": [1], "n": 0},
-    "evaluated": {"of": "Net"},
+    "evaluated": {"of": "Net", "b": {}, "p": {}},
     "save": {"file": "net.pt"},
     "scheduler": {"kind": "ReduceLROnPlateau"},
 }  # fmt: skip
@@ -314,6 +315,30 @@ def test_buffers_of_evaluations(zero: Events, one: Events, found: list[str]) -> 
     assert [each for each in broken([], zero, one) if "evaluates" in each] == found
 
 
+def copied(value: float) -> tuple[str, dict[str, Any]]:
+    return "evaluated", {"p": {"0.weight": figures(value)}}
+
+
+COPY = (
+    "train.py:50: rank 1 evaluates with a different Net.0.weight than rank 0; no optimizer has it, and the ranks keep "
+    "their own copies"
+)
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "found"),
+    [
+        ([STEP, copied(1.0), *PLATEAU], [STEP, copied(1.0), *PLATEAU], []),
+        ([STEP, copied(1.0)], [STEP, copied(2.0)], []),  # only one of them tells its result
+        ([copied(1.0), *PLATEAU, STEP], [copied(2.0), *PLATEAU, STEP], []),  # nobody has trained yet
+        ([STEP, copied(1.0), *PLATEAU], [STEP, *PLATEAU], []),  # rank 0 alone has one
+        ([STEP, copied(1.0), *PLATEAU], [STEP, copied(2.0), *PLATEAU], [COPY]),
+    ],
+)
+def test_copies_that_no_optimizer_has(zero: Events, one: Events, found: list[str]) -> None:
+    assert [each for each in broken([], zero, one) if "evaluates" in each] == found
+
+
 def plateau(metric: float) -> tuple[str, dict[str, Any]]:
     return "scheduler", {"metric": metric}
 
@@ -437,6 +462,36 @@ def test_losses_that_tell_nothing_of_the_samples(zero: Events, one: Events) -> N
 
 def test_losses_that_are_the_same_on_all_ranks() -> None:
     assert "every rank trains on the same samples, so W cards do the work of one" in broken([], LOSSES, LOSSES)[0]
+
+
+def test_other_norms_to_clip_come_of_parameters_that_are_apart() -> None:
+    ranks = [[("clip", {"bound": 1.0, "norm": norm}), ("coll", {}), ("step", {"value": norm})] for norm in (2.0, 2.5)]
+    assert [each for each in broken([], *ranks) if "clip" in each] == []
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "what"),
+    [
+        ((0.5, 0.4, 0.3), (0.5, 0.4, 0.2), "Net.2 differs between rank 0 and rank 1 after step 1; its gradients are"),
+        ((0.5, 0.4, 0.3), (1.0, 0.8, 0.2), "Net.2 differs between rank 0 and rank 1 after step 1; its gradients are"),
+        ((0.5, 0.4, 0.3), (1.0, 0.8, 0.6), "Net.0 differs between rank 0 and rank 1 after step 1"),  # clipped by others
+        ((0.5, 0.4, 0.3), (0.6, 0.7, 0.2), "Net.0 differs between rank 0 and rank 1 after step 1"),
+    ],
+)
+def test_one_parameter_whose_gradients_are_not_exchanged(
+    zero: tuple[float, ...], one: tuple[float, ...], what: str
+) -> None:
+    ranks = []
+    for rank, norms in enumerate((zero, one)):
+        made = Told().tell("group", rank=rank, world=2).made(start=(1.0, 1.0, 1.0))
+        made.tell("backward", 12, loss=[1.0], dtype=["float32"]).tell("coll", 13, kind="all_reduce")
+        made.tell("grads", o=0, k=0, g=[[each, each / 2, 0.0] for each in norms])
+        made.tell("step", 14, o=0, k=0, p=[figures(each) for each in norms], b={})
+        ranks.append(made.training())
+    found = unequal_ranks(ranks)
+    assert found is not None
+    assert str(found).partition(": ")[2].startswith(what)
+    assert "those of most others are" in str(found) or "Net.0" in what
 
 
 def test_gradients_that_are_clipped_before_they_are_exchanged() -> None:

@@ -112,8 +112,8 @@ def _evaluates(training: Training, first: int, last: int, backward: Sequence[int
 
 
 def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]]:
-    """Whether ranks that evaluate at the same step do so with the same statistics ("" where no two do), and remarks on
-    other buffers."""
+    """Whether ranks that evaluate at the same step do so with the same statistics, and the same copies of a network
+    that no optimizer has ("" where no two do), and remarks on other buffers."""
     known: dict[tuple[str, int, int], tuple[int, Event]] = {}
     compared = apart = 0
     remarks: list[str] = []
@@ -123,14 +123,18 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
             if first is event:
                 continue
             compared += 1
-            mine, theirs = first.fields["b"], event.fields["b"]
-            other = [name for name in mine.keys() & theirs.keys() if mine[name][3] != theirs[name][3]]
-            statistics = sorted(name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var"))
-            what = f"rank {rank.rank} evaluates with a different {key[0]}.{(statistics or [''])[0]} than rank {whose}"
-            if statistics and _counts(rank, event):
-                return Difference(what, event.place, cause=_unsent(rank)), remarks
+            other, copies = (
+                sorted(name for name in mine.keys() & theirs.keys() if mine[name][3] != theirs[name][3])
+                for mine, theirs in ((first.fields[kind], event.fields[kind]) for kind in "bp")
+            )
+            statistics = [name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var")]
+            decisive = [*statistics, *(copies if key[1] else ())]
+            if decisive and _counts(rank, event):
+                what = f"rank {rank.rank} evaluates with a different {key[0]}.{decisive[0]} than rank {whose}"
+                cause = _unsent(rank) if statistics else "no optimizer has it, and the ranks keep their own copies"
+                return Difference(what, event.place, cause=cause), remarks
             apart += bool(statistics)
-            for name in (statistics or sorted(other))[:1]:
+            for name in (statistics or other)[:1]:
                 remark = f"the buffer {key[0]}.{name} of rank {rank.rank} is not that of rank {whose} ({event.place})"
                 remarks += [remark] if not remarks else []
     return f"the same in {many(compared, 'evaluation')} of two ranks" if compared and not apart else "", remarks

@@ -52,12 +52,13 @@ def judge(
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
-    schedules = same_schedules(trainings, steps, root)
+    apart = ranks.unequal_ranks(trainings)
+    schedules = same_schedules(trainings, steps, root, apart is not None)
     fault = next((Difference(fault.text, fault.place) for fault in faults), None)
     found = [
         Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if made else "")),
         Judged(CARD, ranks.same_card(trainings) or chosen),
-        Judged(PARAMETERS, _same_parameters(trainings, steps, schedules)),
+        Judged(PARAMETERS, _same_parameters(apart, steps, schedules)),
         Judged("shares of the data", loaders.shared_out(trainings, one)),
         Judged("order of each epoch", _order(first, one)),
         Judged(NOISE, _noise(trainings, one)),
@@ -93,9 +94,8 @@ def _is_that_of(judged: Judged, twin: Difference, lines: Mapping[Place, Place]) 
     return judged.found.place == (lines.get(twin.place) if twin.place is not None else None)
 
 
-def _same_parameters(trainings: Sequence[Training], steps: int, schedules: Difference | str) -> Difference | str:
+def _same_parameters(found: Difference | None, steps: int, schedules: Difference | str) -> Difference | str:
     """Whether the parameters are those of all ranks, and where they are not, the schedule that makes them differ."""
-    found = ranks.unequal_ranks(trainings)
     if found is None:
         return f"the same bytes after each of {many(steps, 'step')}"
     if isinstance(schedules, Difference) and (schedules.step or 0) <= (found.step or 0):
@@ -120,12 +120,15 @@ def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | 
     return found
 
 
-def same_schedules(trainings: Sequence[Training], steps: int, root: Path) -> Difference | str:
-    """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers."""
+def same_schedules(
+    trainings: Sequence[Training], steps: int, root: Path, apart: bool = False
+) -> Difference | str:
+    """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers. Where
+    the parameters are `apart`, other norms to clip come of that."""
     first = trainings[0]
     for other in trainings[1:]:
         who = f"rank {first.rank}", f"rank {other.rank}"
-        for kind, field, does, cause in _DECIDE:
+        for kind, field, does, cause in _DECIDE[: 2 - apart]:
             told = ([e for e in each.of(kind) if e.fields.get(field) is not None] for each in (first, other))
             for mine, theirs in zip(*told, strict=False):
                 if not _alike(mine.fields[field], theirs.fields[field]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
             for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
                 if mine != theirs:
                     what = f"{made.name(place)} starts with other values on rank {other.rank} than on rank {first.rank}"
-                    return Difference(what, made.place, step=0, cause=_why(first, which, None))
+                    return Difference(what, made.place, step=0, cause=_why(first, None))
         apart = _other_network(first, other)
         if apart is not None:
             return apart
@@ -34,7 +35,10 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 who = first.rank if left.skipped else other.rank
                 what = f"step {left.number + 1} is skipped by the scaler on rank {who} only"
                 return Difference(what, left.place, step=left.number + 1)
+            alone = _alone(left, right)
             for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+                if alone is not None and place != alone:
+                    continue
                 if before is not None and after is not None and before[3] != after[3]:
                     name = first.optimizers[left.optimizer].name(place)
                     what = (
@@ -42,9 +46,12 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     )
                     made = first.optimizers[left.optimizer]
                     if _in_no_wrapper(first, made, place):
-                        cause = "it has no wrapper, so its gradients are not exchanged"
+                        cause = "no wrapper exchanges its gradients: it is in none, or was frozen then"
                         return Difference(what, made.place, step=left.number + 1, cause=cause)
-                    cause = _why(first, left.optimizer, left)
+                    if alone is not None:
+                        cause = "its gradients are not exchanged, those of most others are"
+                        return Difference(what, exchanged(first, left), step=left.number + 1, cause=cause)
+                    cause = _why(first, left)
                     return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
         counts = [sum(1 for step in each.steps) for each in (first, other)]
         if counts[0] != counts[1] and not (first.cut and other.cut):
@@ -67,6 +74,19 @@ def _other_network(first: Training, other: Training) -> Difference | None:
                     what, made.place, step=0, cause="the values of rank 0 are not sent to the other ranks"
                 )
     return None
+
+
+def _alone(left: TrainingStep, right: TrainingStep) -> int | None:
+    """The first parameter whose gradients are each rank's own, where those of most are the same on both, but for a
+    factor that clipping makes of it."""
+    ratios = {
+        place: mine[0] / theirs[0]
+        for place, (mine, theirs) in enumerate(zip(left.gradients, right.gradients, strict=False))
+        if mine is not None and theirs is not None and theirs[0] > 0
+    }
+    common = statistics.median_low(ratios.values() or [1.0])
+    alone = [place for place, ratio in ratios.items() if not math.isclose(ratio, common, rel_tol=1e-4)]
+    return alone[0] if 0 < 2 * len(alone) < len(ratios) else None
 
 
 def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
@@ -98,7 +118,7 @@ def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
     return backward[-1].place if backward else step.place
 
 
-def _why(training: Training, optimizer: int, step: TrainingStep | None) -> str:
+def _why(training: Training, step: TrainingStep | None) -> str:
     wraps = training.of("wrap")
     if not wraps and not training.of("coll"):
         return "the ranks exchange no gradients or parameters"
@@ -111,12 +131,6 @@ def _why(training: Training, optimizer: int, step: TrainingStep | None) -> str:
         return "the wrapper's forward was not called before this step, so no gradients were exchanged"
     if not any(event.kind == "coll" for event in events):
         return "no gradients were exchanged before this step"
-    made = training.optimizers[optimizer]
-    apart = all(_in_no_wrapper(training, made, place) for place in range(len(made.ids)))
-    wrapped = {event.fields.get("of") for event in wraps}
-    classes = {name.partition(".")[0].partition("#")[0] for name in filter(None, made.names)}
-    if wraps and apart and classes and not classes & wrapped:
-        return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
 
 

@@ -235,7 +235,8 @@ _waits: list[Any] = []
 
 
 def _watch_evaluation(module: Any) -> None:
-    """The buffers that the first forward of a network finds after it was switched to evaluation."""
+    """The buffers that the first forward of a network finds after it was switched to evaluation, and those of its
+    parameters that no optimizer has, as a copy."""
     switch = module.train
 
     @functools.wraps(switch)
@@ -246,7 +247,7 @@ def _watch_evaluation(module: Any) -> None:
             root = unwrapped(self)  # a wrapper sends buffers before it calls the network
             if mode:
                 _switched.pop(id(root), None)
-            elif next(root.buffers(), None) is not None:
+            elif next(itertools.chain(root.buffers(), root.parameters()), None) is not None:
                 _switched[id(root)] = weakref.ref(root)
                 _waits[:] = _waits or [torch.nn.modules.module.register_module_forward_pre_hook(_evaluated)]
         return switch(self, mode)
@@ -262,8 +263,16 @@ def _evaluated(module: Any, args: Any) -> None:
     if not _switched:
         _waits.pop().remove()
     if not is_quiet() and not torch.jit.is_tracing():
-        held = {name: figures(tensor) for name, tensor in module.named_buffers()}
-        emit("evaluated", of=type(module).__name__, b={name: each for name, each in held.items() if each is not None})
+        from .steps import optimized
+
+        with quiet():  # asked by nobody of the program: the names of networks go by who asks
+            own = optimized()
+            copies = [(name, each) for name, each in module.named_parameters() if id(each) not in own]
+            held, copied = (
+                {name: shown for name, tensor in tensors if (shown := figures(tensor)) is not None}
+                for tensors in (module.named_buffers(), copies)
+            )
+        emit("evaluated", of=type(module).__name__, b=held, p=copied)
 
 
 def _watch_autocast() -> None:
@@ -300,7 +309,8 @@ def _watch_wrapping() -> None:
 
     @functools.wraps(made)
     def __init__(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
-        ids = [id(parameter) for parameter in module.parameters()] if isinstance(module, torch.nn.Module) else []
+        own = module.parameters() if isinstance(module, torch.nn.Module) else ()
+        ids = [id(parameter) for parameter in own if parameter.requires_grad]  # what is frozen now is never exchanged
         emit("wrap", of=_class_of(module) if ids else "", parameters=len(ids), ids=ids)
         made(self, module, *args, **kwargs)
         if isinstance(module, torch.nn.Module):

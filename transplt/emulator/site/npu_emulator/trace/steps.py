@@ -51,6 +51,11 @@ def stepping() -> bool:
     return bool(_stepping)
 
 
+def optimized() -> set[int]:
+    """The ids of all parameters that an optimizer has."""
+    return {id(parameter) for optimizer in _kept for parameter in _parameters(optimizer)}
+
+
 def _number(optimizer: Any) -> int:
     if id(optimizer) not in _numbers:
         _numbers[id(optimizer)] = len(_kept)
