@@ -114,7 +114,7 @@ SEEN = Difference("the loss differs", Place("main.py", 40), Place("main.py", 38)
     "others",
     [
         [],
-        [edit(40, 40)], [edit(41, 44), edit(3, 3)], [edit(20, 39)],  # it is one of them, or beside one
+        [edit(40, 40)], [edit(41, 44), edit(3, 3)], [edit(3, 3), edit(20, 39)],  # it is one of them, or beside one
         [edit(3, 3, True)],  # only many cards need it
         [edit(3, 20)] * 2,  # too many
     ],
@@ -138,6 +138,43 @@ def test_a_few_lines_that_are_others() -> None:
     assert told.cause.endswith(
         "lines that differ from the original in more than devices: main.py:9, main.py:10, main.py:30"
     )
+
+
+def test_beside_the_only_line_that_is_another() -> None:
+    assert pointed(SEEN, [edit(39, 39)]).place == Place("main.py", 39)
+    assert pointed(SEEN, [edit(41, 44)]).place == Place("main.py", 41)
+
+
+FILES = Difference("ranks 0 and 1 both write a.pt", Place("main.py", 40), None, None, "", event=True)
+WAIT = Difference("rank 1 of the migrated program: FileNotFoundError: No such file", event=True)
+NOISE = Difference("rank 1 draws the noise of rank 0 at step 1", Place("main.py", 40), None, 1, "", event=True)
+NORM = Difference("the gradient of Net.w has the norm 2, in the original 1", Place("main.py", 40), None, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("first", "texts", "place"),
+    [
+        (NOISE, {9: "x = x + 1", 20: "torch.manual_seed(1)"}, 20),
+        (NOISE, {9: "torch.manual_seed(0)", 20: "torch.manual_seed(1)", 50: "seed()"}, 20),  # the last before it
+        (FILES, {9: "if rank == 0:", 20: "x = x + 1"}, 9),
+        (WAIT, {9: "dist.barrier()", 20: "x = x + 1"}, 9),
+        (NORM, {9: "average(net)", 20: "x = x + 1"}, 9),
+        (NORM, {9: "y = y + 1", 20: "x = x + 1"}, 40),
+        (SEEN, {9: "average(net)", 20: "torch.manual_seed(0)"}, 40),
+    ],
+)
+def test_of_a_few_lines_the_one_that_does_what_it_comes_from(
+    first: Difference, texts: dict[int, str], place: int
+) -> None:
+    own = [replace(edit(line, line), text=text) for line, text in texts.items()]
+    assert pointed(first, own, Lines.ALL).place == Place("main.py", place)
+
+
+@pytest.mark.parametrize("first", [FILES, WAIT, NORM], ids=["files", "stops", "norm"])
+def test_the_only_line_that_is_another_whatever_is_seen(first: Difference) -> None:
+    told = pointed(first, [edit(9, 9)], Lines.ALL)
+    assert (told.place, told.what) == (Place("main.py", 9), first.what)
+    assert "no other line differs from the original in more than devices" in told.cause
 
 
 def test_a_caller_that_is_another() -> None:
@@ -172,9 +209,9 @@ def test_no_other_line_is_said_of_the_lines_that_were_asked() -> None:
 
 def test_the_place_of_an_event_stays() -> None:
     event = replace(SEEN, event=True, callers=(Place("main.py", 60),))
-    told = pointed(event, [edit(60, 60)])
+    told = pointed(event, [edit(60, 60), edit(9, 9)])
     assert told.place == SEEN.place
-    assert told.cause.endswith("; lines that differ from the original in more than devices: main.py:60")
+    assert told.cause.endswith("; lines that differ from the original in more than devices: main.py:60, main.py:9")
 
 
 def test_the_line_of_the_original_is_told_where_it_was_not_known() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from transplt.proof.prove.training import Place
 
 #: Names of one kind of card, which a port changes everywhere.
 _DEVICES = (
-    (re.compile(r"\b(?:torch_npu|torch\.npu|torch\.cuda)\b"), "torch.card"),
+    (re.compile(r"\b(?:torch_npu\.npu|torch_npu|torch\.npu|torch\.cuda)\b"), "torch.card"),
     (re.compile(r"\b(?:cuda|npu)\b"), "card"),
     (re.compile(r"\b(?:nccl|hccl)\b"), "ccl"),
     (re.compile(r"\b(?:CUDA_VISIBLE_DEVICES|ASCEND_RT_VISIBLE_DEVICES)\b"), "VISIBLE"),
@@ -31,17 +31,34 @@ _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 _FEW = 6
 
 
+#: What a difference tells, and what lines that cause it do: the first row that its words fit counts.
+_CAUSES = tuple(
+    (re.compile(told), re.compile(words, re.IGNORECASE))
+    for told, words in (
+        ("starts with other values", r"seed|broadcast|load|init_|copy"),
+        ("noise|draws", r"seed|generator|rand"),
+        ("learning rate|weight decay|ReduceLROnPlateau|^lr ", r"\blr\b|optim|sched|loss|metric"),
+        (r"\bsamples?\b|epoch \d+|batch \d+|same data", r"sampler|shuffle|seed|perm|loader|shard|epoch|rank|::"),
+        (r"\b(?:writes?|removes|renames|No such file)\b", r"save|write|open|dump|remove|rename|barrier|wait|rank"),
+        ("evaluat|running_|buffer", r"reduce|gather|sync|buffer|ema|eval|valid|copy"),
+        ("once more|more often|does not reach|waits in", r"\bif\b|\bwhile\b|break|stop|range|\[:|len\(|steps"),
+        ("gradient|loss of step|differs between", r"grad|reduce|gather|average|sync|clip|wrap|parallel|ddp|loss|mean"),
+    )
+)
+
+
 @dataclass(frozen=True)
 class Edit:
     """A run of lines that stands for another one in the original. `first` and `last` count from 1; where the port has
     no line there, both are the line that comes next. `original` is the first line in the original; `of_ranks`: only
-    many cards need it."""
+    many cards need it; `text` is the code of both."""
 
     path: str
     first: int
     last: int
     original: int
     of_ranks: bool
+    text: str = field(default="", compare=False)
 
     @property
     def place(self) -> Place:
@@ -73,8 +90,8 @@ def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
         opens = any(line.text.endswith(":") for line in (*left[a:b], *right[c:d]))
         lines = [line.number for line in right[c:d]] or [right[min(c, len(right) - 1)].number if right else 1]
         origin = left[min(a, len(left) - 1)].number if left else 1
-        of_ranks = any(_OF_RANKS.search(line.text) for line in (*left[a:b], *right[c:d]))
-        yield Edit(name, lines[0], lines[-1], origin, of_ranks)
+        text = "\n".join(line.text for line in (*left[a:b], *right[c:d]))
+        yield Edit(name, lines[0], lines[-1], origin, bool(_OF_RANKS.search(text)), text)
 
 
 def _moved(name: str, left: Sequence[_Line], right: Sequence[_Line], opens: bool) -> Iterator[Edit]:
@@ -83,7 +100,8 @@ def _moved(name: str, left: Sequence[_Line], right: Sequence[_Line], opens: bool
     for mine, theirs in zip(left, right, strict=True):
         moved = theirs.depth - mine.depth
         if moved and moved != shift:
-            yield Edit(name, theirs.number, theirs.number, mine.number, bool(_OF_RANKS.search(theirs.text)))
+            of_ranks = bool(_OF_RANKS.search(theirs.text))
+            yield Edit(name, theirs.number, theirs.number, mine.number, of_ranks, theirs.text)
         shift = shift if moved else 0
 
 
@@ -114,28 +132,49 @@ def _written(text: str) -> list[_Line]:
 
 def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHERS) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
-    caller of it that is not, else the one place of these `lines` that is not; of a few all. The place of an event
-    stays."""
+    caller of it that is not, else the one place of these `lines` that is not, or of a few the one that does what such
+    a difference comes from; else all of a few are named."""
     near = next((edit for edit in found if edit.is_near(first.place)), None)
-    if near is not None and first.original is None:
-        return replace(first, original=Place(near.path, near.original))
-    if first.place is None or near is not None:
-        return first
+    if near is not None and first.place is not None:
+        # Beside the only one it is that one.
+        line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
+        return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = _chosen_edits(found, lines)
-    called = next((edit for place in first.callers for edit in own if edit.is_near(place)), None)
-    seen = f"; {first.place}: {first.cause}" if first.cause else f"; seen at {first.place}"
-    if called is not None and not first.event:
-        cause = f"this line differs from the original{seen}"
-        return replace(first, place=called.place, original=Place(called.path, called.original), cause=cause)
-    if len(own) == 1 and not first.event:
-        cause = f"no other line{_of_kind(own[0], found)}{seen}"
-        return replace(first, place=own[0].place, original=Place(own[0].path, own[0].original), cause=cause)
-    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    one, cause = _cause_among(own, first, found)
+    if one is not None:
+        at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
+        seen = first.cause if first.place is None else at
+        cause = "; ".join(filter(None, (cause, seen)))
+        return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
+    others = _lines(own)
     if int(not first.event) < len(others) <= _FEW:
-        cause = f"{first.cause}; " if first.cause else ""
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
-        return replace(first, cause=f"{cause}{told}")
+        return replace(first, cause="; ".join(filter(None, (first.cause, told))))
     return first
+
+
+def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) -> tuple[Edit | None, str]:
+    """Which of these edits the difference comes from, and how that is known; an event has its place, unless one place
+    is all that is another."""
+    another = "this line differs from the original"
+    if not first.event and (called := [edit for at in first.callers for edit in own if edit.is_near(at)]):
+        return called[0], another
+    if len(own) == 1 and (len(found) == 1 or not first.event):
+        return own[0], f"no other line{_of_kind(own[0], found)}"
+    return (_fitting(first, own) if len(_lines(own)) <= _FEW else None), another
+
+
+def _lines(own: Sequence[Edit]) -> list[Place]:
+    return [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+
+
+def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:
+    """Of a few edits the one that does what such a difference comes from: of several the last before it."""
+    told = f"{first.what}; {first.cause}"
+    words = next((words for kind, words in _CAUSES if kind.search(told)), None)
+    fits = [edit for edit in own if words is not None and words.search(edit.text)]
+    before = [edit for edit in fits if first.place is not None and edit.place <= first.place]
+    return next(iter([*before[::-1], *fits]), None)
 
 
 def _chosen_edits(found: Sequence[Edit], lines: Lines) -> list[Edit]:

@@ -19,12 +19,13 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import ends, loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
-from transplt.proof.prove.found import Findings, Part
+from transplt.proof.prove.found import Difference, Findings, Lines, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
+from transplt.proof.prove.training import Place
 from transplt.proof.prove.unseeded import as_started, delayed
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
@@ -161,15 +162,27 @@ class Prover:
                     return
 
     def _pointed(self, part: Part) -> Part:
-        """With the line that may cause its first difference."""
-        differences = part.findings.differences
-        if part.verdict.word is not Word.DIFFERS or not differences:
+        """With the line that may cause its first difference, or that it stops. Of a distributed original every line
+        may, since the port need not add what many cards need."""
+        differences, verdict = part.findings.differences, part.verdict
+        stops = verdict.word is Word.STOPS
+        if not stops and (verdict.word is not Word.DIFFERS or not differences):
             return part
-        first = differences[0]
+        first = differences[0] if differences else Difference(verdict.sentence, _place_in(verdict.sentence), event=True)
         others = edits(self.original.project.root, self.migrated.project.root)
-        differences[0] = pointed(first, others, part.findings.lines)
-        told = part.verdict.sentence.replace(str(first), str(differences[0]))
-        return replace(part, verdict=replace(part.verdict, sentence=told))
+        told = pointed(first, others, Lines.ALL if self.original.project.distributed else part.findings.lines)
+        if told.place == first.place and stops:
+            return part
+        differences[:1] = [told]
+        # The sentence of a stop has no place in front.
+        sentence = verdict.sentence.replace(first.what if stops else str(first), str(told))
+        return replace(part, verdict=replace(verdict, sentence=sentence))
+
+
+def _place_in(sentence: str) -> Place | None:
+    """The first line that a sentence names."""
+    found = re.search(r"([\w./-]+\.py):(\d+): ", sentence)
+    return Place(found[1], int(found[2])) if found is not None else None
 
 
 def between(
