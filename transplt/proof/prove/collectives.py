@@ -310,9 +310,10 @@ def _mismatch(
     what = ""
     if one.kind == other.kind or is_message(one):
         what = f"{one.kind} differs in {' and '.join(_ALIKE[name] for name in unlike(one, other)) or 'its lines'}: "
+    created = [each.fields.get("ranks") for each in (one, other)]
     calls = [
-        f"rank {number} calls {each.what}{_at(each.place)}{_created(each)}"
-        for number, each in zip(pair, (one, other), strict=True)
+        f"rank {number} calls {each.what}{_at(each.place)}{f' with ranks {ranks}' if ranks is not None else ''}"
+        for number, each, ranks in zip(pair, (one, other), created, strict=True)
     ]
     text = what + ", ".join(calls)
     if condition is not None:
@@ -321,11 +322,6 @@ def _mismatch(
     error = next((each for each in (one.error, other.error) if each and "onnection" not in each), "")
     text += f"; the call ends with {error}" if error else ""
     return CollectiveFault("mismatch", text, pair, (one.place, other.place), at)
-
-
-def _created(exchange: Exchange) -> str:
-    ranks = exchange.fields.get("ranks")
-    return f" with ranks {ranks}" if ranks is not None else ""
 
 
 def _at(place: Place | None) -> str:

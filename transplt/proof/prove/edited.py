@@ -50,8 +50,8 @@ _CAUSES = tuple(
 @dataclass(frozen=True)
 class Edit:
     """A run of lines that stands for another one in the original. `first` and `last` count from 1; where the port has
-    no line there, both are the line that comes next. `original` is the first line in the original; `of_ranks`: only
-    many cards need it; `text` is the code of both."""
+    no line there, both are the line that comes next, or the last one of the block that ends there. `original` is the
+    first line in the original; `of_ranks`: only many cards need it; `text` is the code of both."""
 
     path: str
     first: int
@@ -88,10 +88,16 @@ def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
             yield from _moved(name, left[a:b], right[c:d], opens)
             continue
         opens = any(line.text.endswith(":") for line in (*left[a:b], *right[c:d]))
-        lines = [line.number for line in right[c:d]] or [right[min(c, len(right) - 1)].number if right else 1]
+        lines = [line.number for line in right[c:d]] or [_beside(right, c, left[a].depth)]
         origin = left[min(a, len(left) - 1)].number if left else 1
         text = "\n".join(line.text for line in (*left[a:b], *right[c:d]))
         yield Edit(name, lines[0], lines[-1], origin, bool(_OF_RANKS.search(text)), text)
+
+
+def _beside(right: Sequence[_Line], place: int, depth: int) -> int:
+    """The line that comes where one of this depth is lost, or the one before where that ends the block."""
+    ends = place == len(right) or right[place].depth < depth
+    return right[max(place - ends, 0)].number if right else 1
 
 
 def _moved(name: str, left: Sequence[_Line], right: Sequence[_Line], opens: bool) -> Iterator[Edit]:
@@ -140,13 +146,13 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
         line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
         return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = _chosen_edits(found, lines)
+    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
     one, cause = _cause_among(own, first, found)
     if one is not None:
         at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
         seen = first.cause if first.place is None else at
         cause = "; ".join(filter(None, (cause, seen)))
         return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
-    others = _lines(own)
     if int(not first.event) < len(others) <= _FEW:
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause="; ".join(filter(None, (first.cause, told))))
@@ -161,11 +167,8 @@ def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) 
         return called[0], another
     if len(own) == 1 and (len(found) == 1 or not first.event):
         return own[0], f"no other line{_of_kind(own[0], found)}"
-    return (_fitting(first, own) if len(_lines(own)) <= _FEW else None), another
-
-
-def _lines(own: Sequence[Edit]) -> list[Place]:
-    return [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    few = sum(edit.last - edit.first + 1 for edit in own) <= _FEW
+    return _fitting(first, own) if few else None, another
 
 
 def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:

@@ -131,7 +131,11 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
             decisive = [*statistics, *(copies if key[1] else ())]
             if decisive and _counts(rank, event):
                 what = f"rank {rank.rank} evaluates with a different {key[0]}.{decisive[0]} than rank {whose}"
-                cause = _unsent(rank) if statistics else "no optimizer has it, and the ranks keep their own copies"
+                cause = "no optimizer has it, and the ranks keep their own copies"
+                if statistics:
+                    past = "the network is called without its wrapper, whose forward sends the buffers of rank 0 to the"
+                    unsent = "the buffers of rank 0 are not sent to the other ranks"
+                    cause = f"{past} others" if rank.of("wrap") else unsent
                 return Difference(what, event.place, cause=cause), remarks
             apart += bool(statistics)
             for name in (statistics or other)[:1]:
@@ -160,9 +164,3 @@ def _evaluated(rank: Training) -> Iterator[tuple[tuple[str, int, int], Event]]:
         key = (event.fields["of"], sum(index < event.index for index in steps))
         counts[key] = counts.get(key, -1) + 1
         yield (*key, counts[key]), event
-
-
-def _unsent(rank: Training) -> str:
-    if rank.of("wrap"):
-        return "the network is called without its wrapper, whose forward sends the buffers of rank 0 to the others"
-    return "the buffers of rank 0 are not sent to the other ranks"

@@ -101,25 +101,18 @@ class Rank:
 def read_ranks(traces: Sequence[list[dict[str, Any]]], root: Path) -> list[dict[int, Rank]]:
     """The ranks of each start of a process group: of torchrun, or of processes that the script spawned."""
     worlds: list[dict[int, Rank]] = []
-    for trace in sorted((trace for trace in traces if trace), key=_begun):
-        number = _rank_of(trace)
-        if number is None:
+    begun = {id(trace): next((float(event["t"]) for event in trace if "t" in event), 0.0) for trace in traces}
+    for trace in sorted(filter(None, traces), key=lambda trace: begun[id(trace)]):
+        joined = [event for event in trace if event["e"] == "group"]
+        joined += [event for event in trace if event["e"] == "coll" and event.get("rank", -1) >= 0]
+        if not joined:
             continue
+        number = int(joined[0]["rank"])
         world = next((world for world in worlds if number not in world), None)
         if world is None:
             worlds.append(world := {})
         world[number] = _read(number, trace, root)
     return [dict(sorted(world.items())) for world in worlds]
-
-
-def _begun(trace: list[dict[str, Any]]) -> float:
-    return next((float(event["t"]) for event in trace if "t" in event), 0.0)
-
-
-def _rank_of(trace: list[dict[str, Any]]) -> int | None:
-    groups = [event for event in trace if event["e"] == "group"]
-    begun = [event for event in trace if event["e"] == "coll" and event.get("rank", -1) >= 0]
-    return int((groups or begun)[0]["rank"]) if groups or begun else None
 
 
 def _read(number: int, trace: list[dict[str, Any]], root: Path) -> Rank:

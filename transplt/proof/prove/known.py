@@ -53,7 +53,11 @@ class Known:
     def key(self, project: Project, options: RunOptions, host: str, watched: dict[str, list[int]]) -> str:
         """What names a run: all that decides what it does, as far as that can be known."""
         if project not in self._digests:
-            linked = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in _linked(project)]
+            # The files of the data that are not copied.
+            roots = (project.root, project.elsewhere or project.root)
+            held = [folder / name for name in project.data for folder in roots]
+            paths = sorted({path for each in held for path in (each, *each.rglob("*")) if path.is_file()})
+            linked = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
             self._digests[project] = repr((project.main, hash_of(project), linked))
         asked = asdict(replace(options, timeout=None, folder=""))
         stubs = [hash_file(name) for name in options.stubs if os.path.isfile(name)]
@@ -91,12 +95,6 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in _OF_SHELLS | _OURS and not name.startswith(_BEGINNINGS)
     }
-
-
-def _linked(project: Project) -> list[Path]:
-    """The files of the data that are not copied."""
-    held = [folder / name for name in project.data for folder in (project.root, project.elsewhere or project.root)]
-    return sorted({path for each in held for path in (each, *each.rglob("*")) if path.is_file()})
 
 
 @cache

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeGuard
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.proof.prove.found import Difference
@@ -62,11 +61,9 @@ def assignment(training: Training, root: Path, name: str) -> Place | None:
             tree = ast.parse(read_regular(root / path, SOURCE))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        lines = [node.lineno for node in ast.walk(tree) if _is_number(node, name) and isinstance(node.ctx, ast.Store)]
+        items = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+        stored = ((node, node.slice) for node in items if isinstance(node.ctx, ast.Store))
+        lines = [node.lineno for node, key in stored if isinstance(key, ast.Constant) and key.value == name]
         if lines:
             return Place(path, min(lines))
     return None
-
-
-def _is_number(node: ast.AST, name: str) -> TypeGuard[ast.Subscript]:
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == name

@@ -107,17 +107,14 @@ def tests_on_a_cpu(before: Project, after: Project, options: RunOptions, words: 
         outcomes.append(told)
     one, other = outcomes
     changed = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
-    found = Findings(differences=[_changed(name, one, other) for name in changed])
+    lines = (f"{name}: {one.get(name, 'not there')} before, {other.get(name, 'not there')} after" for name in changed)
+    found = Findings(differences=[Difference(each) for each in lines])
     if changed:
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
     passed = sum(outcome == "passed" for outcome in one.values())
     if not passed:
         return Part(title, Verdict(Word.NOT_RUN, f"none of {many(len(one), 'test')} of the original passes"), found)
     return Part(title, Verdict(Word.EQUAL, f"{many(len(one), 'test')} with the same outcomes, {passed} passed"), found)
-
-
-def _changed(name: str, one: dict[str, str], other: dict[str, str]) -> Difference:
-    return Difference(f"{name}: {one.get(name, 'not there')} before, {other.get(name, 'not there')} after")
 
 
 def _outcomes(project: Project, options: RunOptions, words: list[str]) -> tuple[dict[str, str], str]:

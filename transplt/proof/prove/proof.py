@@ -25,7 +25,6 @@ from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
-from transplt.proof.prove.training import Place
 from transplt.proof.prove.unseeded import as_started, delayed
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
@@ -99,7 +98,9 @@ class Prover:
             for world in worlds:
                 proof.parts += portable.on_cuda(self.original, self.on_cuda, world, reference, self.announce)
         proof.parts[:] = [self._pointed(part) for part in proof.parts]
-        proof.parts[0].findings.remarks += [*_notes(reference, alone), *_silent(alone)]
+        hosts = (*reference.outcome.processes, *alone.outcome.processes)
+        notes = dict.fromkeys(note for host in hosts for note in host["notes"])  # such as how large a data set is
+        proof.parts[0].findings.remarks += [*notes, *_silent(alone)]
         proof.advice += self._advice(reference, alone, own)
         proof.idle = reference.stop is not None and not any(training.steps for training in reference.trainings)
         proof.parts[0].findings.remarks += proof.advice
@@ -168,21 +169,15 @@ class Prover:
         stops = verdict.word is Word.STOPS
         if not stops and (verdict.word is not Word.DIFFERS or not differences):
             return part
-        first = differences[0] if differences else Difference(verdict.sentence, _place_in(verdict.sentence), event=True)
+        first = differences[0] if differences else Difference(verdict.sentence, event=True)
         others = edits(self.original.project.root, self.migrated.project.root)
         told = pointed(first, others, Lines.ALL if self.original.project.distributed else part.findings.lines)
-        if told.place == first.place and stops:
-            return part
+        if stops and (told.place == first.place or f"{told.place}: " in verdict.sentence):
+            return part  # it names the line
         differences[:1] = [told]
         # The sentence of a stop has no place in front.
         sentence = verdict.sentence.replace(first.what if stops else str(first), str(told))
         return replace(part, verdict=replace(verdict, sentence=sentence))
-
-
-def _place_in(sentence: str) -> Place | None:
-    """The first line that a sentence names."""
-    found = re.search(r"([\w./-]+\.py):(\d+): ", sentence)
-    return Place(found[1], int(found[2])) if found is not None else None
 
 
 def between(
@@ -217,11 +212,6 @@ def _compiled(compiled: Compiled) -> Part:
     if compiled.refused:  # they stand first
         verdict = Verdict(Word.STOPS, f"it does not compile: {lines[0].strip()}")
     return Part("the Triton kernels, compiled for the card", verdict, Findings(remarks=[head, *map(str.strip, lines)]))
-
-
-def _notes(*runs: Run) -> list[str]:
-    """What the hosts of the runs have to say of themselves, such as how large the data sets are that a stub gives."""
-    return [*dict.fromkeys(note for run in runs for process in run.outcome.processes for note in process["notes"])]
 
 
 def _silent(run: Run) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from transplt.base.render.cell import visible
 from transplt.base.render.verdict import Word
-from transplt.proof.prove.found import Findings, Part
+from transplt.proof.prove.found import Part
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.record import Setup, sealed
 from transplt.proof.prove.tolerance import TIMES, in_words
@@ -79,7 +79,9 @@ def part_as_json(part: Part) -> dict[str, Any]:
         "steps": found.steps,
         "printed_results": found.printed,
         "saved_tensors": found.saved,
-        "tolerance": _tolerance(found),
+        # Shares of the figures; null where none was held to one.
+        "tolerance": found.rounding
+        and {"rounding": found.rounding.share, "times": TIMES, "steps": [asdict(width) for width in found.widths]},
         "differences": [
             {
                 "what": each.what,
@@ -103,13 +105,6 @@ def part_as_json(part: Part) -> dict[str, Any]:
             for curve in found.curves
         ],
     }
-
-
-def _tolerance(found: Findings) -> dict[str, Any] | None:
-    """What figures that are not equal to the bit were held to, as shares of them; null where none was held to one."""
-    if found.rounding is None:
-        return None
-    return {"rounding": found.rounding.share, "times": TIMES, "steps": [asdict(width) for width in found.widths]}
 
 
 def _number(value: float | None) -> float | str | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from transplt.base.render.cell import figure, many
+from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import evaluation, loaders, noise, races, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
-from transplt.proof.prove.steps import pairs
+from transplt.proof.prove.steps import alike, pairs, shown
 from transplt.proof.prove.training import Place, Training, TrainingStep
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
@@ -131,18 +129,18 @@ def same_schedules(
         for kind, field, does, cause in _DECIDE[: 2 - apart]:
             told = ([e for e in each.of(kind) if e.fields.get(field) is not None] for each in (first, other))
             for mine, theirs in zip(*told, strict=False):
-                if not _alike(mine.fields[field], theirs.fields[field]):
-                    shown = [_shown(event.fields[field]) for event in (mine, theirs)]
-                    what = f"{who[0]} {does.format(**mine.fields)} {shown[0]}, {who[1]} with {shown[1]}"
+                if not alike(mine.fields[field], theirs.fields[field]):
+                    figures = [shown(event.fields[field]) for event in (mine, theirs)]
+                    what = f"{who[0]} {does.format(**mine.fields)} {figures[0]}, {who[1]} with {figures[1]}"
                     step = 1 + sum(step.index < theirs.index for step in other.steps)
                     ahead = min((each.index for each in other.steps if each.index > theirs.index), default=0)
                     later = any(theirs.index < event.index < ahead for event in other.of("coll"))
                     return Difference(what, theirs.place, step=step, cause=cause if later else "")
         for left, right in pairs(first, other):
             for before, after in zip(left.hyper, right.hyper, strict=False):
-                key = next((key for key in before if not _alike(before[key], after.get(key))), None)
+                key = next((key for key in before if not alike(before[key], after.get(key))), None)
                 if key is not None:
-                    what = f"{key} is {_shown(before[key])} on {who[0]} and {_shown(after.get(key))} on {who[1]}"
+                    what = f"{key} is {shown(before[key])} on {who[0]} and {shown(after.get(key))} on {who[1]}"
                     found = Difference(f"{what} at step {left.number + 1}", right.place, step=left.number + 1)
                     return _set_where(found, key, (first, left), (other, right), root)
     return f"the same numbers of the optimizers at each of {many(steps, 'step')}" if steps else ""
@@ -163,16 +161,6 @@ def _set_where(
     turned = [[e for e in each.of("scheduler") if e.index < step.index][-1:] for each, step in sides]
     place = next((event.place for events in turned for event in events), None) or assignment(one[0], root, key)
     return replace(found, place=place) if place is not None else found
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
-    return bool(one == other)
-
-
-def _shown(value: Any) -> str:
-    return figure(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
 def _files(trainings: Sequence[Training]) -> Difference | str:

@@ -65,8 +65,8 @@ def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap
         before, after = (_numbers(event.fields["metric"]) for event in (mine, theirs))
         gap = farthest(before, after)
         if gap:
-            shown = [_shown(event.fields["metric"]) for event in (mine, theirs)]
-            what = f"{theirs.fields.get('kind')} gets {shown[1]} in call {number + 1}, in the original {shown[0]}"
+            metrics = [shown(event.fields["metric"]) for event in (mine, theirs)]
+            what = f"{theirs.fields.get('kind')} gets {metrics[1]} in call {number + 1}, in the original {metrics[0]}"
             scale = max([1e-6, *(abs(value) for value in (*before, *after) if math.isfinite(value))])
             difference = Difference(what, theirs.place, mine.place, figure=("metric", number))
             yield Gap(("metric", number), gap, scale, _SUMMED * rounding.share * scale, difference)
@@ -227,7 +227,7 @@ def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Roundi
     if gap:
         sizes = [abs(value) for value in (*one, *other) if math.isfinite(value)]
         scale = max([1e-6, *sizes])
-        what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
+        what = f"the loss of step {step} is {shown(theirs.value)}, in the original {shown(mine.value)}"
         difference = Difference(what, theirs.place, mine.place, step)
         yield Gap(name, gap, scale, _SUMMED * rounding.share * scale, difference)
 
@@ -250,20 +250,22 @@ def _numbers(value: Any) -> list[float]:
 def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
-            if not _alike(mine[key], theirs[key]):
+            if not alike(mine[key], theirs[key]):
                 step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")
-                what = f"{is_there} {_shown(theirs[key])} at step {step}, in the original {_shown(mine[key])}"
+                what = f"{is_there} {shown(theirs[key])} at step {step}, in the original {shown(mine[key])}"
                 difference = Difference(what, right.place, left.place, step)
                 yield _exact_gap((SETTING, left.optimizer, left.number, key), difference)
 
 
-def _alike(one: Any, other: Any) -> bool:
+def alike(one: Any, other: Any) -> bool:
+    """Whether two numbers of an optimizer, or metrics, are the same but for their rounding."""
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12)
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
     return bool(one == other)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A number as in a sentence; what is none as it is."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return figure(value) if number else str(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
@@ -63,13 +63,9 @@ def computing(but: Collection[int]) -> dict[str, list[float]]:
     for hook in _hook:
         hook.remove()
     _hook.clear()
-    found: dict[str, list[float]] = {}
-    with quiet():
-        for root in _networks():
-            for name, tensor in root.named_parameters() if id(root) in _called else ():
-                values = figures(tensor) if id(tensor) not in but else None
-                if values is not None:
-                    found.setdefault(f"{_label(root)}.{_plain(name)}", values)
+    found = _held(
+        lambda root: (each for each in root.named_parameters() if id(root) in _called and id(each[1]) not in but)
+    )
     _called.clear()
     return found
 
@@ -86,24 +82,20 @@ def name_of(parameter: Any) -> str:
 
 def buffers() -> dict[str, list[float]]:
     """The figures of the buffers of all networks."""
-    found: dict[str, list[float]] = {}
-    with quiet():
-        for root in _networks():
-            for name, tensor in root.named_buffers():
-                values = figures(tensor)
-                if values is not None:
-                    found.setdefault(f"{_label(root)}.{_plain(name)}", values)
-    return found
+    return _held(lambda root: root.named_buffers())
 
 
 def parameters() -> dict[str, list[float]]:
     """The figures of the parameters of all networks, whether an optimizer has them or not."""
+    return _held(lambda root: root.named_parameters())
+
+
+def _held(tensors: Callable[[Any], Iterable[tuple[str, Any]]]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     with quiet():
         for root in _networks():
-            for name, tensor in root.named_parameters():
-                values = figures(tensor)
-                if values is not None:
+            for name, tensor in tensors(root):
+                if (values := figures(tensor)) is not None:
                     found.setdefault(f"{_label(root)}.{_plain(name)}", values)
     return found
 
