@@ -300,6 +300,11 @@ def test_a_longer_loop_that_meets_what_comes_behind_it() -> None:
         ("for i in range(9 + rank):\n    x\n    all_reduce(x)\n", "inside `for i in range(9 + rank):` at train.py:1"),
         ("for x in y:\n    if rank and i > 5: break\n    all_reduce(x)\n", "behind `if rank and i > 5:` at train.py:2"),
         ("for x in y:\n    if i > 5: break\n    all_reduce(x)\n", ""),
+        ("for x in y:\n    x\n    all_reduce(x)\n    if x > 5: break\n", ""),
+        ("for i in range(9):\n    x\n    all_reduce(x)\n    if x > 5: break\n", "behind `if x > 5:` at train.py:4"),
+        ("while True:\n    x\n    all_reduce(x)\n    if x > 5: return\n", "behind `if x > 5:` at train.py:4"),
+        ("while True:\n    x\n    all_reduce(x)\n    if x > 5: continue\n", ""),
+        ("for i in range(9):\n    if x: break\n    all_reduce(x)\n    if x > 5: break\n", ""),
     ],
 )
 def test_why_loops_are_of_different_length(source: str, text: str) -> None:

@@ -163,11 +163,7 @@ class _Search:
         """The condition under which only one of two stands, and which of them (0 or 1): `side` where that is known."""
         found = [self._conditions(one), self._conditions(other)]
         if side is not None:
-            # What the other rank was under at any time does not keep it away; a way out of a loop may, at some time.
-            been = {each for exchange in made[1 - side] for each in self._conditions(exchange)}
-            only = [each for each in found[side] if each not in been]
-            ways_out = [each for each in found[side] if each.divides and each.way != "body"]
-            return next((each for each in (*only, *ways_out) if each.divides), only[0] if only else None), side
+            return self._keeping_away(found[side], found[1 - side], made[1 - side]), side
         apart = [[each for each in found[k] if each not in found[1 - k]] for k in (0, 1)]
         for divides in (True, False):
             having = [[each for each in mine if each.divides or not divides] for mine in apart]
@@ -175,6 +171,17 @@ class _Search:
                 which = 0 if having[0] else 1
                 return having[which][0], which
         return None, None
+
+    def _keeping_away(self, mine: list[Condition], theirs: list[Condition], made: list[Exchange]) -> Condition | None:
+        """The condition that keeps a rank, which `made` these and goes on elsewhere, from where another one is."""
+        # What it was under at any time does not keep it away; a way out of a loop may, at some time.
+        been = {each for exchange in made for each in self._conditions(exchange)}
+        only = [each for each in mine if each not in been]
+        ways_out = [each for each in mine if each.divides and each.way != "body"]
+        # Where it goes on behind a loop of as many passes on all ranks, it has taken the one way out.
+        left = [each for each in mine if each.way == "ended" and each not in theirs]
+        rest = next(iter(only), left[0] if len(left) == 1 else None)
+        return next((each for each in (*only, *ways_out) if each.divides), rest)
 
     def _both(self, one: Exchange, other: Exchange) -> Condition | None:
         """The condition of which two stand on different sides."""
@@ -204,7 +211,7 @@ class _Search:
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
         if condition is not None:
-            word = "behind" if condition.way == "behind" else "inside"
+            word = "inside" if condition.way not in ("behind", "ended") else "behind"
             text += f"; it is {word} `{condition.text}`{_at(where)}"
         gone = world.get(missing)
         if instead is not None and instead is not made:

@@ -16,8 +16,8 @@ _LEAVING = frozenset({"exit", "_exit"})
 
 
 class Condition(NamedTuple):
-    """A header above a line: `text` is its condition, `way` the side of it that the line is on, `divides` whether
-    the rank decides."""
+    """A header above a line: `text` is its condition, `way` the side of it that the line is on (`ended`: of a
+    loop with as many passes on all ranks, which it ends), `divides` whether the rank decides."""
 
     path: str
     line: int
@@ -88,12 +88,15 @@ class _File:
         """The headers above a line, the outermost first."""
         yield from self._block(self.tree.body, line)
 
-    def _block(self, statements: Sequence[ast.stmt], line: int) -> Iterator[_Found]:
+    def _block(self, statements: Sequence[ast.stmt], line: int, loop: bool = False) -> Iterator[_Found]:
         for position, statement in enumerate(statements):
             if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
-                for earlier in statements[:position]:
-                    if isinstance(earlier, ast.If) and _leaves(earlier):
-                        yield self._header(earlier, "if", earlier.test, "behind")
+                for place, other in enumerate(statements):
+                    if isinstance(other, ast.If) and _leaves(other):
+                        # The next pass of a loop is behind what ends it, be that above or below.
+                        way = "ended" if loop and isinstance(other.body[-1], ast.Break | ast.Return) else "behind"
+                        if place < position or way == "ended":
+                            yield self._header(other, "if", other.test, way)
                 yield from self._inside(statement, line)
                 return
 
@@ -107,7 +110,8 @@ class _File:
                 elif isinstance(statement, (ast.For, ast.AsyncFor)) and self._counts_ranks(statement.iter):
                     text = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}:"
                     yield statement.lineno, text, "loop", True
-                yield from self._block(block, line)
+                counted = isinstance(statement, ast.For) and ast.unparse(statement.iter).startswith("range(")
+                yield from self._block(block, line, (counted or isinstance(statement, ast.While)) and name == "body")
                 return
         if not blocks:
             yield from self._expressions(statement)
