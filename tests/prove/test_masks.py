@@ -112,6 +112,10 @@ def test_unseeded_starts(both: Swaps, port: Swaps, parts: list[str], tmp_path: P
         ("a\ncuda\nb\n", "a\nnpu\nb\n", {}),
         ("a\nb\n", "a\n    b\n", {}),
         (None, "a\nb\n", {"main.py": [1, 2]}),
+        # A seed that stands elsewhere, or is another one, is that of the original; a second one is not.
+        ("a\nmanual_seed(1)\nb\n", "a\nnew\nmanual_seed(1 + rank)\nb\n", {"main.py": [2]}),
+        ("manual_seed(1)\na\n", "a\nif b:\n    manual_seed(1 + rank)\n", {"main.py": [2]}),
+        ("a\nmanual_seed(1)\n", "a\nmanual_seed(1)\nmanual_seed(1 + rank)\n", {"main.py": [3]}),
     ],
 )
 def test_lines_that_a_port_adds(before: str | None, after: str, lines: dict[str, list[int]], tmp_path: Path) -> None:

@@ -70,7 +70,14 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
         before = before or _renamed(gone, after)
         texts = [lines_of(text) for text in (before, after)]
         gives = [[_GIVES in line for line in lines] for lines in texts]
-        kept = {new for old, new in _matched(before, after).items() if gives[0][old - 1] or not gives[1][new - 1]}
+        lines_of_both = _matched(before, after)
+        kept = {new for old, new in lines_of_both.items() if gives[0][old - 1] or not gives[1][new - 1]}
+        # A seed that stands elsewhere, or is another one, is that of the original.
+        seeds = [line.partition("(")[0].strip() for old, line in enumerate(texts[0], 1) if old not in lines_of_both]
+        for new, line in enumerate(texts[1], 1):
+            if new not in kept and "seed" in (call := line.partition("(")[0].strip()) and call in seeds:
+                seeds.remove(call)
+                kept.add(new)
         lines = [number for number in range(1, len(lines_of(after)) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found

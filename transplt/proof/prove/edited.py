@@ -26,6 +26,11 @@ _OF_RANKS = re.compile(
     r"\b(?:dist|distributed|rank|world|world_size|LOCAL_RANK|WORLD_SIZE|DistributedSampler|DistributedDataParallel|"
     r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun|npu_port)\b"
 )
+#: Lines of nearly every port to many cards, and the conditions that they stand under.
+_USUAL = re.compile(
+    r"\b(?:init_process_group|destroy_process_group|set_device|environ|get_rank|get_world_size|barrier|DataLoader|"
+    r"DistributedSampler|set_epoch|DDP|DistributedDataParallel|npu_port|print|save|device)\b|^if .*\brank\w* *== *0:$"
+)
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
@@ -40,7 +45,7 @@ _CAUSES = tuple(
         ("learning rate|weight decay|ReduceLROnPlateau|^lr ", r"\blr\b|optim|sched|loss|metric"),
         (r"\bsamples?\b|epoch \d+|batch \d+|same data", r"sampler|shuffle|seed|perm|loader|shard|epoch|rank|::"),
         (r"\b(?:writes?|removes|renames|No such file)\b", r"save|write|open|dump|remove|rename|barrier|wait|rank"),
-        ("evaluat|running_|buffer", r"reduce|gather|sync|buffer|ema|eval|valid|copy"),
+        ("evaluat|running_|buffer", r"reduce|gather|sync|buffer|ema|eval|valid|copy|average|update"),
         ("once more|more often|does not reach|waits in", r"\bif\b|\bwhile\b|break|stop|range|\[:|len\(|steps"),
         ("gradient|loss of step|differs between", r"grad|reduce|gather|average|sync|clip|wrap|parallel|ddp|loss|mean"),
     )
@@ -146,14 +151,14 @@ def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHER
         line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
         return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = _chosen_edits(found, lines)
-    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
     one, cause = _cause_among(own, first, found)
     if one is not None:
         at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
         seen = first.cause if first.place is None else at
         cause = "; ".join(filter(None, (cause, seen)))
         return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
-    if int(not first.event) < len(others) <= _FEW:
+    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    if _are_few(own) and len(others) > int(not first.event):
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause="; ".join(filter(None, (first.cause, told))))
     return first
@@ -167,8 +172,14 @@ def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) 
         return called[0], another
     if len(own) == 1 and (len(found) == 1 or not first.event):
         return own[0], f"no other line{_of_kind(own[0], found)}"
-    few = sum(edit.last - edit.first + 1 for edit in own) <= _FEW
-    return _fitting(first, own) if few else None, another
+    if not _are_few(own):
+        unusual = (edit for edit in own if not all(map(_USUAL.search, edit.text.splitlines())))
+        own = [] if first.event else [*unusual]  # an event has its place
+    return _fitting(first, own) if _are_few(own) else None, another
+
+
+def _are_few(own: Sequence[Edit]) -> bool:
+    return sum(edit.last - edit.first + 1 for edit in own) <= _FEW
 
 
 def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:

@@ -16,7 +16,7 @@ from transplt.proof.prove.steps import alike, pairs, shown
 from transplt.proof.prove.training import Place, Training, TrainingStep
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
-NOISE, FILES = "noise", "files"
+NOISE, BUFFERS, FILES = "noise", "same buffers", "files"
 #: Events with a number that has to be the same on all ranks, what they do with it, and why it is not where the ranks
 #: exchange something between them and the step.
 _DECIDE = (
@@ -60,7 +60,7 @@ def judge(
         Judged("shares of the data", loaders.shared_out(trainings, one)),
         Judged("order of each epoch", _order(first, one)),
         Judged(NOISE, _noise(trainings, one)),
-        Judged("same buffers", buffers),
+        Judged(BUFFERS, buffers),
         Judged("results of all ranks", results),
         Judged("same schedules", schedules),
         Judged(FILES, _files(trainings)),

@@ -91,7 +91,7 @@ class Several:
             judged = properties.excused(judged, theirs, matched(self.original.project.root, root))
         found.properties = [each.as_property for each in judged]
         broken = [
-            replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE))
+            replace(each.found, event=each.name not in (properties.PARAMETERS, properties.NOISE, properties.BUFFERS))
             for each in judged
             if isinstance(each.found, Difference)
         ]
