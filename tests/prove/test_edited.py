@@ -9,7 +9,7 @@ import pytest
 
 from transplt.proof.prove.branches import inserted, ways
 from transplt.proof.prove.edited import Edit, edits, pointed
-from transplt.proof.prove.found import Difference, Lines
+from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
 
 ORIGINAL = """
@@ -167,12 +167,12 @@ def test_of_a_few_lines_the_one_that_does_what_it_comes_from(
     first: Difference, texts: dict[int, str], place: int
 ) -> None:
     own = [replace(edit(line, line), text=text) for line, text in texts.items()]
-    assert pointed(first, own, Lines.ALL).place == Place("main.py", place)
+    assert pointed(first, own, None).place == Place("main.py", place)
 
 
 @pytest.mark.parametrize("first", [FILES, WAIT, NORM], ids=["files", "stops", "norm"])
 def test_the_only_line_that_is_another_whatever_is_seen(first: Difference) -> None:
-    told = pointed(first, [edit(9, 9)], Lines.ALL)
+    told = pointed(first, [edit(9, 9)], None)
     assert (told.place, told.what) == (Place("main.py", 9), first.what)
     assert "no other line differs from the original in more than devices" in told.cause
 
@@ -185,25 +185,25 @@ def test_a_caller_that_is_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "place"),
-    [(Lines.OTHERS, 9), (Lines.OF_RANKS, 20), (Lines.OF_RANKS_FIRST, 20), (Lines.ALL, 40)],
+    ("of_ranks", "place"),
+    [(False, 9), (True, 20), (None, 40)],
 )
-def test_lines_that_are_asked(lines: Lines, place: int) -> None:
-    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], lines)
+def test_lines_that_are_asked(of_ranks: bool | None, place: int) -> None:
+    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], of_ranks)
     assert told.place == Place("main.py", place)
 
 
 def test_what_differs_from_one_process_comes_from_other_lines_where_none_is_for_many_cards() -> None:
-    told = pointed(SEEN, [edit(9, 9)], Lines.OF_RANKS_FIRST)
+    told = pointed(SEEN, [edit(9, 9)], True)
     assert told.place == Place("main.py", 9)
     assert told.cause.startswith("no other line differs from the original in more than devices; ")
     # Of many lines that are for many cards nobody knows which: the one that is not is not it.
     many = [edit(9, 9), edit(20, 39, True), edit(50, 60, True)]
-    assert pointed(SEEN, many, Lines.OF_RANKS_FIRST) == SEEN
+    assert pointed(SEEN, many, True) == SEEN
 
 
 def test_no_other_line_is_said_of_the_lines_that_were_asked() -> None:
-    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], Lines.OF_RANKS)
+    told = pointed(SEEN, [edit(9, 9), edit(20, 20, True)], True)
     assert told.cause.startswith("no other line for several cards differs from the original; main.py:40: ")
 
 

@@ -351,6 +351,9 @@ def plateau(metric: float) -> tuple[str, dict[str, Any]]:
         ([STEP, ("scheduler", {"kind": "StepLR"})], [STEP, ("scheduler", {"kind": "StepLR"})], ""),
         ([STEP, plateau(0.51)], [STEP, plateau(0.48)],
          "train.py:30: rank 0 steps ReduceLROnPlateau with 0.51, rank 1 with 0.48"),
+        ([STEP, plateau(0.5), STEP, plateau(0.5)], [STEP, plateau(0.5), STEP], ""),  # which may have been cut there
+        ([STEP, plateau(0.5), STEP, plateau(0.5)], [STEP, STEP],
+         "train.py:30: rank 0 steps ReduceLROnPlateau 2 times, rank 1 0 times"),
         ([STEP, ("scheduler", {}), ("step", {"lr": 0.05})], [STEP, STEP],
          "train.py:30: lr is 0.05 on rank 0 and 0.1 on rank 1 at step 2"),
     ],

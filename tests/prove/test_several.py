@@ -13,7 +13,7 @@ import pytest
 from tests.prove.trainings import ROOT, Told
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.found import Lines, Part
+from transplt.proof.prove.found import Part
 from transplt.proof.prove.loaders import same_order
 from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
@@ -219,7 +219,7 @@ def test_the_line_that_made_an_optimizer_with_another_number(distributed: bool) 
     part = against_ranks(one, port)[-1] if distributed else against_one(told([{"lr": 0.1}] * 2), port)
     assert str(part.verdict) == "differs: train.py:5: the learning rate is 0.2 at step 1, in the original 0.1"
     assert part.findings.differences[0].event
-    assert part.findings.lines is (Lines.ALL if distributed else Lines.OF_RANKS_FIRST)
+    assert part.findings.of_ranks is (None if distributed else True)
 
 
 @pytest.mark.parametrize("stop", [None, LATE])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from transplt.base.text.source import lines_of
 from transplt.proof.prove.branches import HELPER, files_of_both
-from transplt.proof.prove.found import Difference, Lines
+from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
 
 #: Names of one kind of card, which a port changes everywhere.
@@ -25,11 +25,6 @@ _DEVICES = (
 _OF_RANKS = re.compile(
     r"\b(?:dist|distributed|rank|world|world_size|LOCAL_RANK|WORLD_SIZE|DistributedSampler|DistributedDataParallel|"
     r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun|npu_port)\b"
-)
-#: Lines of nearly every port to many cards, and the conditions that they stand under.
-_USUAL = re.compile(
-    r"\b(?:init_process_group|destroy_process_group|set_device|environ|get_rank|get_world_size|barrier|DataLoader|"
-    r"DistributedSampler|set_epoch|DDP|DistributedDataParallel|npu_port|print|save|device)\b|^if .*\brank\w* *== *0:$"
 )
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: So many lines somebody looks at; where more are others, none of them is the one.
@@ -141,16 +136,16 @@ def _written(text: str) -> list[_Line]:
     return found
 
 
-def pointed(first: Difference, found: Sequence[Edit], lines: Lines = Lines.OTHERS) -> Difference:
+def pointed(first: Difference, found: Sequence[Edit], of_ranks: bool | None = False) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
-    caller of it that is not, else the one place of these `lines` that is not, or of a few the one that does what such
-    a difference comes from; else all of a few are named."""
+    caller of it that is not, else the one place that is not (`of_ranks`: for several cards), or of a few the one that
+    does what such a difference comes from; else all of a few are named."""
     near = next((edit for edit in found if edit.is_near(first.place)), None)
     if near is not None and first.place is not None:
         # Beside the only one it is that one.
         line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
         return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
-    own = _chosen_edits(found, lines)
+    own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
     one, cause = _cause_among(own, first, found)
     if one is not None:
         at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
@@ -172,9 +167,6 @@ def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) 
         return called[0], another
     if len(own) == 1 and (len(found) == 1 or not first.event):
         return own[0], f"no other line{_of_kind(own[0], found)}"
-    if not _are_few(own):
-        unusual = (edit for edit in own if not all(map(_USUAL.search, edit.text.splitlines())))
-        own = [] if first.event else [*unusual]  # an event has its place
     return _fitting(first, own) if _are_few(own) else None, another
 
 
@@ -189,13 +181,6 @@ def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:
     fits = [edit for edit in own if words is not None and words.search(edit.text)]
     before = [edit for edit in fits if first.place is not None and edit.place <= first.place]
     return next(iter([*before[::-1], *fits]), None)
-
-
-def _chosen_edits(found: Sequence[Edit], lines: Lines) -> list[Edit]:
-    of_ranks = [edit for edit in found if edit.of_ranks]
-    if lines is Lines.OF_RANKS or (lines is Lines.OF_RANKS_FIRST and of_ranks):
-        return of_ranks
-    return [edit for edit in found if lines is Lines.ALL or not edit.of_ranks]
 
 
 def _of_kind(one: Edit, found: Sequence[Edit]) -> str:

@@ -125,7 +125,11 @@ def _read(number: int, trace: list[dict[str, Any]], root: Path) -> Rank:
             rank.last = _place(event["at"], root)
         if kind == "coll":
             life += event["kind"] == "init_process_group"
-            made = by_number[event["n"]] = _exchange(event, life, len(rank.exchanges), root)
+            group, at = Group(life, event["name"], tuple(event["group"])), event["at"]
+            lines = tuple((path, line) for path, line in ([at] if at else []) + event.get("by", []))
+            begun = len(rank.exchanges)
+            made = Exchange(event["kind"], group, event, _place(at, root), lines, begun, waits=not event["async"])
+            by_number[event["n"]] = made
             rank.exchanges.append(made)
         elif kind == "coll_wait" and event["n"] in by_number:
             by_number[event["n"]].waits = True
@@ -139,13 +143,6 @@ def _read(number: int, trace: list[dict[str, Any]], root: Path) -> Rank:
         elif kind == "end" and rank.state == "stopped":
             rank.state = "ended"
     return rank
-
-
-def _exchange(event: dict[str, Any], life: int, index: int, root: Path) -> Exchange:
-    group = Group(life, event["name"], tuple(event["group"]))
-    at = event["at"]
-    lines = tuple((path, line) for path, line in ([at] if at else []) + event.get("by", []))
-    return Exchange(event["kind"], group, event, _place(at, root), lines, index, waits=not event["async"])
 
 
 def _place(at: Any, root: Path) -> Place | None:

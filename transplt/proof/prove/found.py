@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
 from transplt.base.render.verdict import Verdict
 from transplt.proof.prove.training import Place
@@ -71,23 +70,13 @@ class Width:
     end: float | None = None
 
 
-class Lines(Enum):
-    """Which lines of a port may cause what a comparison finds: those that only many cards need, the others, both, or
-    the others where there are none for many cards."""
-
-    OTHERS = auto()
-    OF_RANKS = auto()
-    OF_RANKS_FIRST = auto()
-    ALL = auto()
-
-
 @dataclass
 class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared; figures
     that are not equal to the bit were held to `widths`, which are what roundings of `rounding` make of them (None:
     nothing was compared); `differences` are the gravest first; `properties` are judged one by one; `reasons` are what
-    was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two, and `lines`
-    what may cause a difference."""
+    was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two; `of_ranks`:
+    lines that only many cards need may cause a difference, not the others (None: both)."""
 
     steps: int = 0
     printed: int = 0
@@ -100,7 +89,7 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
     curves: list[Curve] = field(default_factory=list)
-    lines: Lines = Lines.OTHERS
+    of_ranks: bool | None = False
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Event, Place, Training
+from transplt.proof.prove.training import Place, Training
 
 
 def of_number(first: Difference, one: Training, other: Training, root: Path) -> Difference:
@@ -17,7 +16,9 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
     which, name = int(first.figure[1]), str(first.figure[-1])
     begun = [next((each for each in side.of("optimizer") if each.fields["o"] == which), None) for side in (one, other)]
     lines = other.of("scheduler")
-    if first.step is not None and first.step > 1 and lines and not _made_with_others(begun, name):
+    groups = [event.fields["hyper"] if event is not None else [] for event in begun]
+    alike = all(left.get(name) == right.get(name) for left, right in zip(*groups, strict=False))
+    if first.step is not None and first.step > 1 and lines and alike:
         place, original = _of_schedule(first, one, other)
         return replace(first, place=place, original=original or first.original, cause="", event=True)
     if begun[0] is not None and begun[1] is not None and begun[0].fields["hyper"] == begun[1].fields["hyper"]:
@@ -27,12 +28,6 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
     made, origin = (training.optimizers.get(which) for training in (other, one))
     place = made.place if made is not None else first.place
     return replace(first, place=place, original=origin.place if origin is not None else None, cause="", event=True)
-
-
-def _made_with_others(begun: Sequence[Event | None], name: str) -> bool:
-    """Whether the optimizers were made with another number of that name."""
-    groups = [event.fields["hyper"] if event is not None else [] for event in begun]
-    return any(left.get(name) != right.get(name) for left, right in zip(*groups, strict=False))
 
 
 def _of_schedule(first: Difference, one: Training, other: Training) -> tuple[Place | None, Place | None]:

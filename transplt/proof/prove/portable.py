@@ -137,11 +137,6 @@ def _outcomes(project: Project, options: RunOptions, words: list[str]) -> tuple[
         if done.returncode == _ENDS[-1]:
             return {}, "pytest finds none"
         cases = ElementTree.parse(report).getroot().iter("testcase")
-        return {f"{case.get('classname')}::{case.get('name')}": _outcome(case) for case in cases}, ""
-
-
-def _outcome(case: ElementTree.Element) -> str:
-    for child in case:
-        if child.tag in ("failure", "error", "skipped"):
-            return {"failure": "failed", "error": "an error"}.get(child.tag, "skipped")
-    return "passed"
+        ended = {"failure": "failed", "error": "an error", "skipped": "skipped"}
+        found = ((case, next((ended[each.tag] for each in case if each.tag in ended), "passed")) for case in cases)
+        return {f"{case.get('classname')}::{case.get('name')}": outcome for case, outcome in found}, ""

@@ -177,7 +177,10 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
         project = Project(root, given.resolve().relative_to(root).as_posix(), linked)
     else:
         root = given.resolve()
-        there = [] if main or (root / "main.py").is_file() else _scripts(root)
+        scripts = [path.name for path in sorted(root.glob("*.py")) if path.name != "setup.py"]
+        there = [name for name in scripts if b"__main__" in _read(root / name)]
+        there = there or [path.relative_to(root).as_posix() for path in sorted(root.glob("*/__main__.py"))]
+        there = [] if main or (root / "main.py").is_file() else there
         script = there[0] if len(there) == 1 else _inside(main or "main.py", given, "--main")
         if not (root / script).is_file():
             hint = f" (there is {', '.join(there[:_NAMED])})" if there else ""
@@ -191,12 +194,6 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
             "with --data, to link them instead of copying."
         )
     return project
-
-
-def _scripts(root: Path) -> list[str]:
-    """Those at the top of a project, or the packages in it that can be started."""
-    top = [path.name for path in sorted(root.glob("*.py")) if path.name != "setup.py" and b"__main__" in _read(path)]
-    return top or [path.relative_to(root).as_posix() for path in sorted(root.glob("*/__main__.py"))]
 
 
 def _read(path: Path) -> bytes:

@@ -19,7 +19,7 @@ from transplt.proof.launch.warm import Warm
 from transplt.proof.prove import ends, loaders, portable
 from transplt.proof.prove.branches import Way, inserted, ways
 from transplt.proof.prove.edited import edits, pointed
-from transplt.proof.prove.found import Difference, Findings, Lines, Part
+from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
@@ -171,7 +171,7 @@ class Prover:
             return part
         first = differences[0] if differences else Difference(verdict.sentence, event=True)
         others = edits(self.original.project.root, self.migrated.project.root)
-        told = pointed(first, others, Lines.ALL if self.original.project.distributed else part.findings.lines)
+        told = pointed(first, others, None if self.original.project.distributed else part.findings.of_ranks)
         if stops and (told.place == first.place or f"{told.place}: " in verdict.sentence):
             return part  # it names the line
         differences[:1] = [told]

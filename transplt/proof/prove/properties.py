@@ -52,6 +52,8 @@ def judge(
     results, more = evaluation.together(trainings, one)
     apart = ranks.unequal_ranks(trainings)
     schedules = same_schedules(trainings, steps, root, apart is not None)
+    if isinstance(results, Difference) and isinstance(schedules, Difference) and schedules.figure == ("scheduler",):
+        schedules = replace(schedules, place=results.place, cause=results.what)  # the metric is that of a share
     fault = next((Difference(fault.text, fault.place) for fault in faults), None)
     found = [
         Judged(COLLECTIVES, fault or (f"{asked} of rank {first.rank} match those of the other ranks" if made else "")),
@@ -78,18 +80,14 @@ def excused(found: Sequence[Judged], originals: Sequence[Judged], lines: Mapping
         if isinstance(each.found, Difference)
         and each.name not in (COLLECTIVES, CARD, PARAMETERS)
         and (twin := theirs.get(each.name)) is not None
-        and _is_that_of(each, twin, lines)
+        and (
+            each.found.what == twin.what
+            if each.name == FILES
+            else each.found.place == (twin.place and lines.get(twin.place))
+        )
         else each
         for each in found
     ]
-
-
-def _is_that_of(judged: Judged, twin: Difference, lines: Mapping[Place, Place]) -> bool:
-    """Whether a fault is that of the original."""
-    assert isinstance(judged.found, Difference)
-    if judged.name == FILES:
-        return judged.found.what == twin.what
-    return judged.found.place == (lines.get(twin.place) if twin.place is not None else None)
 
 
 def _same_parameters(found: Difference | None, steps: int, schedules: Difference | str) -> Difference | str:
@@ -126,16 +124,9 @@ def same_schedules(
     first = trainings[0]
     for other in trainings[1:]:
         who = f"rank {first.rank}", f"rank {other.rank}"
-        for kind, field, does, cause in _DECIDE[: 2 - apart]:
-            told = ([e for e in each.of(kind) if e.fields.get(field) is not None] for each in (first, other))
-            for mine, theirs in zip(*told, strict=False):
-                if not alike(mine.fields[field], theirs.fields[field]):
-                    figures = [shown(event.fields[field]) for event in (mine, theirs)]
-                    what = f"{who[0]} {does.format(**mine.fields)} {figures[0]}, {who[1]} with {figures[1]}"
-                    step = 1 + sum(step.index < theirs.index for step in other.steps)
-                    ahead = min((each.index for each in other.steps if each.index > theirs.index), default=0)
-                    later = any(theirs.index < event.index < ahead for event in other.of("coll"))
-                    return Difference(what, theirs.place, step=step, cause=cause if later else "")
+        for decides in _DECIDE[: 2 - apart]:
+            if (decided := _decided_otherwise(first, other, *decides)) is not None:
+                return decided
         for left, right in pairs(first, other):
             for before, after in zip(left.hyper, right.hyper, strict=False):
                 key = next((key for key in before if not alike(before[key], after.get(key))), None)
@@ -144,6 +135,27 @@ def same_schedules(
                     found = Difference(f"{what} at step {left.number + 1}", right.place, step=left.number + 1)
                     return _set_where(found, key, (first, left), (other, right), root)
     return f"the same numbers of the optimizers at each of {many(steps, 'step')}" if steps else ""
+
+
+def _decided_otherwise(
+    first: Training, other: Training, kind: str, field: str, does: str, cause: str
+) -> Difference | None:
+    told = [[e for e in each.of(kind) if e.fields.get(field) is not None] for each in (first, other)]
+    counts = [len(events) for events in told]
+    if kind == "scheduler" and abs(counts[0] - counts[1]) > 1:  # one may be cut before it
+        made = told[counts[1] > counts[0]][0]
+        what = f"rank {first.rank} steps {made.fields.get('kind')} {many(counts[0], 'time')}"
+        what = f"{what}, rank {other.rank} {many(counts[1], 'time')}"
+        return Difference(what, made.place, figure=(kind,))
+    for mine, theirs in zip(*told, strict=False):
+        if not alike(mine.fields[field], theirs.fields[field]):
+            figures = [shown(event.fields[field]) for event in (mine, theirs)]
+            what = f"rank {first.rank} {does.format(**mine.fields)} {figures[0]}, rank {other.rank} with {figures[1]}"
+            step = 1 + sum(step.index < theirs.index for step in other.steps)
+            ahead = min((each.index for each in other.steps if each.index > theirs.index), default=0)
+            later = any(theirs.index < event.index < ahead for event in other.of("coll"))
+            return Difference(what, theirs.place, None, step, cause if later else "", (kind,))
+    return None
 
 
 def _set_where(

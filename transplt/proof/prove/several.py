@@ -10,7 +10,7 @@ from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
 from transplt.proof.prove.branches import draws_by_itself, matched
-from transplt.proof.prove.found import Difference, Findings, Lines, Part
+from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
@@ -30,7 +30,7 @@ class Several:
         """The ranks against each other, and against one process with the same global batches."""
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
-        found = Findings(lines=Lines.OF_RANKS)
+        found = Findings(of_ranks=True)
         found.differences += [Difference(fault.text, fault.place) for fault in run.faults]
         not_run = ends.not_run(reference, run)
         stopped = ends.stopped(reference, run) if run.stop is not None else None
@@ -115,7 +115,7 @@ class Several:
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
         """The ranks against those of the original."""
         title = f"{world} ranks of {twin.witness.name}, and {world} of the migrated program"
-        found = Findings(lines=Lines.ALL)
+        found = Findings(of_ranks=None)
         rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
         found.rounding = precision.rounding_between(originals[0], rank, PLAIN)
         mixed = precision.is_put_in(originals[0], rank)
@@ -141,7 +141,7 @@ class Several:
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
         title = f"one process, and {world} with the same global batches"
-        found = Findings(sides=("one process", f"rank 0 of {world}"), lines=Lines.OF_RANKS_FIRST)
+        found = Findings(sides=("one process", f"rank 0 of {world}"), of_ranks=True)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
         starter = self._starter(reference)
