@@ -146,20 +146,22 @@ def pointed(first: Difference, found: Sequence[Edit], of_ranks: bool | None = Fa
         line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
         return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
-    one, cause = _cause_among(own, first, found)
+    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
+    one, cause = _cause_among(own, first, found, len(others) <= _FEW)
     if one is not None:
         at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
         seen = first.cause if first.place is None else at
         cause = "; ".join(filter(None, (cause, seen)))
         return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
-    others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
-    if _are_few(own) and len(others) > int(not first.event):
+    if int(not first.event) < len(others) <= _FEW:
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause="; ".join(filter(None, (first.cause, told))))
     return first
 
 
-def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) -> tuple[Edit | None, str]:
+def _cause_among(
+    own: Sequence[Edit], first: Difference, found: Sequence[Edit], few: bool
+) -> tuple[Edit | None, str]:
     """Which of these edits the difference comes from, and how that is known; an event has its place, unless one place
     is all that is another."""
     another = "this line differs from the original"
@@ -167,11 +169,7 @@ def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit]) 
         return called[0], another
     if len(own) == 1 and (len(found) == 1 or not first.event):
         return own[0], f"no other line{_of_kind(own[0], found)}"
-    return _fitting(first, own) if _are_few(own) else None, another
-
-
-def _are_few(own: Sequence[Edit]) -> bool:
-    return sum(edit.last - edit.first + 1 for edit in own) <= _FEW
+    return _fitting(first, own) if few else None, another
 
 
 def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:

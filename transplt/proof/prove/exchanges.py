@@ -46,7 +46,11 @@ class Exchange:
     def what(self) -> str:
         """`all_reduce(SUM) of float32 [2, 3]`."""
         inside = ", ".join(str(part) for part in (self.fields.get("op"), self._root()) if part)
-        tensors = f" of {shown}" if (shown := self._tensors()) else ""
+        shape: Any = self.fields.get("shape")
+        if shape and isinstance(shape[0], list) and len(shape) > _TENSORS_OF_LIST:
+            shape = f"{len(shape)} tensors"
+        shown = " ".join(str(part) for part in (self.fields.get("dtype"), shape) if part is not None)
+        tensors = f" of {shown}" if shown else ""
         return f"{self.kind}({inside}){tensors}" if inside else f"{self.kind}{tensors}"
 
     def _root(self) -> str:
@@ -55,12 +59,6 @@ class Exchange:
             other = f"rank {root}" if root is not None else "any rank"
             return f"to {other}" if self.kind in SENDS else f"from {other}"
         return f"root {root}" if root is not None else ""
-
-    def _tensors(self) -> str:
-        shape: Any = self.fields.get("shape")
-        if shape and isinstance(shape[0], list) and len(shape) > _TENSORS_OF_LIST:
-            shape = f"{len(shape)} tensors"
-        return " ".join(str(part) for part in (self.fields.get("dtype"), shape) if part is not None)
 
 
 @dataclass

@@ -144,7 +144,9 @@ class Several:
         found = Findings(sides=("one process", f"rank 0 of {world}"), of_ranks=True)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
-        starter = self._starter(reference)
+        # It is the original's, but where that stops, or begins a group, or draws other numbers.
+        draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
+        starter = self.migrated if reference.stop is not None or has_groups(reference) or draws else self.original
         alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
         same = Replay(loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=lengths)
@@ -193,12 +195,6 @@ class Several:
         first = ranks.with_cause(first, one, several.trainings, world)
         found.differences.append(self._set(first, one, rank))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-
-    def _starter(self, reference: Run) -> Runner:
-        """Whose one process it is: the original's, but where it stops, or begins a group, or draws other numbers."""
-        root, lines = self.migrated.project.root, self.migrated.inserted
-        other = reference.stop is not None or has_groups(reference) or draws_by_itself(root, lines)
-        return self.migrated if other else self.original
 
     def _set(self, first: Difference, one: Training, rank: Training) -> Difference:
         """With the line that set a number of the optimizer, where that is what differs."""
