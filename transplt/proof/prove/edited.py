@@ -147,7 +147,8 @@ def pointed(first: Difference, found: Sequence[Edit], of_ranks: bool | None = Fa
         return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
     others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
-    one, cause = _cause_among(own, first, found, len(others) <= _FEW)
+    few = len(others) <= _FEW and not of_ranks  # what only many cards need is right in most
+    one, cause = _cause_among(own, first, found, few)
     if one is not None:
         at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
         seen = first.cause if first.place is None else at
