@@ -132,7 +132,7 @@ def test_any_case_will_do_and_the_text_is_markdown() -> None:
     page = load("npu502")
     assert page.effort is Effort.MEDIUM
     assert page.text().startswith(
-        "# NPU502: Missing in this version of torch_npu (manual, effort medium)\n\n## Message\n"
+        "# NPU502: Missing in this version of torch_npu (manual; effort: hours)\n\n## Message\n"
     )
     assert page.text().count("\n## ") == len(page.sections)
 

@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which torch_npu has no release; chosen: the newest of the versions with the fewest blockers"
+NONE = "for which torch_npu has no release; chosen: no release has fewer blockers, and no newer one has as few"
 Tree = dict[str, str]
 
 

@@ -39,7 +39,7 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     code, out, err = call("check", "train.py")
     assert code == 1
     assert out.startswith(FIRST)
-    assert "train.py:8:12: NPU507 torch.nn.DataParallel does not work on several NPUs\n" in out
+    assert "train.py:8:12: NPU507 torch.nn.DataParallel works on one NPU only\n" in out
     assert "8 |     return nn.DataParallel, model.to(device)\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
     assert "  = help: several cards need one process per card" in out
     assert "(effort: hours)" in out
@@ -446,7 +446,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
         "requirements.txt asks for torch==1.8.1, for which torch_npu has no release; "
-        "chosen: the newest of the versions with the fewest blockers"
+        "chosen: no release has fewer blockers, and no newer one has as few"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes in PyTorch" in err

@@ -714,9 +714,11 @@ def test_pins_of_conda_too() -> None:
 def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
     before: str, target: TorchTarget, named: str
 ) -> None:
-    (note,) = [each for each in migrate(before, target=target).findings if each.code == "NPU845"]
+    found = [each for each in migrate(before, target=target).findings if each.code == "NPU845"]
     first = "3.10" if target is NEW else "3.9"
-    assert note.message == f"{named}: no wheel for Python {first} or newer, which torch {target.release} needs"
+    said = f": no wheel for Python {first} or newer, which torch {target.release} needs"
+    assert [each.message for each in found] == [f"{pin}{said}" for pin in named.split(", ")]
+    assert all(before.splitlines()[each.span.line - 1].startswith(each.api) for each in found)
 
 
 @pytest.mark.parametrize(

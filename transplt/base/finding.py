@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from transplt.base.language import marked
+
 #: The code of the remark that says which level of apex a program got, and why.
 APEX_LEVEL = "NPU773"
 #: The help of an edit that is made on request, where it says nothing else.
@@ -27,9 +29,12 @@ class Level(str, Enum):
 class Effort(str, Enum):
     """What a manual finding costs a person who knows the code."""
 
-    LOW = "low"  # minutes
-    MEDIUM = "medium"  # an hour or two
-    HIGH = "high"  # a day or more
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+EFFORT_TEXT = dict(zip(Effort, (marked("less than an hour"), marked("hours"), marked("a day or more")), strict=True))
 
 
 class Operation(str, Enum):

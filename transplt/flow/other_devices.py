@@ -18,6 +18,8 @@ from transplt.syntax.scan import FUNCTIONS, Scan, parent
 _LIBRARIES = FOREIGN | OTHER_DEVICES
 #: How compilers call what they compile for: `compile_model(graph, target=device)`.
 _TARGET = "target"
+#: Arguments that are no device, whatever the tuple held in which they came here: `args = (dtype, device)`.
+_NO_DEVICE = ("dtype", "name", "shape")
 #: The library whose call takes an argument, "" for any other call.
 _Taker = Callable[[Slots, ast.Call, ast.AST], str]
 
@@ -84,8 +86,9 @@ def library_given(slots: Slots, call: ast.Call, argument: ast.AST) -> str:
     """The library with devices of its own whose call is given an argument, empty for any other call. A package that is
     neither torch nor the project's own is one where the argument is a target.
     """
-    if (root := _library(slots, call, argument)) or not isinstance(argument, ast.keyword) or argument.arg != _TARGET:
-        return root
+    name = getattr(argument, "arg", "")
+    if (root := _library(slots, call, argument)) or name != _TARGET:
+        return "" if name in _NO_DEVICE else root
     full = slots.names.qualified(call.func) or ""
     root, dot, _ = full.partition(".")
     own = not dot or root.startswith("torch") or is_library(full) or slots.own.project_name(full) is not None

@@ -143,7 +143,8 @@ def _link_value(slots: Slots, target: ast.expr, value: ast.expr) -> None:
         if isinstance(node, ast.Constant):
             continue
         if isinstance(node, ast.Dict):
-            stack += [(item, (_key(key), *path)) for key, item in zip(node.keys, node.values, strict=True)]
+            for key, item in zip(map(string_of, node.keys), node.values, strict=True):
+                stack.append((item, (None if key is None or DEVICE_NAME.fullmatch(key) else key, *path)))
             continue
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             whole = isinstance(node, ast.Tuple)
@@ -157,11 +158,6 @@ def _link_value(slots: Slots, target: ast.expr, value: ast.expr) -> None:
                 stores = store_slots(slots, target, path)
             for slot in stores:
                 slots.link(slot, read)
-
-
-def _key(key: ast.expr | None) -> str | None:
-    name = string_of(key)
-    return None if name is None or DEVICE_NAME.fullmatch(name) else name
 
 
 def _link_store(slots: Slots, target: ast.expr, read: str) -> None:

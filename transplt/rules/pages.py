@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from transplt.base.finding import Effort, Level
+from transplt.base.finding import EFFORT_TEXT, Effort, Level
 from transplt.base.language import marked
 from transplt.rules.tables import rules_dir
 
@@ -51,7 +51,7 @@ class Diagnostic:
 
     def text(self) -> str:
         """The page as it is shown on a terminal: Markdown without the front matter."""
-        facts = self.level.value + (f", effort {self.effort.value}" if self.effort else "")
+        facts = self.level.value + (f"; effort: {EFFORT_TEXT[self.effort]}" if self.effort else "")
         parts = [f"# {self.code}: {self.title} ({facts})"]
         parts += [f"## {name}\n\n{self.sections[name]}" for name in SECTIONS if name in self.sections]
         return "\n\n".join(parts) + "\n"

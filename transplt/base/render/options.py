@@ -14,7 +14,10 @@ _Record = TypeVar("_Record")
 
 def option(text: str, *spelled: str, **attributes: Any) -> Any:
     """A field that is an option with this help, spelled as the field unless told otherwise; the rest is of click."""
-    return _field(lambda name: click.option(*(spelled or [_long(name)]), name, help=text, **attributes))
+    def declared(name: str) -> Callable[[Any], Any]:
+        return click.option(*(spelled or [f"--{name.replace('_', '-')}"]), name, help=text, **attributes)
+
+    return field(metadata={"declared": declared})
 
 
 def flag(text: str, *spelled: str, **attributes: Any) -> Any:
@@ -24,20 +27,12 @@ def flag(text: str, *spelled: str, **attributes: Any) -> Any:
 
 def argument(**attributes: Any) -> Any:
     """A field that is an argument, with what `click.argument` takes."""
-    return _field(lambda name: click.argument(name, **attributes))
+    return field(metadata={"declared": lambda name: click.argument(name, **attributes)})
 
 
 def shared(decorator: Callable[[Any], Any]) -> Any:
     """A field that is an option of several commands; it has the name of the parameter there."""
-    return _field(lambda _: decorator)
-
-
-def _long(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _field(declared: Callable[[str], Callable[[Any], Any]]) -> Any:
-    return field(metadata={"declared": declared})
+    return field(metadata={"declared": lambda _: decorator})
 
 
 def taking(record: type[_Record]) -> Callable[[Callable[[_Record], int]], Callable[..., int]]:

@@ -53,7 +53,7 @@ class Action:
     """One distinct thing to do. `blocks` is one of `BLOCKS`; `title` begins with a verb, `how` says how it is done.
 
     `hours` are a rough sum for a person who knows the code: the first place costs what its effort says, further ones
-    little. `codes` are those of its findings, the commonest first. `aside`: no training script reaches its places;
+    little. `codes` are those of its findings, the commonest first. `aside`: training uses none of its places;
     `contained`: it stops the program in a container or a job alone.
     `parts` are the things to do that stand together in one.
     """

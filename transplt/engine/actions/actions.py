@@ -103,7 +103,8 @@ def _rank(action: Action) -> _Rank:
     early = action.blocks in ("import", "first step")
     code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
     inside = [each for each in code if not (early and each.late == "other")]  # a script that does not train stops none
-    outside = not inside and {_SUBMODULE, *_INSTALLS}.isdisjoint(action.codes)
+    needed = not {_SUBMODULE, *_INSTALLS}.isdisjoint(action.codes)
+    outside = not inside and not (needed and any(each.late != "other" for each in action.findings))
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         _PROOF not in action.codes, action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes),
@@ -267,6 +268,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
             (
                 path != draft.group.name,
                 all(aside(each) for each, _ in same),
+                draft.group.kind == IMAGE and all(each.code != IMAGE for each, _ in same),
                 path.startswith(".") or of_a_job(path),
                 min(BLOCKS.index(group.blocks) for _, group in same),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),

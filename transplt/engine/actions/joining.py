@@ -32,19 +32,14 @@ def at_most(actions: Sequence[Action]) -> list[Action]:
     for apart in (True, False):  # what blocks as much alone, and only where that does not do, what blocks less with it
         for title, belongs, whole in _families():
             same = [action for action in left if belongs(action)]
-            for one in _by_heading(same) if apart else [same]:
+            headings = dict.fromkeys(action.heading for action in same) if apart else ("",)
+            for one in [[each for each in same if heading in ("", each.heading)] for heading in headings]:
                 if not whole:  # the first of them stay, as many as there is room for
                     one = one[max(min(MOST - 1 - (len(left) - len(one)), len(one) - 2), 0) :]
                 joined = _joined(title, one) if len(one) > 1 and len(left) > MOST else None
                 if joined is not None and joined.title not in {action.title for action in left}:
                     left = [*(action for action in left if action not in one), joined]
     return left
-
-
-def _by_heading(actions: Sequence[Action]) -> list[list[Action]]:
-    """The actions of each heading: what stands aside is under one."""
-    headings = dict.fromkeys(action.heading for action in actions)
-    return [[action for action in actions if action.heading == heading] for heading in headings]
 
 
 def _families() -> Iterator[tuple[str, _Family, bool]]:

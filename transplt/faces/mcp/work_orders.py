@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from transplt.base.finding import Effort
+from transplt.base.finding import EFFORT_TEXT, Effort
 from transplt.engine.actions.action import BLOCKING, blocking_text
 from transplt.faces.mcp.answers import cut
-from transplt.project.report.action_lines import EFFORT_TEXT
 
 _MOST_PLACES = 6
 _MOST_CODES = 6

@@ -36,5 +36,6 @@ def handed_to_another_library(work: Work, tree: ast.Module) -> Finds:
                 value,
                 fixer.code,
                 f"{root} gets torch's device string here, which now names the NPU",
-                help=f"give {root} its own device name",
+                details=(("name", f"{root}.device"),),
+                help=f"give {root} a device that it supports",
             )

@@ -82,7 +82,9 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
     """The rows of the table that a call of the full name `name` meets; see `first_torch`."""
     for row in _calls().get(name or "", ()):
         if "whole" in row:
-            wrong = _holds_a_whole_number(scan, _argument(call, row["whole"], row["index"]))
+            index, name = row["index"], row["whole"]
+            value = call.args[index] if shape(call)[0] > index else keyword_of(call, name)
+            wrong = _holds_a_whole_number(scan, value)
         elif "lacks" in row:
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
@@ -90,10 +92,6 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
             wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
-
-
-def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:
-    return call.args[index] if shape(call)[0] > index else keyword_of(call, name)
 
 
 def _holds_a_whole_number(scan: Scan, value: ast.expr | None) -> bool:

@@ -80,17 +80,14 @@ def _given_a_packed_sequence(work: Work) -> list[ast.Call]:
     return [
         call
         for call in (work.scan.calls if packs else ())
-        if call.args and (call.args[0] in packs or _holds(work, call.args[0], names, packs))
-    ]
+        if call.args and (call.args[0] in packs or (isinstance(held := call.args[0], ast.Name) and held.id in names
+                                                    and last_value(work.scan, held) in packs))
+    ]  # fmt: skip
 
 
 def _targets(value: ast.expr) -> list[ast.Name]:
     above = parent(value)
     return [each for each in above.targets if isinstance(each, ast.Name)] if isinstance(above, ast.Assign) else []
-
-
-def _holds(work: Work, node: ast.expr, names: set[str], made: list[ast.Call]) -> bool:
-    return isinstance(node, ast.Name) and node.id in names and last_value(work.scan, node) in made
 
 
 @fixer.on(ast.Call, name="torch.nn.LSTM")

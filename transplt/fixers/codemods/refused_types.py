@@ -15,6 +15,7 @@ fixer = Fixer(__name__, code="NPU137", rank=264, needs=NEEDS, words=_WORDS)
 _COMPLEX_INDEX = (
     "index torch.view_as_real(...) and convert the result with torch.view_as_complex, or compute this on the CPU"
 )
+_COMPLEX = "compute this from the real and imaginary parts, which are float32 tensors, or on the CPU"
 
 
 @fixer.on(ast.Module)
@@ -29,11 +30,11 @@ def refused(work: Work, tree: ast.Module) -> Finds:
         dtype = " or ".join(sorted(each.dtypes))
         message = text.message.format(name=each.name, dtype=dtype, card=card_title(card))
         listed = f"takes {', '.join(each.row.takes)}" if each.row.takes else "refuses it"
-        is_index = each.operator == "index.Tensor" and each.complex
+        of_parts = _COMPLEX_INDEX if each.operator == "index.Tensor" else _COMPLEX
         yield work.note(
             each.node,
             fixer.code,
             f"{message}: {each.row.function} {listed}",
             api=each.name,
-            help=f"{_COMPLEX_INDEX if is_index else text.help}; {each.row.path}",
+            help=of_parts if each.complex else text.help,
         )

@@ -219,8 +219,9 @@ def _of_a_library(work: Work, node: ast.expr, code: str, value: str, found: list
     """A device that another library than torch takes, alone or beside other code."""
     root = next(place.detail for place in found if place.kind == "foreign")
     if any(place.kind != "foreign" for place in found):
-        help_ = f"give {root} its own device name, and torch 'npu'"
-        return work.note(node, code, f"the string {value!r} reaches {root} and other code", help=help_)
+        help_ = f"give {root} a device that it supports, and torch 'npu'"
+        message = f"the string {value!r} reaches {root} and other code"
+        return work.note(node, code, message, help=help_, details=(("name", f"{root}.device"),))
     if root in NEEDS_A_CARD:
         return _note_of_library(work, node, value, root)
     return work.keep(node, "library-device", root)
@@ -245,9 +246,10 @@ def _of_a_compiler(work: Work, node: ast.expr, value: str, taken: Taken) -> Note
     if taken.alone:
         message, more = f"{value!r} is a target of {library} here", ""
     else:
-        message, more = f"{value!r} is a target of {library} here, and has other uses", ", and give torch 'npu'"
-    help_ = f"on an NPU, let {library} compile for another of its targets{more}"
-    return work.note(node, "NPU203", message, help=help_, effort=Effort.MEDIUM)
+        message, more = f"{value!r} is a target of {library} here, and has other uses", "; give torch 'npu'"
+    help_ = f"{library} cannot compile for NPUs: give it another target, such as the CPU{more}"
+    of_it = (("name", f"{library}.device"),)
+    return work.note(node, "NPU203", message, help=help_, details=of_it, effort=Effort.MEDIUM)
 
 
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:

@@ -36,8 +36,8 @@ def with_compiled(
     }  # fmt: skip
     items, confirmed = _left(result.items, compiled, bounds)
     new = [
-        _checked(files, kernel, answer) for kernel, answer in _refusals(compiled)
-        if (answer.path, answer.line) not in confirmed
+        _checked(files, kernel.name, each) for kernel in compiled.refused for each in kernel.told
+        if each.word == NO and (each.path, each.line) not in confirmed
     ]  # fmt: skip
     items = sorted((*items, *new), key=lambda each: each.finding.sort_key())
     info = tuple(each for each in result.info if _left([each], compiled, bounds) == ([each], set()))
@@ -64,10 +64,6 @@ def _of_all(answers: list[Answer]) -> Answer:
     return next((each for each in answers if each.word == YES), None) or Answer(
         UNJUDGED, f"refused with types that the code does not show ({first.sentence})", first.path, first.line
     )
-
-
-def _refusals(compiled: Compiled) -> Iterable[tuple[str, Answer]]:
-    return ((kernel.name, each) for kernel in compiled.refused for each in kernel.told if each.word == NO)
 
 
 def _checked(files: dict[str, File], kernel: str, answer: Answer) -> CheckedFinding:

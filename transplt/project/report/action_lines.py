@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
-from transplt.base.finding import Effort, Finding
+from transplt.base.finding import Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
@@ -17,7 +17,7 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
-EFFORT_TEXT = {Effort.LOW: marked("minutes"), Effort.MEDIUM: marked("hours"), Effort.HIGH: marked("a day or more")}
+_OUTSIDE = marked("not used by the main training")
 
 
 def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
@@ -86,12 +86,13 @@ def how_many(action: Action) -> str:
     if action.count > 1:
         places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
     parts = [places]
+    conditions = [*_conditions(action)]
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
-    if beside and not action.aside:
+    if beside and not action.aside and gettext(_OUTSIDE) not in conditions:
         parts.append(
             ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
         )
-    parts += _conditions(action)
+    parts += conditions
     return gettext(", ").join([*parts, *_written(action)])
 
 
@@ -112,7 +113,7 @@ def _conditions(action: Action) -> Iterator[str]:
     elif not outside:
         yield gettext("only when {functions} runs", functions=called)
     if rest and outside and not action.aside:
-        yield gettext("no training script reaches it")
+        yield gettext(_OUTSIDE)
 
 
 def _named(options: Iterable[str]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from transplt.base.finding import EFFORT_TEXT
 from transplt.base.render.cell import cell
 from transplt.engine.actions.action import Action
-from transplt.project.report.action_lines import EFFORT_TEXT, place_text
+from transplt.project.report.action_lines import place_text
 
 ACTION_COLUMNS = ("No.", "Blocks", "What to do", "Effort", "Hours", "Places", "Files", "Where", "How", "Codes")
 ACTION_WIDTHS = (6, 22, 70, 14, 8, 8, 8, 60, 110, 30)

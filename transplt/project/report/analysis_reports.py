@@ -159,7 +159,7 @@ def _one(summary: Summary) -> Iterator[str]:
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     yield "  " + gettext(
         "places: {automatic} converted automatically ({share} of the places in Python), {left} left: {low} take "
-        "minutes, {medium} hours, {high} a day or more",
+        "less than an hour, {medium} hours, {high} a day or more",
         automatic=effort.automatic, share=percent(effort.share), left=effort.left, low=effort.low,
         medium=effort.medium, high=effort.high,
     )  # fmt: skip
@@ -229,4 +229,4 @@ def _ranking(summaries: Sequence[Summary]) -> Iterator[str]:
         cells += [str(value).rjust(width) for value, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join(cells).rstrip()
     yield ""
-    yield "least work first; hours are rough: 0.25 for minutes, 1.5 for hours, 8 for a day or more"
+    yield "least work first; hours are rough: 0.25 for less than one, 1.5 for some, 8 for a day or more"

@@ -17,14 +17,14 @@ from typing import Any
 
 import transplt
 from transplt.base.disk.manifest import PAGES
-from transplt.base.finding import Effort, Finding, Level
+from transplt.base.finding import EFFORT_TEXT, Effort, Finding, Level
 from transplt.base.language import gettext, marked, ngettext, of_pages, translated
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, things_to_do, total_hours
 from transplt.engine.actions.effort import FileEffort, effort_of, percent, total
-from transplt.project.report.action_lines import EFFORT_TEXT, about, how_many, place_text
+from transplt.project.report.action_lines import about, how_many, place_text
 from transplt.project.report.code_pages import code_pages, pieces
 from transplt.project.report.file_page import file_page
 from transplt.project.report.migration_record import RunResult
@@ -204,7 +204,7 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
     parts = (
         ("converted", marked("converted"), tokens.converted),
         ("manual", marked("in the actions above"), tokens.manual),
-        ("unknown", marked("not understood"), tokens.unknown),
+        ("unknown", marked("in the actions above, not understood"), tokens.unknown),
         ("ignored", marked("ignored, with a reason below"), tokens.ignored),
     )
     bar, at = [], 0.0

@@ -19,7 +19,7 @@ SAYS = {
     "count": marked("{shown} of {all} findings"),
     "count_in": marked("{shown} of {all} findings in {path}"),
     "left": marked("left"),
-    "left_low": marked("left, minutes"),
+    "left_low": marked("left, less than an hour"),
     "left_medium": marked("left, hours"),
     "left_high": marked("left, a day or more"),
     "done": marked("done"),

@@ -34,7 +34,8 @@ _KINDS = {
     "NPU103": plural("{count} use of mixed precision", "{count} uses of mixed precision"),
     "NPU130": plural("{count} profiler", "{count} profilers"),
     "NPU132": plural("{count} profiler", "{count} profilers"),
-    "NPU156": plural("{count} call of npu_port", "{count} calls of npu_port"),
+    "NPU135": plural("{count} use of DataParallel", "{count} uses of DataParallel"),
+    "NPU156": plural("{count} import", "{count} imports"),
     "NPU2": plural("{count} device", "{count} devices"),
     "NPU201": plural("{count} device string", "{count} device strings"),
     "NPU210": plural("{count} call of .cuda()", "{count} calls of .cuda()"),
@@ -136,8 +137,8 @@ def _accounted(result: RunResult) -> str:
     tokens = result.tokens
     parts = [
         gettext("{count} converted", count=tokens.converted),
-        *([gettext("{count} left in the actions", count=tokens.manual)] if tokens.manual else []),
-        *([gettext("{count} not understood", count=tokens.unknown)] if tokens.unknown else []),
+        *([gettext("{count} left in the actions", count=result.residue)] if result.residue else []),
+        *([gettext("{count} of them not understood", count=tokens.unknown)] if tokens.unknown else []),
         *([gettext("{count} ignored", count=tokens.ignored)] if tokens.ignored else []),
     ]
     values = {"found": tokens.found, "parts": gettext(", ").join(parts), "file": result.reports.get("tokens.csv", "")}

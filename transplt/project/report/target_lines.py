@@ -18,8 +18,8 @@ def target_lines(target: TorchTarget, verbose: int | bool = False) -> Iterator[s
         yield gettext("torch {version} with the torch_npu of the same version: {why}", **values)
     if target.changes and not verbose:
         yield ngettext(
-            "{count} change in PyTorch since the oldest version that the project allows matters; add -v to list it",
-            "{count} changes in PyTorch since the oldest version that the project allows matter; add -v to list them",
+            "{count} change in PyTorch since the oldest version that the project allows may matter; -v lists it",
+            "{count} changes in PyTorch since the oldest version that the project allows may matter; -v lists them",
             len(target.changes),
         )
 

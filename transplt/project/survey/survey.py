@@ -104,7 +104,8 @@ def survey(
             progress(f"{before}: unchanged")
             continue
         state = State(answer.key, {**json.loads(answer.row), "source": source.shown}, answer.cpu, answer.peak_mb)
-        _write(path, _state_text(state))
+        value = {"schema": SCHEMA, "key": state.key, "cpu": state.cpu, "peak_mb": state.peak_mb, "row": state.row}
+        _write(path, (json.dumps(value, indent=1, ensure_ascii=True, sort_keys=True) + "\n").encode("ascii"))
         rows[task.name] = state.row
         made += 1
         share = percent(state.row["share_automatic"])
@@ -125,11 +126,6 @@ def state_name(source: Source) -> str:
     """The name of the file of a repository: readable, and its own whatever the name."""
     digest = hashlib.blake2b(source.text.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
     return f"{_UNSAFE.sub('_', source.name)[:_MOST_NAME]}-{digest}.json"
-
-
-def _state_text(state: State) -> bytes:
-    value = {"schema": SCHEMA, "key": state.key, "cpu": state.cpu, "peak_mb": state.peak_mb, "row": state.row}
-    return (json.dumps(value, indent=1, ensure_ascii=True, sort_keys=True) + "\n").encode("ascii")
 
 
 def read_state(path: Path) -> State | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
@@ -49,16 +49,15 @@ def without_python(extent: Extent, message: str, releases: Releases) -> Note:
     )  # fmt: skip
 
 
-def of_older_pins(older: Sequence[Requirement], releases: Releases) -> Note:
-    """A finding for pins that there are no wheels of for the Pythons of the new torch."""
-    names = ", ".join(f"{each.name}{each.specifier}" for each in older)
+def of_older_pin(pin: Requirement, releases: Releases) -> Note:
+    """A finding for a pin that there is no wheel of for the Pythons of the new torch."""
     return Note(
-        (older[0].start, older[0].end), PYTHON, Level.MANUAL,
-        f"{names}: no wheel for Python {releases.pythons[0]} or newer, which torch {releases.torch} needs",
-        api=older[0].name, effort=Effort.MEDIUM,
-        help="require newer releases (and test the project with them), or choose an older torch with "
-        "--torch-version; pip would build these from source",
-        details=tuple(("thing", each.name) for each in older),
+        (pin.start, pin.end), PYTHON, Level.MANUAL,
+        f"{pin.name}{pin.specifier}: no wheel for Python {releases.pythons[0]} or newer, which torch "
+        f"{releases.torch} needs", api=pin.name, effort=Effort.LOW,
+        help="require a newer release (and test the project with it), or choose an older torch with "
+        "--torch-version; pip would build this one from source",
+        details=(("thing", pin.name),),
     )  # fmt: skip
 
 

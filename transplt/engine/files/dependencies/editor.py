@@ -26,7 +26,7 @@ from transplt.engine.files.dependencies.codes import (
     added_help,
     in_bytes,
     not_added,
-    of_older_pins,
+    of_older_pin,
     of_older_python,
 )
 from transplt.engine.files.dependencies.indexes import (
@@ -183,8 +183,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
 
 def _without_wheels(requirements: list[Requirement], releases: Releases) -> Finds:
     older = older_pins(requirements, releases.pythons)
-    if older:
-        yield of_older_pins(older, releases)
+    yield from (of_older_pin(each, releases) for each in older)
     raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
     for each in raised:
         wanted = f"{each.name}>={asked_by_torch(normalised(each.name), releases.torch)}"
@@ -196,24 +195,22 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
     if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
         firsts = without_pkg_resources(releases.torch)
         stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
-        if found := [*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))]:
-            names = ", ".join(f"{each.name}{each.specifier}" for each in found)
+        for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
             yield Note(
-                (found[0].start, found[0].end), PYTHON, Level.MANUAL,
-                f"{names}: its import needs pkg_resources, which the setuptools that pip chooses has no more (82)",
-                api="pkg_resources", effort=Effort.LOW, help=f"ask for {_OF_PKG_RESOURCES}",
-                details=((BOUND_BY, _OF_PKG_RESOURCES),),
+                (each.start, each.end), PYTHON, Level.MANUAL,
+                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 and newer, as pip chooses, "
+                "have no more", api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
+                details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
     for kept, since, advice, others in _BESIDE_NEWER:
         bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
-        if not bounded and (older := older_than(requirements, partial(beside_newer, other=others))):
-            names = ", ".join(f"{each.name}{each.specifier}" for each in older)
+        for each in [] if bounded else older_than(requirements, partial(beside_newer, other=others)):
             yield Note(
-                (older[0].start, older[0].end), PYTHON, Level.MANUAL,
-                f"{names}: importing this version fails with {since} and newer, which pip chooses", api=older[0].name,
-                effort=Effort.LOW, help=f"require a newer {older[0].name}, or add {advice}",
-                details=((BOUND_BY, advice),),
+                (each.start, each.end), PYTHON, Level.MANUAL,
+                f"{each.name}{each.specifier}: importing this version fails with {since} and newer, which pip chooses",
+                api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}, or add {advice}",
+                details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
             )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from transplt.base.text.cuda_words import mentions_cuda
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
-from transplt.engine.files.dependencies.codes import in_bytes, of_older_pins, without_python
+from transplt.engine.files.dependencies.codes import in_bytes, of_older_pin, without_python
 from transplt.engine.files.dependencies.pythons import older_pins
 from transplt.engine.files.dependencies.versions import TORCH, Releases
 from transplt.engine.files.document import Document
@@ -96,8 +96,7 @@ def _environment(document: Document, parts: Sequence[Block]) -> Finds:
         if each.name == "python" and not fits(each.versions, releases.pythons)
     ]
     pinned = [each for command in commands if not command.is_conda for each in command.requirements]
-    if older := older_pins(pinned, releases.pythons):
-        found.append(of_older_pins(older, releases))
+    found += (of_older_pin(each, releases) for each in older_pins(pinned, releases.pythons))
     found += _too_old(pinned, met)
     yield from in_bytes(text, found)
 

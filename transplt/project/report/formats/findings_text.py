@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from transplt.base.finding import Operation, Replacement
+from transplt.base.finding import EFFORT_TEXT, Operation, Replacement
 from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
-from transplt.project.report.action_lines import EFFORT_TEXT
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.project.report.formats.statistics import statistics
 from transplt.project.report.target_lines import target_details, target_lines
@@ -19,6 +18,8 @@ from transplt.rules.pages import class_page
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
+#: Of more inserted lines the first alone is shown.
+_MOST_INSERTED = 4
 
 
 def render_text(result: CheckResult, color: bool, verbose: bool) -> str:
@@ -141,7 +142,7 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
         if finding.edit is not None and finding.edit.operation is Operation.INSERT:
-            places += gettext(" it goes before what is shown")
+            places += gettext(" (the lines are shown without it)")
         yield f"{pad} = {places}"
     for each in others:
         text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
@@ -161,6 +162,9 @@ def _below(item: CheckedFinding) -> Iterator[str]:
 
 
 def _edit(edit: Replacement) -> str:
+    lines = edit.after.strip("\n").split("\n")
+    if edit.operation is Operation.INSERT and len(lines) > _MOST_INSERTED:
+        return f"insert: {visible(lines[0].strip())} ... ({len(lines)} lines; --diff shows them)"
     before, after = (visible(re.sub(r"\s*\n\s*", " ", text).strip()) for text in (edit.before, edit.after))
     if edit.operation is Operation.INSERT:
         return f"insert: {after}"
