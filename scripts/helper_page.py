@@ -1,7 +1,7 @@
-"""The list of what npu_port.py and the portable style's module may have, from what it says of itself, in its page.
+"""The list of what npu_port.py and the portable style's module may have, from what it says of itself, in their page.
 
     python scripts/helper_page.py          exit 1 when the list is stale
-    python scripts/helper_page.py --write  write it into rules/diagnostics/NPU156.md
+    python scripts/helper_page.py --write  write it into docs/reference/npu_port.md
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from transplt.edits.helper_source import first_sentence, owners, public_names
 
-PAGE = Path(__file__).resolve().parent.parent / "rules" / "diagnostics" / "NPU156.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "npu_port.md"
 _LIST = re.compile(r"(?:^- `(?:npu_port|device)\.[^\n]*\n)+", re.M)
 
 

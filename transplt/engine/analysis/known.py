@@ -11,9 +11,11 @@ from typing import Any
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.cuda_words import WORDS
 from transplt.base.text.requirement import normalised
+from transplt.edits.helper_source import first_sentence, public_names
 from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.engine.analysis.known_apis import OF_APIS, OF_CARDS, Fact, existing, rule_tables
+from transplt.fixers.adaptors.table import adaptors
 from transplt.fixers.tunings.table import tunings
 from transplt.rules import support_tables as tables
 from transplt.rules import weighing
@@ -42,7 +44,7 @@ def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
         *OF_APIS, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance, _advice,
-        _tuning, _word, _module, *OF_CARDS,
+        _tuning, _of_the_port, _word, _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     if not found:
@@ -251,12 +253,18 @@ def _advice(name: str) -> Iterator[Fact]:
 
 
 def _tuning(name: str) -> Iterator[Fact]:
-    own = tunings().get(name) if _TUNING.fullmatch(name) else None  # the table imports every tuning
-    if own is not None:
-        yield Fact("Tuning", f"--tune {name}: {load(own.code).title}", "", own.code, tuple(own.versions))
+    for topic, option, known in (("Tuning", "--tune", tunings), ("Adaptor", "--adapt", adaptors)):
+        own = known().get(name) if _TUNING.fullmatch(name) else None  # the table imports every one
+        if own is not None:
+            yield Fact(topic, f"{option} {name}: {load(own.code).title}", "", own.code, tuple(own.versions))
     target = read_table("support/tunings.json")["targets"].get(name)
     if target is not None:
         yield Fact("Tuning", "written by a tuning", target["source"], versions=in_order(target["versions"]))
+
+
+def _of_the_port(name: str) -> Iterator[Fact]:
+    if (function := re.sub(r"^(?:npu_port|device)\.", "", name)) != name and function in public_names():
+        yield Fact("Function of the port", first_sentence(function), "", "NPU156")
 
 
 def _word(name: str) -> Iterator[Fact]:
