@@ -172,7 +172,7 @@ def report(name: str, code: str, help_text: str, level: str = "manual", effort: 
         "NPU503": f"the counterpart of {name} only warns or returns a constant",
         "NPU504": f"{name} has no effect on NPU",
         "NPU506": f"{name} has a different meaning on NPU",
-        "NPU507": f"{name} does not work on several NPUs",
+        "NPU507": f"{name} works on one NPU only",
         "NPU508": f"{name} is replaced when torch_npu is imported",
         "NPU550": f"{name} builds CUDA sources",
         "NPU551": f"{name} names a CUDA installation",

@@ -185,8 +185,8 @@ REPORT = {
         "NPU507",
         "manual",
         "medium",
-        "several cards need one process per card, with torch.nn.parallel.DistributedDataParallel: `transplt ... "
-        "distributed -m SCRIPT` sets this up for a training script, or reports why it cannot",
+        "several cards need one process per card, with torch.nn.parallel.DistributedDataParallel: `transplt -i "
+        "PROJECT -o OUT distributed -m SCRIPT` writes that into a training script, or says why it cannot",
     ),
     "torch.utils.cpp_extension.CUDAExtension": (
         "NPU550",
@@ -283,7 +283,7 @@ EXTRA = {
                 "name": name,
                 "code": "NPU507",
                 "effort": "medium",
-                "message": f"{name} does not work on several NPUs",
+                "message": f"{name} works on one NPU only",
                 "help": REPORT["torch.nn.DataParallel"][3],
             }
             for name in (

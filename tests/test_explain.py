@@ -40,7 +40,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.cuda.amp.autocast", "torch_npu", "", "torch.npu.amp.autocast is there"),
         ("torch.cuda.host_memory_stats", "Rename", "NPU104", "becomes torch.npu.host_memory_stats"),
         ("torch.cuda.host_memory_stats", "Finding", "NPU502", "has no counterpart on NPU in this version"),
-        ("torch.nn.DataParallel", "Finding", "NPU507", "does not work on several NPUs"),
+        ("torch.nn.DataParallel", "Finding", "NPU507", "works on one NPU only"),
         ("torch.nn.parallel.DataParallel", "Support", "", "(as torch.nn.DataParallel)"),
         ("torch.topk", "Support", "", "documented"),
         ("aten::index", "Types refused", "", "self of index.Tensor: no complex128, complex32, complex64, uint16"),

@@ -8,7 +8,7 @@ from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 CLASS = '''\
 class OneCardDataParallel({base}):
-    """DataParallel; on NPUs on its first card, in a process group on that of the rank: no batch is divided there."""
+    """DataParallel; on NPUs one card gets the whole batch: the first, or that of the rank in a process group."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         if hasattr(torch, "npu") and torch.npu.is_available():

@@ -18,7 +18,7 @@ __all__ = ["OneCardDataParallel"]
 
 
 class OneCardDataParallel(DataParallel):  # type: ignore[misc]
-    """DataParallel; on NPUs on its first card, in a process group on that of the rank: no batch is divided there."""
+    """DataParallel; on NPUs one card gets the whole batch: the first, or that of the rank in a process group."""
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0

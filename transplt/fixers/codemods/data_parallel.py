@@ -49,14 +49,14 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if reason := _reason_to_stay(work, call):
         api = str(work.names.qualified(call.func))
         if work.take(call.func):
-            message = f"{api} does not work on several NPUs"
+            message = f"{api} works on one NPU only"
             yield work.note(call, "NPU507", message, api=api, help=reason, effort=_EFFORT)
         return
     place = _place(work, call) if in_file(work) else None
     if in_file(work) and (place is None or not can_part(work.source, place)):
         return
     api = str(work.names.qualified(call.func))
-    message = f"{api} -> {CLASS_NAME}: the whole batch is computed on one card"
+    message = f"{api} -> {CLASS_NAME}: DataParallel works on one NPU only"
     called = helper(work, CLASS_NAME, group=fixer.code, code=fixer.code, message=message, at=call)
     if not called.text:
         yield from (each for each in called.found if isinstance(each, Note))
@@ -64,7 +64,7 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if not work.take(call.func):
         return
     yield from called.found
-    message = f"{api} -> {called.text}: the whole batch is computed on one card"
+    message = f"{api} -> {called.text}: DataParallel works on one NPU only"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
     yield _one_card(work, call, api)
@@ -78,7 +78,7 @@ def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
 
 
 def _one_card(work: Work, call: ast.Call, api: str) -> Note:
-    level, message = Level.MANUAL if _is_for_several(work, call) else Level.INFO, f"{api} uses only one card on NPUs"
+    level, message = Level.MANUAL if _is_for_several(work, call) else Level.INFO, f"{api} works on one NPU only"
     return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
 
 
@@ -105,7 +105,7 @@ def behind_a_question(work: Work, call: ast.Call) -> Finds:
 def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) -> Note:
     """The finding on a question that stays CUDA's, or on a part of what it guards; `call` divides the batch there."""
     api = work.names.qualified(call.func) or work.text(call.func)
-    message = f"{api} only works on CUDA here: on NPUs one card computes the whole batch"
+    message = f"{api} works on one NPU only; here it is reached on CUDA alone"
     help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
     return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
 
@@ -157,7 +157,7 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
         if api not in DATA_PARALLEL or not work.take(base):
             continue
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
-            message = f"{node.name} derives from {api}, which does not work on several NPUs"
+            message = f"{node.name} derives from {api}, which works on one NPU only"
             help_ = f"it runs on one card; {_advice(work)}"
             level = Level.INFO if node.name in WRAPPERS else Level.MANUAL  # a call of one has a finding of its own
             yield work.note(base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later")
@@ -210,7 +210,8 @@ def _advice(work: Work) -> str:
     if b"DistributedDataParallel" in work.source.utf8:
         return f"{_SEVERAL}: this file already has DistributedDataParallel for that; start it that way"
     return (
-        f"{_SEVERAL}: `transplt ... distributed -m SCRIPT` sets this up for a training script, or reports why it cannot"
+        f"{_SEVERAL}: `transplt -i PROJECT -o OUT distributed -m SCRIPT` writes that into a training script, "
+        "or says why it cannot"
     )
 
 

@@ -26,7 +26,7 @@ def trouble(apex: Apex, settings: Settings) -> Problem | None:
     if _is_made_distributed(apex, settings) and (refused := _many_refused(apex, settings)) is not None:
         return refused
     if place.inside and (settings.combine_ddp or settings.style == "portable"):
-        why = "DataParallel wraps the model before the optimizer is created, and on NPUs it uses only one card"
+        why = "DataParallel wraps the model before the optimizer is created, and it works on one NPU only"
         return Problem(place.file, place.after, why, "create the optimizer first, and wrap the model after it")
     if settings.combine_ddp and (refused := combine_refused(apex, settings)) is not None:
         return refused
