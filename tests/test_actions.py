@@ -785,7 +785,7 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
 
 def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
     device = at("a.py", 1, "NPU273", details=(("library", "openmm"),))
-    leads = at("b.py", 1, "NPU272", details=(("needs", "openmm.Platform, by way of b.run"),))
+    leads = at("b.py", 1, "NPU272", details=(("needs", "openmm.Platform, through b.run"),))
     other = at("b.py", 2, "NPU272", details=(("needs", "jax"),))
     assert titles(actions_of([device, leads])) == [load("NPU273").action]
     assert len(actions_of([device, leads, other])) == 2
@@ -811,7 +811,7 @@ def test_a_program_among_sources_of_cuda_is_no_kernel() -> None:
 @pytest.mark.parametrize(("path", "count"), [("ops.py", 1), ("net.py", 2)])
 def test_a_test_that_leads_to_what_is_replaced_in_its_file_goes_with_it(path: str, count: int) -> None:
     package = at("ops.py", 1, "NPU510", "cumm", blocks="first step")
-    gate = at(path, 9, "NPU279", details=(("needs", "cumm.tensorview.from_blob, by way of ops.wrap"),))
+    gate = at(path, 9, "NPU279", details=(("needs", "cumm.tensorview.from_blob, through ops.wrap"),))
     assert len(actions_of([package, gate])) == count
 
 
@@ -1015,7 +1015,7 @@ def test_cpp_that_asks_for_a_card_goes_on_without_one(asks: str, blocks: str) ->
 @pytest.mark.parametrize(("imported", "blocks"), [(True, "later"), (False, "tidy")])
 def test_a_monitor_that_nothing_imports_stops_nothing(imported: bool, blocks: str) -> None:
     found = [at("setup.py", 9, "NPU290", "pynvml", "the requirement pynvml does not support NPUs", blocks="later",
-                help="instead: npu-smi command / DCMI")]  # fmt: skip
+                help="instead: npu-smi")]  # fmt: skip
     if imported:
         found.append(at("a.py", 1, "NPU510", "pynvml", "the package pynvml does not support NPUs", blocks="later"))
     assert [each.blocks for each in actions_of(found)] == [blocks]

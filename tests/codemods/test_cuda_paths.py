@@ -523,7 +523,7 @@ def test_through_wrappers_and_imports(wrapper: str) -> None:
         },
     )
     assert b"if not x.is_cuda:" in result.data
-    assert any("by way of" in f.message for f in result.findings if f.code == "NPU270")
+    assert any(", through " in f.message for f in result.findings if f.code == "NPU270")
 
 
 @pytest.mark.parametrize(

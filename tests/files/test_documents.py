@@ -131,7 +131,7 @@ def test_what_is_installed_for_cuda(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "begins", "ends"),
     [
-        ("docker run --gpus all x", "pass the cards in its place: --device ", "; --docs does not edit this"),
+        ("docker run --gpus all x", "write in its place: --device ", "; --docs does not edit this"),
         ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "install torch", "; --docs does not edit this"),
         (RUN, "", "; --docs makes the edits that are certain"),
     ],

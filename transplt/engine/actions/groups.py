@@ -448,7 +448,7 @@ def aside(finding: Finding) -> bool:
 
 
 def _first_word(text: str) -> str:
-    """`warp` of `warp.launch, by way of sim.step`."""
+    """`warp` of `warp.launch, through sim.step`."""
     match = re.match(r"\w+", text)
     return match[0] if match is not None else ""
 

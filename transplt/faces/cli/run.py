@@ -22,8 +22,8 @@ class RunOrSetUp(Run):
     """A run, or the environment for the runs of a project, or both."""
 
     setup: bool = flag(
-        "First install the project's requirements and a PyTorch for CPUs into an environment in the cache. run, prove "
-        "and port find it there. SCRIPT may be a folder, or left out (then only install)."
+        "Install the project's requirements and a PyTorch for CPUs into an environment in the cache, where run, prove "
+        "and port find it; then run SCRIPT. With a folder, or no SCRIPT: only install."
     )
     stand_ins: tuple[str, ...] = option(
         "With --setup: replace this package by an empty module, which can only be imported.",

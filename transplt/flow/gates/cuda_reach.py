@@ -109,7 +109,7 @@ class Reach:
         if found not in self.needs:
             return ""
         way = found.slot.name.rpartition("|v:")[2] if isinstance(found, code.SlotValue) else str(found)
-        return f"{self.needs[found]}, by way of {way}"
+        return f"{self.needs[found]}, through {way}"
 
     def behind(self, guards: Iterable[code.Guard]) -> tuple[str, bool]:
         """What runs only if one of some guards holds and needs CUDA; empty when nothing is. With it whether the

@@ -254,7 +254,7 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
             after += f" --main {shlex.quote(shown(result.settings.entry))} --nproc 1,2"
         elif not (result.source / "main.py").is_file():
             after += " --main SCRIPT"
-        yield gettext("to check that it runs and computes the same:")
+        yield gettext("to install what it needs, and check that it computes the same:")
         yield f"  transplt run --setup {before}"
         yield f"  transplt prove {before} {after}"
 

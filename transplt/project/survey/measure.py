@@ -26,6 +26,8 @@ from transplt.rules.pages import BLOCKS, DiagnosticError, load
 _RANGE = {Effort.LOW: (0.5, 2.0), Effort.MEDIUM: (0.5, 2.0), Effort.HIGH: (0.75, 3.0)}
 _KERNELS = frozenset({"kernel", "sources", "build"})
 _BY = {"package": "package", "api": "api", "extension": "kernel"}
+#: The package that findings of a code are about which name none.
+_ABOUT = {"NPU145": "lightning", "NPU146": "xformers"}
 _MOST_ROWS = 200
 
 
@@ -142,9 +144,9 @@ def thing(group: Group) -> tuple[str, str, str]:
     if page is not None and page.by in _BY and name:
         return _BY[page.by], name, visible(group.title)
     title = visible(group.title)
-    if page is not None and page.by == "file" and name:
-        title = title.replace(name, "...")
-    if group.kind in ("lock", "third-party") and name:
+    if group.kind in _ABOUT:
+        return "package", _ABOUT[group.kind], title
+    if name and (group.kind in ("lock", "third-party") or (page is not None and page.by == "file")):
         title = title.replace(name, "...")
     return "other", name, title
 

@@ -47,7 +47,7 @@ _ANY_DOCS = re.compile(f"{_BY_DOCS}|{_NOT_BY_DOCS}")
 #: What gives a container its cards, and what does so for NPUs.
 _CARDS = re.compile(rb"--gpus|--runtime|nvidia-docker")
 _OF_CARDS = (
-    "pass the cards in its place: --device /dev/davinci0 --device /dev/davinci_manager --device /dev/devmm_svm "
+    "write in its place: --device /dev/davinci0 --device /dev/davinci_manager --device /dev/devmm_svm "
     "--device /dev/hisi_hdc"
 )
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
