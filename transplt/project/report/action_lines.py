@@ -92,8 +92,7 @@ def how_many(action: Action) -> str:
         parts.append(
             ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
         )
-    parts += conditions
-    return gettext(", ").join([*parts, *_written(action)])
+    return gettext(", ").join([*parts, *conditions, *_written(action)])
 
 
 def _conditions(action: Action) -> Iterator[str]:

@@ -43,8 +43,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         yield "  packages, kernels and APIs that stop programs at import or at the first step:"
         for each in shared[:_MOST]:
             blocked, alone = len(each["blocks"]), len(each["last"])
-            only = f"; the only one of this list in {alone} of them" if 0 < alone < blocked else ""
-            only = "; no other of this list does" if alone == blocked else only
+            only = {0: "", blocked: "; no other of these does"}.get(alone, f"; the only one of these in {alone}")
             yield f"    {each['title']} (stops {_repositories(blocked)}{only})"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
