@@ -329,3 +329,8 @@ def test_numpy_that_another_file_returns(body: str, holds: bool, call: str) -> N
                 torch.save({{"best": self.best}}, path)
         """
     assert len([each for each in migrate(source, files=files).findings if each.code == "NPU154" and each.open]) == holds
+
+
+def test_a_script_without_functions_is_indexed() -> None:
+    # A file that cannot be indexed tells the others nothing, and is placed nowhere.
+    assert index_source(b"import numpy as np\n\nprint('no return', np.pi)\n", "eval.py", Settings()).numpy_results == ()

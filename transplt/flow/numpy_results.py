@@ -19,7 +19,7 @@ def numpy_results(data: bytes) -> tuple[str, ...]:
         return ()
     found, owner = [], b""
     headers = [*_HEADER.finditer(data)]
-    for header, end in zip(headers, [*(each.start() for each in headers[1:]), len(data)], strict=True):
+    for header, end in zip(headers, (*(each.start() for each in headers), len(data))[1:], strict=True):
         owner = owner if header["indent"] else header["name"] if header["kind"] == b"class" else b""
         body = data[header.end() : end]
         returned = _RETURN.findall(body) if header["kind"] == b"def" else ()
