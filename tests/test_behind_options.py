@@ -21,6 +21,10 @@ p.add_argument("--path")
 p.add_argument("--must", required=True)
 p.add_argument("--do-train", action="store_true")
 p.add_argument("--cuda", action="store_true")
+p.add_argument("--use_multi_gpu", action="store_true")
+flags.DEFINE_boolean("parallel", False, "multi gpu training")
+flags.DEFINE_boolean("usual", True, help="on")
+flags.DEFINE_enum("kind", "a", ["a", "b"], "of two")
 @dataclass
 class Config:
     trt: bool = False
@@ -44,6 +48,10 @@ def option(test: str, *, orelse: bool = False) -> str:
         ("args.use_adam8 and ready", "--use-adam8"),
         ("not args.fast", "--no-fast"),
         ("args.opt == 'apex'", "--opt apex"),
+        ("args.use_multi_gpu and args.cuda", "--use_multi_gpu"),
+        ("FLAGS.parallel", "--parallel"),
+        ("FLAGS.kind == 'b'", "--kind b"),
+        ("FLAGS.usual", ""),
         ("args.path is not None", "--path"),
         ("args.path", "--path"),
         ("cfg.trt", "trt"),

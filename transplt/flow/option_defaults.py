@@ -19,7 +19,7 @@ from transplt.syntax.nodes import keyword_of, last_name, string_of
 Constant = str | int | float | bool | None
 #: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
 HOLDERS = "args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings"
-_CALL = re.compile(rb"\badd_(?:argument|option)\(")
+_CALL = re.compile(rb"\b(?:add_(?:argument|option)|DEFINE_(?:bool|boolean|enum|float|integer|string))\(")
 _PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
 _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
 #: An entry of settings as yacs has them: `_C.MODEL.NAME = "slow"`.
@@ -57,10 +57,10 @@ def slot_filled(name: str) -> str:
 def options_in(data: bytes) -> tuple[Option, ...]:
     """The options that a Python file defines, by name; one that it defines in two ways is unknown."""
     found: list[Option] = []
-    if b"add_argument(" in data or b"add_option(" in data:
+    if any(each in data for each in (b"add_argument(", b"add_option(", b"DEFINE_")):
         for match in _CALL.finditer(data):
             end = _closing(data, match.end())
-            found += _of_arguments(data[match.end() : end]) if end else ()
+            found += _of_arguments(data[match.start() : end]) if end else ()
     if b"dataclass" in data:
         for match in _DATACLASS.finditer(data):
             node = _parsed(textwrap.dedent(_class(data, match).decode("utf-8", "replace")).encode())
@@ -145,8 +145,12 @@ def _parsed(text: bytes) -> ast.stmt | None:
 
 @lru_cache(maxsize=4096)
 def _of_arguments(text: bytes) -> tuple[Option, ...]:
-    """The option that a call with these arguments defines; programs of a project define the same ones."""
-    match _parsed(b"f(" + text):
+    """The option that a call defines, one of absl's too; programs of a project define the same ones."""
+    match _parsed(text):
+        case ast.Expr(value=ast.Call(func=ast.Name(id=func), args=[ast.Constant(value=str(name)), default, *_])) if (
+            func.startswith("DEFINE_")
+        ):
+            return (Option(name, constant(default), f"--{name}"),)
         case ast.Expr(value=ast.Call() as call):
             names = [string_of(argument) or "" for argument in call.args]
             spelled = next((name for name in names if name.startswith("--")), "")
