@@ -20,6 +20,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
+from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_forms import Form, Stays
@@ -301,6 +302,12 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
+            taken = [each.asname or each.name for each in node.names]
+            if self.work.project.known and not any(
+                name in self.work.scan.names or is_exported(self.work, name) for name in taken
+            ):
+                self.work.add(self.work.keep(node, "remark"))  # nothing uses it, and hosts of NPUs can import it
+                return []
             raise Stays("other files may import it from here, or it may also come from elsewhere")
         for taken in every:
             name = taken.full.rpartition(".")[2]

@@ -150,7 +150,8 @@ class FileWorker(Generic[_Record]):
         if self.project is None or not found:
             return file
         aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
-        late = late if late == "guard" or not self.project.portable else "handled"
+        if self.project.portable and late != "guard" and not self.project.once(layout_of).ours:
+            late = "handled"  # a port that has just been written is no proof that it trains
         chosen = self.project.aside.chosen.get(file.entry.path, "")
         aside = aside or _is_idle(file, self.project)
         tried = len(file.data) if aside or late else _tried_from(file, self.project)

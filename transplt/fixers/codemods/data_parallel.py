@@ -107,7 +107,7 @@ def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) 
     api = work.names.qualified(call.func) or work.text(call.func)
     message = f"{api} works on one NPU only; here it is reached on CUDA alone"
     help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
-    return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="later")
+    return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="slow")
 
 
 def gate_of(node: ast.AST) -> ast.If | None:

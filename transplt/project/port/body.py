@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from transplt.base.render.cell import many, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
+from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
 
 #: So many lines it has at most, and so many commits and places of one thing are named.
@@ -17,8 +18,6 @@ _MOST_COMMITS, _MOST_PLACES = 12, 6
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
 _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))")
 _OF_TRANSPLT = re.compile(r"transplt|(?<!\S)`?--?[a-z]|the findings|this migration")
-#: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
-_LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
@@ -29,11 +28,11 @@ _ABOUT = (
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
-    checks: Sequence[str], left: Sequence[Action], own: Collection[str] = (),
+    checks: Sequence[str], left: Sequence[Action],
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
-    linters say of it, `own` are the files that the branch adds.
+    linters say of it.
     """
     places = [f"`{visible(each)}`" for each in modules]
     where = f"in each of {', '.join(places)}" if places[1:] else " in ".join(("once", *places))
@@ -49,8 +48,7 @@ def body(
         lines.append("- Nothing was run.")
     lines += [f"- {visible(each)}" for each in checks]
     lines += [f"- No card was used. It was written for {torch}.", "", "## What is left", ""]
-    lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
-    items = [*_left(left, lists)]
+    items = [*_left(left)]
     room = MOST_LINES - len(lines)
     if len(items) > room:
         more = len(items) - room + 1
@@ -58,15 +56,14 @@ def body(
     return "\n".join([*lines, *(items or ["Nothing known to transplt."])]) + "\n"
 
 
-def _left(actions: Sequence[Action], lists: Collection[str]) -> Iterator[str]:
-    """A line for each thing to do, with its first places; none in lists of packages that the branch has settled."""
+def _left(actions: Sequence[Action]) -> Iterator[str]:
+    """A line for each thing to do, with its first places, and when it is met where not every run comes to it."""
     for part in (part for action in actions for part in action.parts or (action,)):
-        places = [f"`{visible(place.path)}:{line}`" for place in part.places if place.path not in lists
-                  for line in place.lines]  # fmt: skip
-        if part.places and not places:
-            continue
+        places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         clauses = (each for each in _CLAUSE.split(part.how) if not _OF_TRANSPLT.search(each))
         advice = " ".join(clauses).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
-        yield f"- [ ] **{visible(part.title)}** ({part.blocking}){how} ({', '.join(places[:_MOST_PLACES])}{more})"
+        asked = [*conditions(part)]
+        when = ", ".join(asked if asked and part.blocks == "later" else (part.blocking, *asked))
+        yield f"- [ ] **{visible(part.title)}** ({when}){how} ({', '.join(places[:_MOST_PLACES])}{more})"

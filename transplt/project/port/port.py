@@ -7,6 +7,7 @@ touched, nothing is pushed. Deleting the branch undoes all of it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import textwrap
@@ -54,6 +55,10 @@ from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.card_pack import check_pack
 
 _MESSAGE_WIDTH = 72
+#: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
+_LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
+#: What a project that supports NPUs keeps for CUDA.
+_BESIDE = ("NPU140", "NPU200")
 _LINK, _MODULE = "120000", "160000"
 _FAILED = (Word.DIFFERS, Word.STOPS)
 
@@ -216,18 +221,17 @@ def _port(
             grown.tip, done.commits = tip or head, []
         if with_container:
             _commit_container(grown, done, project.name)
-        done.left = _commit_checklist(grown, done, given, scratch)
+        begun = common_commit(top, grown.tip, head or tip)
+        own = {each.path for each in tree_of(top, grown.tip)} - {each.path for each in tree_of(top, begun or head)}
+        done.left = _commit_checklist(grown, done, given, scratch, [path.removeprefix(prefix) for path in own])
         if tip and done.proof is None:
             done.as_it_is = proof_of("the branch as it is")
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
-            begun = common_commit(top, grown.tip, head or tip)
-            own = {each.path for each in tree_of(top, grown.tip)} - {each.path for each in tree_of(top, begun or head)}
-            own = {path.removeprefix(prefix) for path in own}
             commits = subjects(top, begun, grown.tip)
-            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left, own)
+            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left)
         if run is not None and card_pack is not None:
             pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
             done.notes.append(f"card pack: {pack}")
@@ -381,17 +385,24 @@ def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
     return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
 
 
-def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Path) -> Sequence[Action]:
-    """What is left; it is committed where it is not what the file holds already, but for a branch in the portable style
-    that has no such file.
+def _commit_checklist(
+    grown: _Branch, done: Port, options: Options, scratch: Path, own: Collection[str]
+) -> Sequence[Action]:
+    """What is left, none of it in lists of packages which the branch has settled (`own` are the files that it adds); it
+    is committed where it is not what the file holds already, but for a branch in the portable style that has no such
+    file.
     """
     path = grown.folder / checklist.NAME
     old = read_regular(path, OTHER).decode("utf-8", "replace") if path.is_file() and not path.is_symlink() else ""
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
-    findings = [each for each in left.findings if each.path != checklist.NAME]
-    findings += _only_in_edits(grown, done, findings)
+    lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
+    told = _only_in_edits(grown, done, left.findings)
+    # Where the migration has said what to do, the branch read again has CUDA's code beside what is for NPUs.
+    there = {(each.path, each.span.start) for each in told}
+    findings = [each for each in left.findings if each.code not in _BESIDE or (each.path, each.span.start) not in there]
+    findings = [each for each in (*findings, *told) if each.path not in (checklist.NAME, *lists)]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

@@ -60,7 +60,7 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
         stops = translated(action.blocking)
         if action.blocks != "tidy" and not (action.aside or action.contained):
             stops = gettext("otherwise the program {stops}", stops=stops)
-        parts = [stops, *_conditions(action), about(action.hours), where, *_written(action)]
+        parts = [stops, *conditions(action), about(action.hours), where, *_written(action)]
         title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
         line = gettext("{number}. {title} ({about})", number=number, title=title, about=about_it)
         yield from wrapped(f"    {line}", width, _MARGIN - 2)
@@ -86,16 +86,16 @@ def how_many(action: Action) -> str:
     if action.count > 1:
         places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
     parts = [places]
-    conditions = [*_conditions(action)]
+    met = [*conditions(action)]
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
-    if beside and not action.aside and gettext(_OUTSIDE) not in conditions:
+    if beside and not action.aside and gettext(_OUTSIDE) not in met:
         parts.append(
             ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
         )
-    return gettext(", ").join([*parts, *conditions, *_written(action)])
+    return gettext(", ").join([*parts, *met, *_written(action)])
 
 
-def _conditions(action: Action) -> Iterator[str]:
+def conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before all of an action counts: options, another script, a function."""
     code = _counted(action)
     rest = [each for each in code if not each.option or each.late == "other"]  # what nobody reaches has no option
