@@ -9,11 +9,14 @@ import time
 from transplt.base.finding import FileResult, Finding, Level, Operation, Replacement, Span, Status, TokenCount
 from transplt.base.settings import Settings
 from transplt.flow.facts import ModuleFacts, ProjectFacts
+from transplt.syntax.files import Files
 
 
-def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
+def index_source(data: bytes, path: str, settings: Settings, files: Files | None = None) -> ModuleFacts:
     if b"# dies when indexed" in data:
         os.kill(os.getpid(), signal.SIGKILL)
+    if b"# raises when indexed" in data:
+        raise KeyError(path)
     return ModuleFacts(path, path.removesuffix(".py").replace("/", "."))
 
 

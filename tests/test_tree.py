@@ -199,6 +199,15 @@ def test_an_error_of_ours_costs_its_file_only_and_hides_paths(tmp_path: Path) ->
     assert len(result.changed) == 1
 
 
+def test_an_error_in_the_facts_of_a_file_is_told(tmp_path: Path) -> None:
+    source = write(tmp_path / "proj", {"a.py": USES_CUDA, "b.py": f"# raises when indexed\n{USES_CUDA}"})
+    for jobs in (0, 2):
+        result = run(source, out=tmp_path / f"out{jobs}", jobs=jobs)
+        (record,) = result.failed
+        assert record.path == "b.py" and "KeyError at standin_engine.py:" in record.findings[0].message
+        assert [each.path for each in result.changed] == ["a.py"]
+
+
 def test_folders_that_tools_make_are_not_mirrored(tmp_path: Path) -> None:
     source = write(
         tmp_path / "proj",

@@ -19,7 +19,7 @@ from transplt.flow.packed_facts import sharing
 from transplt.project.pool import Died, Pool, share_out
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import Unread, unread_finding
-from transplt.project.worker import FileWorker, Unindexed
+from transplt.project.worker import FileWorker
 
 if TYPE_CHECKING:
     from transplt.project.executor_shares import Shares
@@ -77,7 +77,7 @@ def _project_told(
 ) -> ProjectFacts:
     """What the files say to each other. What each said is gone when this returns."""
     facts = facts_of_files(pool, shares, lost, step).values()
-    known = [fact for fact in facts if isinstance(fact, ModuleFacts)]
+    known = [fact for fact in facts if fact is not None]
     return project_of(known, worker.settings, chose_before(worker.root))
 
 
@@ -102,9 +102,9 @@ def project_of(facts: Iterable[ModuleFacts], settings: Settings, chose: bool | N
 
 def facts_of_files(
     pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, Died], step: Callable[[], None]
-) -> dict[str, ModuleFacts | Unindexed | None]:
-    """The first pass over the files that may have facts; a file of which a worker died goes to `lost`."""
-    facts: dict[str, ModuleFacts | Unindexed | None] = {}
+) -> dict[str, ModuleFacts | None]:
+    """The first pass over the files that may have facts; a file on which it failed goes to `lost`."""
+    facts: dict[str, ModuleFacts | None] = {}
     texts = dict[str, str]()
     for entry, fact in pool.run("index", [[entry for entry in share if entry.has_facts] for share in shares]):
         step()
@@ -148,7 +148,7 @@ def finish(
     lost: dict[str, Died],
     step: Callable[[], None],
 ) -> tuple[list[_Record], list[Finding]]:
-    """The second pass; `lost` are files of which a worker died, with the reason."""
+    """The second pass; `lost` are files on which the first failed, with the reason."""
     records: list[_Record] = []
     unread: list[Finding] = []
 

@@ -43,7 +43,7 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """In place of a result: the worker ended while it had this file; `over`: because its budget was used up."""
+    """In place of a result: the work on this file failed, or its process ended; `over`: its budget was used up."""
 
     why: str
     over: bool = False

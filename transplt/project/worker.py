@@ -31,15 +31,11 @@ from transplt.flow.import_layout import TESTS, layout_of
 from transplt.flow.import_text import GUARD
 from transplt.flow.packed_facts import packed
 from transplt.project.garbage_collection import collect_often, collect_some
+from transplt.project.pool import Died
 from transplt.project.unread_files import TOP, Unread
 from transplt.syntax.files import Files
 
 _Record = TypeVar("_Record")
-
-
-@dataclass(frozen=True, slots=True)
-class Unindexed:
-    """In place of the facts of a file: reading it ended with an error, which the second pass names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ class FileWorker(Generic[_Record]):
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
         return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
 
-    def index(self, entry: Entry) -> ModuleFacts | Unindexed | None:
+    def index(self, entry: Entry) -> ModuleFacts | Died | None:
         """The facts of the Python of a file; None when there is none, or the file cannot be opened."""
         try:
             stages.enter(stages.READ)
@@ -130,9 +126,8 @@ class FileWorker(Generic[_Record]):
             return packed(facts) if self.large and facts is not None else facts
         except OSError:
             return None
-        except Exception:
-            # Whatever is wrong with the file is reported when it is migrated.
-            return Unindexed()
+        except Exception as error:
+            return Died(f"it ended with {_where(error)}")  # without its facts others would be migrated in another way
 
     def finish(self, entry: Entry) -> _Record | Unread:
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""

@@ -88,14 +88,10 @@ class _Crew:
     def index(self, entries: Sequence[Entry], step: Callable[[], None]) -> list[ModuleFacts]:
         """The facts of files; the cache gets them, too."""
         from transplt.project.file_passes import facts_of_files
-        from transplt.project.worker import Unindexed
 
         found = []
         pool, shares = self._at_work(entries)
         for path, fact in facts_of_files(pool, shares, self._lost, step).items():
-            if isinstance(fact, Unindexed):
-                self.sure = False
-                continue
             self._remembered.keep_facts(path, fact)
             if fact is not None:
                 found.append(fact)
