@@ -183,6 +183,37 @@ def test_a_clause_in_parentheses_goes_with_what_it_speaks_of() -> None:
     assert "**Replace FusedAdam** (stops later): then train again (`a.py:3`)" in text
 
 
+def test_an_advice_keeps_the_programs_of_others() -> None:
+    how = "git submodule update --init sub, and migrate it with the project: it may contain CUDA code"
+    left = [Action("Check out sub", "import", Effort.LOW, 1.0, how, (), (Place(".gitmodules", (2,), 1),), ())]
+    text = body(["device.py"], [], "torch 2.6", None, None, [], left)
+    assert "(stops at import): git submodule update --init sub, and migrate it with the project: it may" in text
+
+
+def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
+    many = """\
+        import torch
+        from absl import flags
+        flags.DEFINE_boolean("parallel", False, "on several cards")
+        FLAGS = flags.FLAGS
+        if FLAGS.parallel:
+            net = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda())
+        from transformers.modeling_bert import BertModel
+        if torch.__version__ < "1.6":
+            from apex import amp
+        else:
+            from torch.cuda.amp import autocast
+            kind = autocast
+        """
+    commit(project, "more", many=textwrap.dedent(many))
+    done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
+    left = [line for line in done.stdout.partition("## What is left")[2].splitlines() if "many.py" in line]
+    assert "(only with --parallel): several cards" in "".join(left)
+    assert [line for line in left if "transformers" in line and "(stops at import): import from" in line]
+    assert sum("ixed precision" in line or "CUDA-only code" in line for line in left) == 1
+    assert f"left to do by hand: {done.stdout.count('- [ ]')} actions" in done.stderr
+
+
 # --- going on --------------------------------------------------------------------------------------------------------
 
 

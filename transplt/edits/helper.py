@@ -21,7 +21,7 @@ from transplt.flow.accelerator_place import NOTEBOOK, is_added_to, module_place
 from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
-from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name
+from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name, string_of
 from transplt.syntax.scan import parent
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
@@ -157,26 +157,22 @@ def load_at_entry(work: Work) -> None:
     nothing else loads torch_npu. A module that it imports and that asks for an accelerator takes it from there as well.
     """
     given = work.once(_given)
-    oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
+    oldest = oldest_held(work.settings)
     if given.place is None or not given.place.paths or given.taken or loads_itself(oldest):
         return
     layout, path = work.project.once(layout_of), work.scan.path
     reached = [each for each in reached_from(layout, path) if each != path]
     if any(each in layout.ours or work.project.placing[each].asks for each in reached):
         return
-    if not any(map(_is_device_option, work.scan.calls)) or not starts_something(work.scan.tree):
+    options = (each for each in work.scan.calls if last_name(each.func) in ("add_argument", "option", "Option"))
+    named = (string_of(argument) for each in options for argument in each.args)
+    if "--device" not in named or not starts_something(work.scan.tree):
         return
     if lacking_of(work, ["DEVICE_TYPE"]):
         return
     line = f"{from_line(work, given.place, [('DEVICE_TYPE', _free_name(work, 'DEVICE_TYPE'))])}  # noqa: F401"
     message = f"{line}: the accelerator has to be loaded before a device is named"
     work.add(Edit(AtTop("DEVICE_TYPE", always=True), CODE, message, line, group="accelerator at the entry"))
-
-
-def _is_device_option(call: ast.Call) -> bool:
-    """True for `parser.add_argument("--device", ...)` and options of click and typer of this name."""
-    names = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return last_name(call.func) in ("add_argument", "option", "Option") and "--device" in names
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:

@@ -20,7 +20,6 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
-from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_forms import Form, Stays
@@ -120,7 +119,7 @@ class _Forms(Form):
         super().__init__(work)
         self.planned = planned
         self.theirs = npu_chooser(work.project, work.scan.path)
-        self.oldest = oldest_held(work.settings.torch_version, work.settings.oldest_torch)
+        self.oldest = oldest_held(work.settings)
         asked = dict(work.settings.pins).get("torch") or f">={work.settings.oldest_torch}"
         older = may_be_older(asked, _AUTOCAST_OF_TORCH)
         # No pin is not the newest; of a file alone nobody knows what its project asks for.
@@ -302,12 +301,6 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
-            taken = [each.asname or each.name for each in node.names]
-            if self.work.project.known and not any(
-                name in self.work.scan.names or is_exported(self.work, name) for name in taken
-            ):
-                self.work.add(self.work.keep(node, "remark"))  # nothing uses it, and hosts of NPUs can import it
-                return []
             raise Stays("other files may import it from here, or it may also come from elsewhere")
         for taken in every:
             name = taken.full.rpartition(".")[2]
@@ -411,6 +404,6 @@ class _Forms(Form):
 
 
 def _is_named(taken: Taken) -> bool:
-    """True where all uses of a name are calls without arguments by position."""
+    """True where a name is used, and all uses are calls without arguments by position."""
     calls = [call_of(use) for use, _ in taken.uses]
-    return all(call is not None and not call.args for call in calls)
+    return bool(calls) and all(call is not None and not call.args for call in calls)

@@ -15,7 +15,9 @@ from transplt.flow.option_defaults import HOLDERS, Option
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs; not
 #: what asks for several (`use_multi_gpu`).
-GIVEN = re.compile(r"(?:^|(?<!multi)(?<!multiple)_)(?:train|training|fit|cuda|gpus?|npus?|device|devices|local_rank|rank)(?:_|$)", re.I)
+GIVEN = re.compile(
+    r"(?:^|(?<!multi)(?<!multiple)_)(?:train|training|fit|cuda|[gn]pus?|devices?|local_rank|rank)(?:_|$)", re.I
+)
 #: A branch that an entry of settings opens, alone or beside something else.
 _OPENS = re.compile(
     rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"

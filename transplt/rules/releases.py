@@ -56,7 +56,7 @@ def of_a_library(settings: Settings) -> str:
     """The versions of torch-npu in an extra: the package stays open to every torch that it admits, and each torch-npu
     asks for the one that it is for (its metadata).
     """
-    return f">={oldest_held(settings.torch_version, settings.oldest_torch)}"
+    return f">={oldest_held(settings)}"
 
 
 def wheels_for(torch_npu: str, pythons: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from transplt.base.settings import TORCH_VERSIONS
+from transplt.base.settings import TORCH_VERSIONS, Settings
 
 #: The last torch whose DataLoader pins memory for CUDA unless a device is given.
 LAST_CUDA_PINNING = "2.6"
@@ -24,11 +24,11 @@ def loads_itself(version: str) -> bool:
     return version_key(version) >= (2, 5)
 
 
-def oldest_held(version: str, admitted: str) -> str:
+def oldest_held(settings: Settings) -> str:
     """The oldest torch that an edit has to hold for, by the target and by what a project admits, where it says so:
     torch_npu begins with 2.1, and no pin is not the newest.
     """
-    return max("2.1", min((version, admitted or "2.1"), key=version_key), key=version_key)
+    return max("2.1", min((settings.torch_version, settings.oldest_torch or "2.1"), key=version_key), key=version_key)
 
 
 def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:

@@ -137,7 +137,7 @@ def _keep_states(writer: Writer, unit: Unit, done: list[tuple[Part, str]]) -> No
 def _scaler_of_module(writer: Writer) -> str:
     """The function of the portable style's module that makes a scaler, where the project admits a torch without."""
     settings = writer.work.settings
-    older = version_key(oldest_held(settings.torch_version, settings.oldest_torch)) < (2, 3)
+    older = version_key(oldest_held(settings)) < (2, 3)
     return writer.helper("grad_scaler", "NPU741", _SCALER) if writer.portable and older else ""
 
 

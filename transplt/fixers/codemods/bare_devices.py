@@ -40,9 +40,8 @@ def takes_a_number(work: Work, tree: ast.Module) -> Finds:
 
 def _may_be_older(work: Work) -> bool:
     """Whether a torch has to be thought of for which a number is one of CUDA."""
-    settings, version = work.settings, work.settings.torch_version
-    if settings.style == "portable":
-        version = oldest_held(version, settings.oldest_torch)
+    portable = work.settings.style == "portable"
+    version = oldest_held(work.settings) if portable else work.settings.torch_version
     return version_key(version) <= version_key(_LAST)
 
 
@@ -113,10 +112,11 @@ def _device(work: Work, value: ast.expr) -> Finds:
         numbered = bool(_NUMBERED.search(last))
     if numbered and (work.settings.style != "portable" or work.settings.oldest_torch):
         shown = work.source.slice(*work.source.extent(value))
+        kind = "{DEVICE_TYPE}" if work.settings.style == "portable" else "npu"
         yield work.note(
             value,
             "NPU248",
             f"up to torch 2.2 the integer {shown} means a CUDA device",
-            help=f'write f"npu:{{{shown}}}" if it is an integer; later torch treats it as the index of an NPU',
+            help=f'write f"{kind}:{{{shown}}}" if it is an integer: from torch 2.3 on it is the index of an NPU',
             effort=Effort.LOW,
         )

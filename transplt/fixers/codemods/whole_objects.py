@@ -39,7 +39,7 @@ _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|ps
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
                "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
-_HELP = "if you trust the file, load it with weights_only=False, or save vars(args), or the state_dict() of a module"
+_HELP = "if you trust the file, load it with weights_only=False, or save vars({name}), or the state_dict() of a module"
 
 
 @fixer.on(ast.Module)
@@ -76,7 +76,8 @@ def _refused_parts(work: Work, parts: list[ast.expr], numpy: NumpyValues | None,
         if id(at) in said:
             return  # the dict is saved in two places
         said.add(id(at))
-        help = _HELP if objects else _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
+        of_arrays = _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
+        help = _HELP.format(name=work.text(at)) if objects else of_arrays
         yield work.note(at, fixer.code, message, api="torch.save", help=help)
     elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
         held = ", ".join(dict.fromkeys(map(work.text, figures)))

@@ -80,7 +80,7 @@ def wrappers(work: Work, tree: ast.Module) -> Finds:
 
 def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> None:
     settings = writer.work.settings
-    oldest = oldest_held(settings.torch_version, settings.oldest_torch)  # CUDA goes on with what the project admits
+    oldest = oldest_held(settings)  # CUDA goes on with what the project admits
     runs_on = oldest if settings.style == "portable" else settings.torch_version
     later = "forward_sync_buffers" if runs_on not in versions_of("<=2.12") else ""
     if not all(lacks(call, name, _PLACES[name]) for name in ("broadcast_buffers", "forward_sync_buffers")):

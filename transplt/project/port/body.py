@@ -17,7 +17,7 @@ MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES = 12, 6
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
 _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))")
-_OF_TRANSPLT = re.compile(r"transplt|(?<!\S)`?--?[a-z]|the findings|this migration")
+_OF_TRANSPLT = re.compile(r"transplt|^(?!.*\b(?:git|2to3|pip) ).*(?<!\S)`?--?[a-z]|the findings|this migration")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "

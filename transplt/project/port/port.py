@@ -14,6 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from transplt.base.disk.git_command import status
@@ -229,7 +230,9 @@ def _port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
+            paths = sorted({*modes, *(each.path for each in files)})
+            there_too = ((path, grown.folder / path) for path in paths if path.endswith(".py"))
+            modules = [path for path, file in there_too if file.is_file() and has_choice(read_regular(file, OTHER))]
             commits = subjects(top, begun, grown.tip)
             done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left)
         if run is not None and card_pack is not None:
@@ -365,6 +368,16 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
     return found
 
 
+def _to_be_done(again: Iterable[Finding], told: Sequence[Finding], own: Iterable[str]) -> Iterator[Finding]:
+    """Both, without lists of packages which the branch has settled, of its `own` files. Where the migration has told
+    what to do, the branch read again has CUDA's code beside what is for NPUs.
+    """
+    lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
+    there = {(each.path, each.span.start) for each in told}
+    rest = (each for each in again if each.code not in _BESIDE or (each.path, each.span.start) not in there)
+    yield from (each for each in chain(rest, told) if each.path not in (checklist.NAME, *lists))
+
+
 def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     """Commits a devcontainer.json, where the project has none of its own."""
     path = grown.folder / devcontainer.NAME
@@ -379,12 +392,6 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
 
 
-def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
-    """The modules of a project that choose its accelerator."""
-    files = (path for path in sorted(paths) if path.endswith(".py") and (folder / path).is_file())
-    return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
-
-
 def _commit_checklist(
     grown: _Branch, done: Port, options: Options, scratch: Path, own: Collection[str]
 ) -> Sequence[Action]:
@@ -397,12 +404,7 @@ def _commit_checklist(
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
-    lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
-    told = _only_in_edits(grown, done, left.findings)
-    # Where the migration has said what to do, the branch read again has CUDA's code beside what is for NPUs.
-    there = {(each.path, each.span.start) for each in told}
-    findings = [each for each in left.findings if each.code not in _BESIDE or (each.path, each.span.start) not in there]
-    findings = [each for each in (*findings, *told) if each.path not in (checklist.NAME, *lists)]
+    findings = [*_to_be_done(left.findings, _only_in_edits(grown, done, left.findings), own)]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

@@ -75,7 +75,9 @@ def steps_of(files: Sequence[Changed], left_out: Iterable[str] = (), style: str 
             if last_of[path] is decision:  # nothing waits for a decision that is not of its file
                 new = _with(texts[path], its)
             else:
-                states = (_with(texts[path], each) for each in _states(its, texts[path], style))
+                some = (its, [edit for edit in its if not _of_import(edit)])  # imports that go may wait alone
+                used = some if style == "npu" else ([*_without_unused(each, texts[path])] for each in some)
+                states = (_with(texts[path], each) for each in used)
                 sound = (each for each in states if _is_sound(path, each, lacks[path], grammars[path]))
                 new = next(sound, now[path])
             if new != now[path]:
@@ -200,12 +202,6 @@ def _question(node: ast.AST) -> tuple[ast.expr, Sequence[ast.expr | ast.stmt]] |
         case ast.BoolOp(op=ast.And(), values=[test, *values]):
             return test, values
     return None
-
-
-def _states(edits: Sequence[Finding], source: Source, style: str) -> Iterator[Sequence[Finding]]:
-    """What may be made of a file by some edits: all of them, or all but imports that go, which may wait alone."""
-    for made in (edits, [edit for edit in edits if not _of_import(edit)]):
-        yield made if style == "npu" else [*_without_unused(made, source)]
 
 
 def _without_unused(edits: Sequence[Finding], source: Source) -> Iterator[Finding]:
