@@ -239,7 +239,7 @@ def test_a_gate_in_front_of_data_parallel_stays_cudas(gate: str) -> None:
     source = f"import torch\nif {gate}:\n    y = torch.nn.parallel.data_parallel(net, x, range(n))\n"
     result = ported(source)
     (finding,) = result.findings
-    assert not result.changed and (finding.code, finding.span.line, finding.blocks) == ("NPU507", 2, "later")
+    assert not result.changed and (finding.code, finding.span.line, finding.blocks) == ("NPU507", 2, "slow")
     assert result.tokens.manual == result.tokens.found == 1
 
 
@@ -272,7 +272,7 @@ def test_a_question_that_stays_leaves_what_every_device_runs() -> None:
 def test_data_parallel_that_no_question_for_cuda_guards(source: str) -> None:
     result = ported(f"import torch\n{source}\n")
     (finding,) = (each for each in result.findings if each.code == "NPU507")
-    assert finding.blocks != "later"
+    assert finding.blocks != "slow"
 
 
 @pytest.mark.parametrize("gate", ["x.is_cuda", "torch.cuda.device_count() > 1"])
@@ -281,7 +281,7 @@ def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
     (finding,) = result.findings
     assert not result.changed and (finding.code, finding.blocks, finding.api) == (
         "NPU507",
-        "later",
+        "slow",
         "mine.DataParallel",
     )
 
@@ -296,7 +296,7 @@ def test_a_gate_in_front_of_a_class_of_the_project_stays_too(gate: str) -> None:
 def test_a_device_that_is_asked_for_in_front_of_data_parallel_stays_cudas(others: str) -> None:
     """Elsewhere the model is where it should be: behind the gate, an NPU would divide the batch."""
     result = ported(f"import torch\nif alone:\n    f()\n{others}\n")
-    listed = {each.span.line for each in result.findings if (each.code, each.blocks) == ("NPU507", "later")}
+    listed = {each.span.line for each in result.findings if (each.code, each.blocks) == ("NPU507", "slow")}
     assert not result.changed and result.tokens.ignored == 0
     assert listed == {4, 5 if ".cuda()" in others else 6}
 

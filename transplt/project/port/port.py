@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -52,7 +53,6 @@ from transplt.project.port.steps import Changed, PortStep, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
-from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove.card_pack import check_pack
 
 _MESSAGE_WIDTH = 72
@@ -121,6 +121,20 @@ class _Branch:
         return self.tip
 
 
+@contextmanager
+def _telling_what_failed() -> Iterator[None]:
+    """Errors of git and of the disk say that the branch was not changed."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if shutil.which("git") is not None:  # such as no folder for temporary files
+            raise CannotFinish(f"{reason(error)}; the branch was not changed") from error
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise CannotFinish(f"git failed: {error}; the branch was not changed") from error
+
+
+@_telling_what_failed()
 def port(
     options: Options,
     branch: str,
@@ -143,31 +157,9 @@ def port(
     top = find_repository(project) if project.is_dir() else None
     if top is None:
         raise UsageError(f"{shown(project)} is no folder of a git repository; `transplt -i` migrates any folder")
-    try:
-        pack = check_pack(Path(card_pack), project) if card_pack is not None else None
-        run = run_of(command, stubs, python, project, progress) if command else None
-        place = Path(os.path.realpath(top))
-        return _port(project, place, options, branch, run, progress, pack, data, with_container=with_container)
-    except FileNotFoundError as error:
-        if shutil.which("git") is not None:  # such as no folder for temporary files
-            raise CannotFinish(f"{reason(error)}; the branch was not changed") from error
-        raise UsageError(str(error)) from error
-    except OSError as error:
-        raise CannotFinish(f"git failed: {error}; the branch was not changed") from error
-
-
-def _port(
-    project: Path,
-    top: Path,
-    options: Options,
-    branch: str,
-    run: RunOptions | None,
-    progress: Callable[[str], None],
-    card_pack: Path | None,
-    data: tuple[str, ...],
-    *,
-    with_container: bool,
-) -> Port:
+    pack = check_pack(Path(card_pack), project) if card_pack is not None else None
+    run = run_of(command, stubs, python, project, progress) if command else None
+    top = Path(os.path.realpath(top))
     tip, head = _begin(top, branch)
     prefix = "" if project == top else project.relative_to(top).as_posix() + "/"
     with tempfile.TemporaryDirectory(prefix="transplt-port-") as name:
@@ -230,14 +222,11 @@ def _port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            paths = sorted({*modes, *(each.path for each in files)})
-            there_too = ((path, grown.folder / path) for path in paths if path.endswith(".py"))
-            modules = [path for path, file in there_too if file.is_file() and has_choice(read_regular(file, OTHER))]
+            modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
             done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left)
-        if run is not None and card_pack is not None:
-            pack = pack_of(reference, grown.folder, run, card_pack, progress, data)
-            done.notes.append(f"card pack: {pack}")
+        if run is not None and pack is not None:
+            done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
     done.notes += [*result.planned, *_not_included(top, tip, head, branch, lacking)]
@@ -390,6 +379,12 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     grown.write({devcontainer.NAME: text.encode()})
     subject = "Describe a container with an emulated NPU"
     done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
+
+
+def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
+    """The modules of a project that choose its accelerator."""
+    files = (path for path in sorted(paths) if path.endswith(".py") and (folder / path).is_file())
+    return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
 
 
 def _commit_checklist(

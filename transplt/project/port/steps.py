@@ -93,10 +93,8 @@ def replays(file: Changed) -> bool:
 
 def _read(file: Changed) -> Source:
     if file.path.endswith(".py"):
-        try:
+        with suppress(UnreadableSource):
             return read_source(file.before)
-        except UnreadableSource:
-            pass
     source = text_of(file.before)
     assert source is not None, "edited files were read as text"
     return source
