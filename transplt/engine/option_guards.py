@@ -95,6 +95,7 @@ class _Behind:
     stored: frozenset[str] = field(init=False)
     texts: frozenset[object] = field(init=False)
     versions: bool = field(init=False)
+    elsewhere: frozenset[str] = frozenset()  # functions that answer yes with another torch alone: `use_kernel(x)`
     _known: dict[int, str] = field(default_factory=dict)
     _busy: set[int] = field(default_factory=set)
     _above: dict[int, str] = field(default_factory=dict)
@@ -110,6 +111,12 @@ class _Behind:
         self.stored = frozenset(each.attr for each in self.scan.stores)
         self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
+        yes: dict[str, set[str]] = {}
+        for each in self.scan.returns if self.versions else ():
+            if each.value is not None and constant(each.value) not in ((None,), (False,)):
+                yes.setdefault(getattr(enclosing_function(each), "name", ""), set()).add(self._around(each, 0))
+        self.elsewhere = frozenset(name for name, behind in yes.items() if behind == {_OTHER_TORCH})
+        self._before = InOrder()  # the tests that call these functions were looked at without them
 
     def function_at(self, at: int) -> str:
         """The function in which a byte offset stands, `load()`; empty for what every training calls."""
@@ -129,6 +136,8 @@ class _Behind:
         if not around:
             return ""
         node = around[-1]
+        if getattr(enclosing_function(node), "name", "") in self.elsewhere:
+            return _OTHER_TORCH
         loads = api.startswith("torch.") or (is_bound(api) and not fails_to_load(api))
         if isinstance(node, (ast.Import, ast.ImportFrom)) and api and loads:
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
@@ -236,6 +245,9 @@ class _Behind:
         else:
             if isinstance(parent(node), ast.Module):
                 outside = self.project.aside.used(self.scan.path, node.name)
+            if outside is None and self.versions:  # who is beside a gate for another torch goes through it
+                words = self._all_behind(self.scan.names.get(node.name, []), node, depth)
+                return words if words == _OTHER_TORCH else ""
             if outside is None or (node.name in self.texts and not outside):
                 return ""
             if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
@@ -338,6 +350,8 @@ class _Behind:
                 return ""
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]) if depth:
                 return self._all_behind(self.scan.names.get(plain_name(kind), []), None, depth)
+            case ast.Call(func=ast.Name(id=name)) if name in self.elsewhere:
+                return _OTHER_TORCH
         value, words = self._value(call, at)
         return words if value and not value[0] else ""
 

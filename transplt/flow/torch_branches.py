@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,7 @@ class TorchTests:
     names: Names | None
     torch: str
     _met: bool = field(default=False, init=False)  # whether torch's version is a part of the test
+    _each: dict[str, Any] = field(default_factory=dict, init=False)  # what a comprehension gives its name
 
     def fails(self, test: ast.expr) -> bool:
         """True for a test that fails with this torch; False where it holds, or is about something else."""
@@ -81,6 +82,8 @@ class TorchTests:
             case ast.ListComp(elt=made, generators=[of]) | ast.GeneratorExp(elt=made, generators=[of]):
                 if isinstance(made, ast.Call) and last_name(made.func) == "int" and not of.ifs:
                     return tuple(map(int, self._value(of.iter)))
+            case ast.Call(func=ast.Name(id="any" | "all" as how), args=[ast.ListComp() | ast.GeneratorExp() as every]):
+                return (any if how == "any" else all)([*self._of_each(every)])
             case ast.Call(func=ast.Attribute(value=text, attr="split"), args=[sign]):
                 return tuple(self._value(text).split(self._value(sign)))
             case ast.Call(func=ast.Attribute(value=text, attr="startswith"), args=[start]):
@@ -91,8 +94,20 @@ class TorchTests:
                 return _MAKES[last_name(func)](self._value(argument))
         raise _Unknown
 
+    def _of_each(self, every: ast.ListComp | ast.GeneratorExp) -> Iterator[Any]:
+        """What a comprehension makes of each of the things that it goes through."""
+        match every.generators:
+            case [ast.comprehension(target=ast.Name(id=name), iter=things, ifs=[])]:
+                for self._each[name] in self._value(things):
+                    yield self._value(every.elt)
+                del self._each[name]
+            case _:
+                raise _Unknown
+
     def _named(self, node: ast.Name | ast.Attribute) -> Any:
         """What a name stands for: torch's version, or what a variable was given once."""
+        if isinstance(node, ast.Name) and node.id in self._each:
+            return self._each[node.id]
         full = ast.unparse(node) if self.names is None else self.names.qualified(node)
         if full in ("torch.__version__", "torch.version.__version__"):
             return self._text()
