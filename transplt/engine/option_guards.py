@@ -53,6 +53,7 @@ _HOLDER = re.compile(rf"(?:^|_)(?:{HOLDERS})$", re.I)
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: Functions that run whenever a program trains, by their names.
 _USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
+_OFF_BY_DEFAULT = ((False,), ("none",), ("off",))
 #: So many callers are gone up.
 _DEPTH = 4
 #: What stands behind a test of torch's version that fails.
@@ -450,7 +451,8 @@ class _Behind:
     def _handed_on(self, name: str) -> tuple[_Known, str, str]:
         """The flag of a program, off by default, that a parameter is called after; nothing of any other option."""
         flag = self.project.options.get(name)
-        return (flag.default, flag.words, name) if flag is not None and flag.default == (False,) else ((), "", name)
+        off = flag is not None and flag.default in _OFF_BY_DEFAULT
+        return (flag.default, flag.words, name) if flag is not None and off else ((), "", name)
 
     def _calls_of(self, name: str, owner: ast.ClassDef | None) -> list[ast.Call]:
         calls = self.scan.calls_by_last_name({name})

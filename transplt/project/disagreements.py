@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.dependencies.exports import export_of
-from transplt.project.torch_requirements import Ask, Voice
+from transplt.project.torch_requirements import TORCH, Ask, Voice
 
 CODE = "NPU846"
 
@@ -46,13 +46,20 @@ def _finding(here: Ask, there: Ask, version: str) -> Finding:
         path=here.pin.path,
         span=_span(here),
         code=CODE,
-        level=Level.MANUAL,
+        level=Level.INFO if _is_rewritten(here, there) else Level.MANUAL,
         message=f"no version of torch satisfies both {here.text} and {there.text} ({place})",
         api="torch",
         effort=Effort.LOW,
         help="keep the one that the project runs with, and make the other agree; this migration is for torch "
         f"{version}, --torch-version takes another",
     )
+
+
+def _is_rewritten(here: Ask, there: Ask) -> bool:
+    """True for two lines of one list of pip or conda, of torch and of what goes with it: a migration writes both."""
+    both = {here.pin.package, there.pin.package}
+    same = here.pin.path == there.pin.path and here.pin.path.endswith((".txt", ".yml", ".yaml"))
+    return same and both <= {*TORCH, "torchvision", "torchaudio"}
 
 
 def _span(ask: Ask) -> Span:

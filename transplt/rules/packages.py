@@ -235,7 +235,9 @@ def advice_on_requirement(
         "with torch_npu"
     )
     help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
-    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), details=(("wanted", f"{name}>={first}"),))
+    loads = (version for version, names in row.get("floors", {}).items() if "*" in names)
+    blocks = "import" if any(_below(versions, _numbers(version)) for version in loads) else ""
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, (("wanted", f"{name}>={first}"),))
 
 
 def advice_on_clone(name: str) -> PackageAdvice | None:

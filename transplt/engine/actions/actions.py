@@ -111,7 +111,7 @@ def _rank(action: Action) -> _Rank:
         rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
-        all(finding.late for finding in action.findings),
+        all(finding.late or finding.option for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip

@@ -167,6 +167,8 @@ class Groups:
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
+        self._whole |= {(each.code, each.api.rpartition(".")[0]) for each in open_ if f"package {each.api.rpartition('.')[0]} "
+                        in each.message}  # fmt: skip
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
         #: By file and name: packages that are replaced there before it runs, and the tests that lead to them with them.
@@ -251,8 +253,10 @@ class Groups:
             if found is not None:
                 return found
         name = _name_of(finding, page.by)
-        if page.by == "package" and (page.code, name.partition(".")[0]) in self._whole:
-            name = name.partition(".")[0]
+        if page.by == "package":  # the whole package, or the part of it, that another finding of the code is about
+            parts = name.split(".")
+            above = (".".join(parts[:end]) for end in range(1, len(parts)))
+            name = next((each for each in above if (page.code, each) in self._whole), name)
         by_hand = Sentence("Do by hand: {title}", title=Sentence(page.title))
         title = Sentence(page.action, name=name) if page.action else by_hand
         blocks = self._asked_for(finding, page)
@@ -438,7 +442,8 @@ def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
     folder = posixpath.basename(posixpath.dirname(finding.path))
     installed_after = not finding.path.endswith(".py") and named_after(f"{folder}.in")  # by an evaluation or a demo
-    not_yet = aside(finding) or finding.option or finding.late in ("handled", "other") or installed_after
+    after = installed_after or (finding.late == "unnamed" and named_after(finding.path))
+    not_yet = aside(finding) or finding.option or finding.late in ("handled", "other") or after
     return "later" if blocks in ("import", "first step") and not_yet else blocks
 
 

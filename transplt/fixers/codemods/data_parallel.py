@@ -25,7 +25,7 @@ from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import argument_at, begins, first_code, inner_nodes, is_none, last_name, of_kind, root_name
+from transplt.syntax.nodes import argument_at, begins, defaults_of, first_code, inner_nodes, is_none, last_name, of_kind, root_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel", "data_parallel"))
@@ -86,13 +86,19 @@ def _is_for_several(work: Work, call: ast.Call) -> bool:
     """True where the cards are given, and not one alone, and where a condition asks for cards or a wish for them."""
     cards = argument_at(call, 1, "device_ids")
     if isinstance(cards, ast.Name):
-        cards = last_value(work.scan, cards) or cards
+        cards = last_value(work.scan, cards) or _default_of(cards) or cards
     if cards is not None and not is_none(cards):
         return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
     return any(
         isinstance(each, (ast.If, ast.IfExp)) and _CARDS.search(work.text(each.test))
         for each in takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(call))
     )
+
+
+def _default_of(name: ast.Name) -> ast.expr | None:
+    """What a parameter is where nobody gives it."""
+    functions = (each for each in chain(name) if isinstance(each, FUNCTIONS))
+    return next((value for each in functions for given, value in defaults_of(each.args) if given.arg == name.id), None)
 
 
 @fixer.on(ast.Call, name=REPLICAS)

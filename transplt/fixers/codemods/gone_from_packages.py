@@ -1,11 +1,12 @@
 """What packages gave up before their first release for the Pythons of this torch_npu: an import fails, or a call.
 
-Facts: rules/support/refused_calls.json, `packages`.
+Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_names.json, which is read from wheels.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -34,14 +35,20 @@ fixer = Fixer(
 
 def packages() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    rows = read_table("support/refused_calls.json")["packages"]
+    rows = _every_row()
     return frozenset(row["until"][0] for row in rows if "until" in row)
 
 
 @cache
+def _every_row() -> tuple[dict[str, Any], ...]:
+    """What wheels say, and behind it what people wrote, which counts where both speak of a name."""
+    tables = ("support/gone_names.json", "support/refused_calls.json")
+    return tuple(row for table in tables for row in read_table(table)["packages"])
+
+
+@cache
 def _rows(version: str) -> dict[str, dict[str, Any]]:
-    rows = read_table("support/refused_calls.json")["packages"]
-    return {name: row for row in rows if since(first_torch(row), version) for name in row["names"]}
+    return {name: row for row in _every_row() if since(first_torch(row), version) for name in row["names"]}
 
 
 #: What a row asks of a call that it holds for.
@@ -51,11 +58,17 @@ _CONDITIONS = ("lacks", "keyword", "positional")
 def _row(work: Work, name: str) -> dict[str, Any] | None:
     """What is said of a full name, where the releases that the project asks for have it no more."""
     row = _rows(work.settings.torch_version).get(name)
-    if row is None:
-        return None
+    if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
+        return None  # the tree may be that package itself, of its own time
     package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
     asked = dict(work.settings.pins).get(package, "")
     return row if only_older(asked, oldest) or not only_older(asked, first) else None
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """The packages that a module lies in, outermost first, and the module."""
+    parts = name.split(".")
+    yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
@@ -71,8 +84,8 @@ def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
 
 def _about(row: dict[str, Any], name: str) -> str:
     """The package, or the module, whose functions went together, or the one function; what the row says it is."""
-    if "about" in row:
-        return str(row["about"])
+    if "about" in row or row.get("each"):
+        return str(row.get("about", name))
     if "positional" in row:
         return name.partition(".")[0]
     return name.rpartition(".")[0] if len(row["names"]) > 1 else name
@@ -95,6 +108,7 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         names = [] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
+    names = list(dict.fromkeys(above for name in names for above in _with_packages(name)))
     for name in names:
         row = _row(work, name)
         if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):

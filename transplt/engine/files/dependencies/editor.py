@@ -168,6 +168,10 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
     yield from _pythons(document, text, pinned, releases)
 
 
+#: Where a project lists what all of its programs install, torch or not.
+_OF_ALL = "requirements.txt"
+
+
 def _pythons(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
     """The Pythons that a file is for, and pins that no wheel is built for on those that torch_npu has."""
     for versions, start, end in pythons_asked_for(text, document.name):
@@ -177,7 +181,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
                 f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
                 effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
-    if any(normalised(each.name) in TORCH for each in requirements):
+    if document.path == _OF_ALL or any(normalised(each.name) in TORCH for each in requirements):
         yield from _without_wheels(requirements, releases)
 
 
