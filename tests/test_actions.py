@@ -743,12 +743,28 @@ def test_a_finding_says_what_it_blocks_where_its_code_does_not(source: str, code
         ("", "", "", "import"), ("", "called", "", "first step"), ("", "branch", "", "later"),
         ("", "other", "", "later"), ("", "", "--fast", "later"), ("first step", "", "", "first step"),
         ("first step", "called", "", "first step"), ("first step", "branch", "", "later"), ("slow", "", "--x", "slow"),
-        ("later", "called", "", "later"),
+        ("later", "called", "", "later"), ("first step", "unnamed", "", "first step"),
     ],
 )  # fmt: skip
 def test_what_is_blocked_by_where_the_file_is_loaded(blocks: str, late: str, option: str, expected: str) -> None:
     found = at("a.py", 3, "NPU510", "flash_attn", "so", blocks=blocks, late=late, option=option)
     assert [action.blocks for action in actions_of([found])] == [expected]
+
+
+@pytest.mark.parametrize(("path", "expected"), [("eval/eval.py", "later"), ("tools/start.py", "first step")])
+def test_a_script_for_evaluations_that_nothing_names_stops_later(path: str, expected: str) -> None:
+    found = at(path, 3, "NPU293", "skimage.measure", late="unnamed")
+    assert [action.blocks for action in actions_of([found])] == [expected]
+
+
+def test_what_an_option_asks_for_comes_after_what_every_run_meets() -> None:
+    asked = at("a.py", 1, "NPU521", "torch.nn.functional.kl_div", option="--distillation-type soft")
+    assert [action.codes for action in actions_of([asked, at("main.py", 9, "NPU148")])] == [("NPU148",), ("NPU521",)]
+
+
+def test_a_scalar_that_is_indexed_is_one_thing_however_it_is_written() -> None:
+    found = [at("a.py", 1, "NPU293", "torch.Tensor.data"), at("a.py", 2, "NPU293", "torch.Tensor")]
+    assert len(actions_of(found)) == 1
 
 
 @pytest.mark.parametrize("blocks", ["import", "first step"])
@@ -778,6 +794,8 @@ def test_a_part_of_a_package_goes_with_the_package() -> None:
     part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
     other = at("c.py", 1, "NPU511", "apex", "the package apex needs an Ascend version")
     apex = at("d.py", 1, "NPU510", "apex.parallel.SyncBatchNorm", "apex.parallel.SyncBatchNorm needs CUDA")
+    group = at("d.py", 2, "NPU510", "apex.parallel.g", "the package apex.parallel does not support NPUs", help="x")
+    assert titles(actions_of([apex, group])) == ["Replace apex.parallel: no NPU support"]
     assert titles(actions_of([whole, part])) == ["Replace bitsandbytes: no NPU support"]
     assert titles(actions_of([part])) == ["Replace bitsandbytes.optim.Adam8bit: no NPU support"]
     assert "Replace apex.parallel.SyncBatchNorm: no NPU support" in titles(actions_of([other, apex]))

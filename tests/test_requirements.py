@@ -236,6 +236,12 @@ def test_a_floor_that_is_named_is_that_of_what_is_used() -> None:
     assert advice is not None and "below 0.4.5" in advice.message
 
 
+@pytest.mark.parametrize(("versions", "blocks"), [("==0.3.2", "import"), ("<0.4.5", "import"), ("==0.4.12", "")])
+def test_a_pin_that_cannot_be_imported_stops_the_import(versions: str, blocks: str) -> None:
+    advice = advice_on_requirement("timm", versions)
+    assert advice is not None and advice.blocks == blocks
+
+
 def test_one_finding_a_package_and_file() -> None:
     data = b"cupy\ntorch==1.4\nCUPY\n"
     found = requirement_findings(data, "requirements.txt", kind_of("requirements.txt", data))

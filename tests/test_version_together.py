@@ -248,6 +248,18 @@ def test_a_list_of_what_was_installed_contradicts_nothing(tmp_path: Path) -> Non
     assert choose_target(made(tmp_path, tree), None).disagreements == ()
 
 
+@pytest.mark.parametrize(
+    ("tree", "open_"),
+    [
+        ({"requirements.txt": "torch==1.13.1\ntorchvision==0.8.1\n"}, False),  # a migration writes both lines
+        ({"requirements.txt": "torch==2.6.0\n", "setup.py": "x = ['torch==2.4.0']\n"}, True),
+    ],
+)
+def test_what_a_migration_writes_is_no_work(tmp_path: Path, tree: Tree, open_: bool) -> None:
+    found = choose_target(made(tmp_path, tree), None).disagreements
+    assert any(each.open for each in found) == open_
+
+
 def test_a_comment_switches_the_finding_off(tmp_path: Path) -> None:
     tree = {"requirements.txt": "torch==2.4.0\ntorchvision==0.8.1  # transplt: ignore[NPU846]\n"}
     assert choose_target(made(tmp_path, tree), None).disagreements == ()

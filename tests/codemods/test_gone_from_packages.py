@@ -9,6 +9,12 @@ from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine import engine
 
+_REGISTERED = """\
+from timm.models.registry import register_model
+from timm.models.vision_transformer import VisionTransformer
+@register_model
+"""
+
 
 @pytest.mark.parametrize(
     "source",
@@ -50,6 +56,11 @@ from transplt.engine import engine
         "import motmetrics as mm\nd = mm.distances.iou_matrix(a, b, max_iou=0.5)",
         "from torchvision.utils import make_grid, save_image\ng = make_grid(x, 3, normalize=True, range=(0, 255))",
         "import torchvision\ntorchvision.utils.save_image(x, p, nrow=8, normalize=True, range=(-1, 1))",
+        "from pkg_resources.extern import packaging",
+        f"{_REGISTERED}def tiny(**kwargs):\n    return VisionTransformer(depth=2, **kwargs)",
+        f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own(VisionTransformer):\n"
+        "    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
+        f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own:\n    def __init__(self, a=1): pass",
     ],
 )
 def test_reported(source: str) -> None:
@@ -96,6 +107,10 @@ def test_reported(source: str) -> None:
         "import yaml\nc = yaml.load(f, yaml.Loader)",
         "import yaml\nc = yaml.load(*given)",
         "import yaml\nc = yaml.safe_load(f)",
+        f"{_REGISTERED}def tiny(**kwargs):\n    kwargs.pop('pretrained_cfg')\n    return VisionTransformer(**kwargs)",
+        f"{_REGISTERED}def tiny(**kwargs):\n    return build(**kwargs)",
+        f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own:\n    def __init__(self, **kw): pass",
+        f"{_REGISTERED}def tiny(depth=2):\n    return VisionTransformer(depth=depth)",
         "from ruamel.yaml import YAML\nyaml = YAML()\nc = yaml.load(f)",
         "import ruamel.yaml as yaml\nc = yaml.load(f)",
     ],

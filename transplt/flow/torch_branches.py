@@ -98,7 +98,8 @@ class TorchTests:
         """What a comprehension makes of each of the things that it goes through."""
         match every.generators:
             case [ast.comprehension(target=ast.Name(id=name), iter=things, ifs=[])]:
-                for self._each[name] in self._value(things):
+                for each in self._value(things):
+                    self._each[name] = each
                     yield self._value(every.elt)
                 del self._each[name]
             case _:

@@ -167,8 +167,8 @@ class Groups:
         #: Whether files say what the project needs, and the packages that they name.
         self._declares, self._installed = _declared(known)
         self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
-        self._whole |= {(each.code, each.api.rpartition(".")[0]) for each in open_ if f"package {each.api.rpartition('.')[0]} "
-                        in each.message}  # fmt: skip
+        parts = ((each, each.api.rpartition(".")[0]) for each in open_)
+        self._whole |= {(each.code, part) for each, part in parts if part and f"package {part} " in each.message}
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
         #: By file and name: packages that are replaced there before it runs, and the tests that lead to them with them.

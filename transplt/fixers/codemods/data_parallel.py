@@ -25,7 +25,17 @@ from transplt.fixers.codemods.whole_objects import parts_saved, saved_objects
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.flow.last_value import last_value
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import argument_at, begins, defaults_of, first_code, inner_nodes, is_none, last_name, of_kind, root_name
+from transplt.syntax.nodes import (
+    argument_at,
+    begins,
+    defaults_of,
+    first_code,
+    inner_nodes,
+    is_none,
+    last_name,
+    of_kind,
+    root_name,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel", "data_parallel"))

@@ -17,7 +17,10 @@ from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import keyword_of, lacks
+from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, plain_name
+
+#: The packages of gone_names.json; of NumPy, which every file imports, the names.
+PACKAGES = ("torchvision", "timm", "skimage", "sklearn", "scipy", "networkx", "pytorch_lightning", "diffusers")
 
 fixer = Fixer(
     __name__,
@@ -29,7 +32,7 @@ fixer = Fixer(
            "transformers.deepspeed", "transformers.data", "transformers.optimization", "transformers.pytorch_utils",
            "transformers import", "transformers.AdamW", "evaluation_strategy",
            "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
-           "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas"),
+           "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas", "register_model", *PACKAGES),
 )  # fmt: skip
 
 
@@ -52,7 +55,7 @@ def _rows(version: str) -> dict[str, dict[str, Any]]:
 
 
 #: What a row asks of a call that it holds for.
-_CONDITIONS = ("lacks", "keyword", "positional")
+_CONDITIONS = ("lacks", "keyword", "positional", "hands_on")
 
 
 def _row(work: Work, name: str) -> dict[str, Any] | None:
@@ -124,3 +127,25 @@ def called(work: Work, call: ast.Call) -> Finds:
     if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
         api, blocks = _about(row, name), row.get("blocks", "")
         yield work.note(call.func, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
+
+
+@fixer.on(ast.FunctionDef)
+def registered(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Finds:
+    """Report a model of the project that timm makes, and that gets a keyword of timm's which its class does not take.
+    """
+    row = _row(work, work.names.qualified(node.decorator_list[0]) or "") if node.decorator_list else None
+    if row is None or "hands_on" not in row or node.args.kwarg is None or "pretrained_cfg" in work.text(node):
+        return
+    for call in inner_nodes(node, ast.Call):
+        handed = any(each.arg is None and plain_name(each.value) == node.args.kwarg.arg for each in call.keywords)
+        if handed and _takes_no_other(work, call.func):
+            yield work.note(call.func, fixer.code, row["message"], api=row["about"], help=row["help"])
+
+
+def _takes_no_other(work: Work, called: ast.expr) -> bool:
+    """True for a model of timm, and for a class of the file that takes its own keywords alone, or hands them to one."""
+    own = [each for each in work.scan.classes if each.name == plain_name(called)]
+    if not own:
+        return (work.names.qualified(called) or "").startswith("timm.models.")
+    made = (each for each in own[0].body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    return all(each.args.kwarg is None for each in made) or any(_takes_no_other(work, base) for base in own[0].bases)

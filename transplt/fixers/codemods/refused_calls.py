@@ -44,7 +44,7 @@ fixer = Fixer(
     rank=365,
     needs=(b"torch",),
     words=("stft(", "torch.fft(", "torch.autograd", "verbose", "lr_scheduler", "onnx", "use_npu",
-           "volatile",
+           "volatile", "_jit_get_operation",
            "Adam", "fractions", "time.clock", "import clock", "Sampler"),
 )  # fmt: skip
 
@@ -81,7 +81,9 @@ def _handing_on(owner: ast.ClassDef) -> Iterator[ast.Call]:
 def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
     """The rows of the table that a call of the full name `name` meets; see `first_torch`."""
     for row in _calls().get(name or "", ()):
-        if "whole" in row:
+        if "as_one" in row:
+            wrong = isinstance(_target_of(call), ast.Name)
+        elif "whole" in row:
             index, name = row["index"], row["whole"]
             value = call.args[index] if shape(call)[0] > index else keyword_of(call, name)
             wrong = _holds_a_whole_number(scan, value)
@@ -92,6 +94,14 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
             wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
+
+
+def _target_of(call: ast.Call) -> ast.expr | None:
+    """What takes the result of a call, where one thing does."""
+    match parent(call):
+        case ast.Assign(targets=[target]):
+            return target
+    return None
 
 
 def _holds_a_whole_number(scan: Scan, value: ast.expr | None) -> bool:
