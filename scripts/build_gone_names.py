@@ -41,6 +41,8 @@ _DYNAMIC = re.compile(r"def __getattr__|_LazyModule|lazy_loader|lazy\.attach|glo
 _ALIASES = {"numpy": "np", "pandas": "pd", "networkx": "nx", "pytorch_lightning": "pl"}
 #: Packages whose release goes with that of torch, which a migration writes.
 _BESIDE_TORCH = ("torchvision", "torchaudio")
+#: How deep the names lie that a package offers to all, of those that nearly every program of its field imports.
+_FRONT = {"numpy": 2, "skimage": 3, "torchvision": 3}
 _NEWEST_TORCH = TORCH_VERSIONS[-1]
 #: The first release that can be imported beside torch 2 (third_party.json).
 _OLDEST = {"timm": "0.4.5"}
@@ -50,6 +52,8 @@ _HELP = {
     "torchvision.transforms.Scale": "write transforms.Resize",
     "torchvision.transforms.RandomSizedCrop": "write transforms.RandomResizedCrop",
     "numpy.trapz": "write np.trapezoid, which NumPy has since 2.0, or scipy.integrate.trapezoid",
+    "pytorch_lightning.utilities.distributed": "import rank_zero_only from pytorch_lightning.utilities",
+    "pytorch_lightning.utilities.seed.seed_everything": "import seed_everything from pytorch_lightning",
     "numpy.asscalar": "write x.item()",
     "numpy.cumproduct": "write np.cumprod",
     "numpy.msort": "write np.sort(x, axis=0)",
@@ -86,7 +90,9 @@ class Package:
     def defined(self) -> set[str]:
         """The names of all functions and classes, and all words in strings: what a lazy module may offer."""
         text = "\n".join(map(self.wheel.text, self.wheel.sources.values()))
-        return {name for each in _OFFERED.findall(text) for name in each if name}
+        stubs = [each for each in self.wheel.archive.namelist() if each.endswith(".pyi")]
+        named = {name for each in stubs for name in re.findall(r"\w+", self.wheel.text(each))}
+        return named | {name for each in _OFFERED.findall(text) for name in each if name}
 
     @cache  # noqa: B019
     def bound(self, module: str, seen: frozenset[str] = frozenset()) -> tuple[frozenset[str], frozenset[str], bool]:
@@ -199,16 +205,8 @@ def kept(name: str, seen: tuple[set[str], set[str]]) -> bool:
     """Whether programs use a name, or it stands in the front of a package that nearly all of them import."""
     parts = name.split(".")
     alias = _ALIASES.get(parts[0], parts[0]) if len(parts) == 2 else parts[-2]
-    return name in seen[0] or f"{alias}.{parts[-1]}" in seen[1]
-
-
-def place_of(name: str, newest: Package) -> str:
-    """The one public module that defines a name now, as short as a package hands it on; empty where there are several.
-    """
-    last = name.rpartition(".")[2]
-    found = {each for each in newest.wheel.sources if not _LEFT_OUT.search(each) and last in newest.bound(each)[1]}
-    tops = {each for each in found if not any(each.startswith(f"{other}.") for other in found)}
-    return tops.pop() if len(tops) == 1 else ""
+    front = len(parts) <= _FRONT.get(parts[0], 0) and not parts[-1].startswith("_")
+    return front or name in seen[0] or f"{alias}.{parts[-1]}" in seen[1]
 
 
 def rows_of(package: list[Package], seen: tuple[set[str], set[str]]) -> Iterator[dict[str, Any]]:
@@ -219,11 +217,9 @@ def rows_of(package: list[Package], seen: tuple[set[str], set[str]]) -> Iterator
     found: dict[tuple[str, str, str], list[str]] = {}
     for name, (had, without) in sorted(gone(package).items()):
         if kept(name, seen):
-            place = place_of(name, newest)
-            answer = _HELP.get(name) or (f"import it from {place}" if place else "")
-            found.setdefault((had, without, answer), []).append(name)
+            found.setdefault((had, without, _HELP.get(name, "")), []).append(name)
     for (had, without, answer), names in sorted(found.items()):
-        older = f"ask for {dist}<={had} with a Python that has it"
+        older = f"ask for {dist}<={had}" if Version(had) >= Version(oldest) else "keep a copy"
         row: dict[str, Any] = {"names": names, "python": "3.10", "until": [dist, without, oldest]}
         if dist in _BESIDE_TORCH:  # that of torch 2.1 has all that the newest alone is without
             row, older = {"names": names, "since": "2.1" if without != newest.version else _NEWEST_TORCH}, "keep a copy"
@@ -235,7 +231,20 @@ def rows_of(package: list[Package], seen: tuple[set[str], set[str]]) -> Iterator
         }
 
 
+def write(packages: dict[str, list[Package]], rows: list[dict[str, Any]]) -> None:
+    """Write the table, with the wheels that it was read from."""
+    versions = {name: sorted({each.version for each in found}, key=Version) for name, found in sorted(packages.items())}
+    about = (
+        "Names that packages had and have no more, in the form of refused_calls.json, `packages`. Written by "
+        "scripts/build_gone_names.py: names that public programs use, of the wheels in `source`."
+    )
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    meta = json.dumps({"about": about, "source": versions})
+    TABLE.write_text(f'{{\n "_meta": {meta},\n "packages": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+
+
 def main() -> None:
+    """Read the wheels and the programs, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--used", type=Path, nargs="*", default=[])
@@ -246,14 +255,7 @@ def main() -> None:
         packages.setdefault(package.name, []).append(package)
     seen = used(given.used, packages.keys())
     rows = [row for _, each in sorted(packages.items()) if len(each) > 1 for row in rows_of(each, seen)]
-    versions = {name: sorted({each.version for each in found}, key=Version) for name, found in sorted(packages.items())}
-    about = (
-        "Names that packages had and have no more, in the form of refused_calls.json, `packages`. Written by "
-        "scripts/build_gone_names.py: names that public programs use, of the wheels in `source`."
-    )
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    meta = json.dumps({"about": about, "source": versions})
-    TABLE.write_text(f'{{\n "_meta": {meta},\n "packages": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+    write(packages, rows)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ from transplt.rules.tables import read_table
 from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, plain_name
 
 #: The packages of gone_names.json; of NumPy, which every file imports, the names.
-PACKAGES = ("torchvision", "timm", "skimage", "sklearn", "scipy", "networkx", "pytorch_lightning", "diffusers")
+PACKAGES = (
+    "torchvision", "timm", "skimage", "pytorch_lightning", "diffusers.models", "np.trapz", "np.asscalar",
+    "np.cumproduct", "np.msort", "np.alen", "numpy.trapz",
+)  # fmt: skip
 
 fixer = Fixer(
     __name__,
