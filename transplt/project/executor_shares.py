@@ -17,7 +17,7 @@ from typing import Any
 from transplt.base.disk.walk import Entry
 from transplt.project.executors import DASK, RAY, Where, carry_out_on, opened
 from transplt.project.garbage_collection import collect_rarely
-from transplt.project.pool import Died
+from transplt.project.unread_files import Died
 from transplt.project.worker import FileWorker
 
 #: Shares for a cluster with an unknown number of workers.

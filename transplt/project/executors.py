@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from transplt.base.disk.child import end_with, leave_signals
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.base.extras import install_command
-from transplt.project.pool import Died
+from transplt.project.unread_files import Died
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -16,9 +16,9 @@ from transplt.base.settings import Settings
 from transplt.engine.engine import join_facts
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.packed_facts import sharing
-from transplt.project.pool import Died, Pool, share_out
+from transplt.project.pool import Pool, share_out
 from transplt.project.report.migration_record import FileRecord
-from transplt.project.unread_files import Unread, unread_finding
+from transplt.project.unread_files import Died, Unread, unread_finding
 from transplt.project.worker import FileWorker
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from transplt.base.disk.child import end_with, leave_signals
 from transplt.base.disk.walk import Entry
 from transplt.project.budget_watch import LOOK, Watched, can_watch
 from transplt.project.garbage_collection import collect_rarely, collect_some
+from transplt.project.unread_files import Died
 from transplt.syntax.files import WAITING
 
 if TYPE_CHECKING:
@@ -39,14 +40,6 @@ _SMALL_FILE_BYTES = 16 * 1024
 _OTHER_COST = 20
 _FILE_COST = 500
 _SAFE_PATH = "PYTHONSAFEPATH"
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """In place of a result: the work on this file failed, or its process ended; `over`: its budget was used up."""
-
-    why: str
-    over: bool = False
 
 
 def default_jobs(entries: Iterable[Entry]) -> int:

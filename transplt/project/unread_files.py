@@ -1,4 +1,4 @@
-"""Files that could not be opened, and the finding that reports it."""
+"""Files that could not be opened, and the finding that reports it; files on which transplt failed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ class Unread:
 
     path: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """In place of a result: the work on this file failed, or its process ended; `over`: its budget was used up."""
+
+    why: str
+    over: bool = False
 
 
 def unread_finding(path: str, why: str) -> Finding:

@@ -31,8 +31,7 @@ from transplt.flow.import_layout import TESTS, layout_of
 from transplt.flow.import_text import GUARD
 from transplt.flow.packed_facts import packed
 from transplt.project.garbage_collection import collect_often, collect_some
-from transplt.project.pool import Died
-from transplt.project.unread_files import TOP, Unread
+from transplt.project.unread_files import TOP, Died, Unread
 from transplt.syntax.files import Files
 
 _Record = TypeVar("_Record")

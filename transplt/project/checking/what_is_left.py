@@ -10,7 +10,8 @@ from transplt.base.disk.walk import Entry
 from transplt.base.finding import Finding
 from transplt.project.checking.checked_file import CheckedFile
 from transplt.project.checking.remembered import Remembered, Spoilt
-from transplt.project.pool import Died, Pool, share_out
+from transplt.project.pool import Pool, share_out
+from transplt.project.unread_files import Died
 
 if TYPE_CHECKING:
     from transplt.flow.facts import ModuleFacts

@@ -17,12 +17,12 @@ from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
 from transplt.engine.actions.effort import percent
 from transplt.project.executors import Where, carry_out
-from transplt.project.pool import Died
 from transplt.project.survey.alone import analyse
 from transplt.project.survey.fingerprint import SCHEMA
 from transplt.project.survey.portfolio import document
 from transplt.project.survey.sources import Source
 from transplt.project.survey.task import Answer, Task
+from transplt.project.unread_files import Died
 
 #: The survey itself, and the folder with a file for each repository.
 DOCUMENT, STATES = "survey.json", "repositories"
