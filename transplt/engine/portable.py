@@ -404,6 +404,6 @@ class _Forms(Form):
 
 
 def _is_named(taken: Taken) -> bool:
-    """True where a name is used, and all uses are calls without arguments by position."""
+    """True where all uses of a name are calls without arguments by position."""
     calls = [call_of(use) for use, _ in taken.uses]
-    return bool(calls) and all(call is not None and not call.args for call in calls)
+    return all(call is not None and not call.args for call in calls)

@@ -27,15 +27,13 @@ class Taken:
 
 
 def taken_by(work: Work, node: Import) -> list[Taken]:
-    """What an import brings of them; without what others may take from here, or what may be something else too where
-    it is used.
-    """
+    """What an import brings of them; without what others may take from here, or what may be something else too."""
     base = "" if isinstance(node, ast.Import) else f"{import_base(work.scan.path, node)}."
     return [
         Taken(alias, full, uses)
         for alias in node.names
         if f"{(full := base + alias.name)}.".startswith(("torch.cuda.", "torch.profiler."))
-        and (isinstance(parent(node), (ast.Module, *FUNCTIONS)) or (alias.asname or alias.name) not in work.scan.names)
+        and isinstance(parent(node), (ast.Module, *FUNCTIONS))
         and (uses := _uses(work, node, alias, full)) is not None
     ]
 
