@@ -346,8 +346,9 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
     places there.
     """
     found = []
-    places = {(each.path, each.code, each.span.line) for each in again}
-    counts = Counter((each.path, each.code) for each in again)
+    still = [each for each in again if each.open]
+    places = {(each.path, each.code, each.span.line) for each in still}
+    counts = Counter((each.path, each.code) for each in still)
     for record in done.result.files:
         its = Counter(each.code for each in record.findings if each.open)
         if fewer := {code for code, count in its.items() if count > counts[record.path, code]}:

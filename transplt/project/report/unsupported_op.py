@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import transplt
-from transplt.base.finding import Finding, Level
+from transplt.base.finding import Finding
 from transplt.base.render.cell import cell
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
@@ -94,13 +94,14 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
     yield ("Python files", len(result.python_files))
     yield ("files changed", len(result.changed))
     yield ("files that could not be read", len(result.failed) + len(result.unread))
-    yield ("edits", len(result.edits))
+    yield ("edits", len(result.own_edits))
     for name, count in counts.items():
         yield (f"findings: {name}", count)
-    yield ("findings: only to know", sum(finding.level is Level.INFO for finding in result.findings))
+    by_kind = result.counts_by_code()
+    yield ("findings: only to know", by_kind["remarks"].total())
     for key in ("found", "converted", "manual", "unknown", "ignored"):
         yield (f"CUDA tokens {key}", getattr(tokens, key))
     yield ("CUDA tokens in comments, counted apart", tokens.comments)
-    for name, by_code in result.counts_by_code().items():
+    for name, by_code in by_kind.items():
         for code, count in sorted(by_code.items()):
             yield (cell(f"{name}: {code} {title(code)}".strip()), count)
