@@ -275,7 +275,7 @@ def test_a_defect_is_exit_code_3(
     monkeypatch.setattr("transplt.project.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
-    assert "an internal error of transplt (RuntimeError); no partial output is left" in err
+    assert "an internal error of transplt (RuntimeError); no partial output is left. The fault is not" in err
 
 
 def test_a_run_that_cannot_finish_is_exit_code_3(

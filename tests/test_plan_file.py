@@ -124,7 +124,7 @@ def test_a_plan_reads_as_a_report_of_decisions(project: Path) -> None:
     assert re.search(r'\n- open: train\.py:5 NPU203 [0-9a-f]{10}\+9 `register\("cuda", 1\)`\n', text)
     assert "- style: npu\n\n<!-- npu, portable -->\n" in text
     assert "## Left to do by hand (information)\n" in text
-    assert "Scripts of the project, those that train first: train.py\n\n- main: none\n" in text
+    assert "Scripts of the project, those that look like training first: train.py\n\n- main: none\n" in text
     assert "| Use hccl between cards." in text
     assert text == planned(project)
 

@@ -137,7 +137,7 @@ def test_the_text_of_the_pull_request(project: Path) -> None:
     text, said = port(project)
     assert "chosen once in `pkg/device.py`" in text and "- Make mixed precision device-agnostic\n" in text
     assert "- Nothing was run." in text and "No card was used." in text
-    assert "## What is left\n\nNothing known to transplt.\n" in text
+    assert "## What is left\n\nNothing that transplt knows of.\n" in text
     assert "## What" not in said and len(text.splitlines()) <= MOST_LINES
     assert port(project)[0] == text  # nothing new: it says the same of the branch
 
@@ -161,7 +161,7 @@ def test_a_package_is_to_offer_an_extra(project: Path) -> None:
     (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
     commit(project, "install", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
     left = port(project)[0].partition("## What is left")[2]
-    assert "**Offer torch-npu as an extra, npu** (cosmetic)" in left and "`setup.cfg:6`" in left
+    assert "**Add an extra npu with torch-npu** (cosmetic)" in left and "`setup.cfg:6`" in left
     assert "the project's requirements" not in left
 
 
@@ -262,7 +262,7 @@ def test_what_people_change_in_the_module_stays(project: Path, old: str, new: st
     assert "def grad_scaler(" in now and now.count("from typing import Any\n") == 1
     more = at(project, "pkg/more.py")
     assert "GradScaler" not in more and "from .device import DEVICE_TYPE, device_module, grad_scaler\n" in more
-    assert "Nothing known to transplt." in text
+    assert "Nothing that transplt knows of." in text
 
 
 def test_what_people_change_in_an_edited_line_stays(project: Path) -> None:

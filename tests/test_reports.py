@@ -168,7 +168,7 @@ def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
     assert lines == {"unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5]}
     header, row = book["unsupported"].iter_rows(values_only=True)
     assert header == COLUMNS
-    assert row == ("a.py", 1, "torch.cuda.x", "NPU501", "high", "this is hard. do it")
+    assert row == ("a.py", 1, "torch.cuda.x", "NPU501", "a day or more", "this is hard. do it")
     for name in SHEETS:
         sheet = book[name]
         assert sheet.freeze_panes == "A2"
@@ -305,7 +305,7 @@ def test_more_is_said_of_what_was_done_and_of_remarks_where_it_is_asked_for() ->
     codes = lines[lines.index("  edits by code:") :]
     assert [line.split()[:2] for line in codes if " NPU" in line] == [["2", "NPU101"], ["1", "NPU405"], ["1", "NPU501"]]
     headings = [line.strip() for line in codes if line.endswith(":")]
-    assert headings == ["edits by code:", "remarks, nothing to do:", "ignored:"]
+    assert headings == ["edits by code:", "remarks, which do not stop the program:", "ignored:"]
 
 
 def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:

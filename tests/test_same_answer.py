@@ -94,7 +94,7 @@ def test_every_command_leaves_the_same(tree: tuple[Path, set[str]], tmp_path: Pa
     names = git(folder, "ls-tree", "--name-only", "npu-port").split() if result.edits else []
     said = git(folder, "show", "npu-port:NPU_PORT.md") if "NPU_PORT.md" in names else ""
     assert set(re.findall(r"\bNPU\d{3}\b", said)) >= (codes if result.edits else set())
-    assert ("Nothing known to transplt is left" in said) <= (not codes)
+    assert ("Nothing that transplt knows of is left" in said) <= (not codes)
 
     assert transplt("check", str(folder), "--fix", "--style", "npu", "-q")[0] == int(bool(codes))
 

@@ -67,12 +67,12 @@ NONE = "for which torch_npu has no release; chosen:"
 @pytest.mark.parametrize(
     ("specifier", "version", "why"),
     [
-        ("==1.8.1", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
-        ("==1.13.1+cu117", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
-        ("==2.0.1", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
-        ("<2.0", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
-        (">=1.8,<1.12", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
-        ("~=1.13.1", NEWEST, f"{NONE} no release has fewer blockers, and no newer one has as few"),
+        ("==1.8.1", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
+        ("==1.13.1+cu117", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
+        ("==2.0.1", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
+        ("<2.0", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
+        (">=1.8,<1.12", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
+        ("~=1.13.1", NEWEST, f"{NONE} the newest of the releases with the fewest blockers"),
         (">=1.8", NEWEST, "this is the newest such release that has a torch_npu"),
         (">2.0", NEWEST, "this is the newest such release that has a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
@@ -112,7 +112,7 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = f"requirements.txt asks for torch==1.8.1, {NONE} no release has fewer blockers, and no newer one has as few"
+    said = f"requirements.txt asks for torch==1.8.1, {NONE} the newest of the releases with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
     changed = "2 changes in PyTorch since the oldest version that the project allows may matter; -v lists them"
     assert f"  {changed}\n" in done.stderr

@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which torch_npu has no release; chosen: no release has fewer blockers, and no newer one has as few"
+NONE = "for which torch_npu has no release; chosen: the newest of the releases with the fewest blockers"
 Tree = dict[str, str]
 
 

@@ -446,7 +446,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
         "requirements.txt asks for torch==1.8.1, for which torch_npu has no release; "
-        "chosen: no release has fewer blockers, and no newer one has as few"
+        "chosen: the newest of the releases with the fewest blockers"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ") and f": {says}\n2 changes in PyTorch" in err

@@ -152,7 +152,7 @@ def test_sources_in_c() -> None:
     """
     found = [(each.span.line, each.api, each.message) for each in findings_of(data, "a.cu")]
     assert found == [
-        (3, "TORCH_EXTENSION_NAME", "this source binds the module TORCH_EXTENSION_NAME to Python: blur, nms, sharpen"),
+        (3, "TORCH_EXTENSION_NAME", "this source has functions for Python: blur, nms, sharpen"),
         (4, "mine", "this source binds operators of torch.ops.mine to Python: blur, nms, sharpen"),
         (2, "blur_kernel", "1 CUDA kernel: blur_kernel"),
     ]

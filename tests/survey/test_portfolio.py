@@ -63,7 +63,7 @@ def test_what_owners_change_themselves_is_no_reason_to_wait() -> None:
 
 def test_a_kernel_is_the_same_wherever_its_sources_lie() -> None:
     here, there = Group("...", "kernel", "nms (a/ops)"), Group("...", "kernel", "nms (lib/nms/src)")
-    assert thing(here) == thing(there) == ("kernel", "nms", "CUDA kernel nms")
+    assert thing(here) == thing(there) == ("kernel", "nms", "Replace the CUDA kernel nms")
 
 
 def test_a_file_is_no_part_of_what_several_repositories_have() -> None:

@@ -28,8 +28,8 @@ _OLDER_PART = marked(
     "{why}; {path} asks for {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} asks for {text}, for which torch_npu has no release; chosen: no release has fewer blockers, and no newer "
-    "one has as few"
+    "{path} asks for {text}, for which torch_npu has no release; chosen: the newest of the releases with "
+    "the fewest blockers"
 )
 #: So many asks, and so many blockers, are spelled out.
 _MOST_ASKS, _MOST_BLOCKERS = 8, 3

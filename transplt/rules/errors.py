@@ -214,9 +214,7 @@ def predicted_errors(finding: str, document: str = "") -> str:
         rows.append(f"- {f'[{name}]({document}#{error.name})' if document else name}: {error.title}")
     if not rows:
         return ""
-    head = (
-        "## Errors on the card\n\nOn an NPU, what is left of it shows up as one of these (`transplt diagnose LOG`):\n\n"
-    )
+    head = "## Errors on the card\n\nErrors that this may lead to (`transplt diagnose LOG` reads them):\n\n"
     return head + "\n".join(rows) + "\n"
 
 

@@ -31,8 +31,8 @@ def parse(source: Source) -> ast.Module:
 
 #: What to do with Python 2. Source: docs.python.org, whatsnew 3.13 (lib2to3 is gone); package fissix.
 TO_PYTHON_3 = (
-    "`2to3 -w FILE` does most of it; it comes with Python up to 3.12, later `pip install fissix` brings it as "
-    "`fissix`. Then run transplt again"
+    "`2to3 -w FILE` does most of it; with Python 3.13 and newer: `pip install fissix`, then `fissix -w FILE`. Then run "
+    "transplt again"
 )
 _PYTHON2 = re.compile(r"^\s*(?:print\s+[^(=\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)")
 #: How transplt is run under another Python.

@@ -19,6 +19,8 @@ _KERNEL = re.compile(rb"\b__global__\b[^;{(]*?\b(\w+)\s*\(")
 _MAIN = re.compile(rb"^(?:int|auto|void)\s+main\s*\(", re.M)
 _MOST = 12
 _HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
+_OF_CUDA = re.compile(rb"cuda|cudnn|cublas|__global__|thrust|nvcc", re.I)
+_PLAIN = "it has no word of CUDA: build it with CppExtension on the Ascend host"
 
 
 def findings_of(data: bytes, path: str) -> Iterator[Finding]:
@@ -28,7 +30,8 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
         for match in pattern.finditer(data):
             name = match[1].decode("ascii")
             shown = f"{what}{name}" if what.endswith(".") else f"{what} {name}"
-            message = f"this source binds {shown} to Python" + (f": {_listed(operators)}" if operators else "")
+            named = f"binds {shown} to Python" if name != "TORCH_EXTENSION_NAME" else "has functions for Python"
+            message = f"this source {named}" + (f": {_listed(operators)}" if operators else "")
             binds = (("binds", shown.rpartition(" ")[2]), *((("functions", _listed(operators)),) if operators else ()))
             yield _finding(data, path, match.start(), message, name, [*operators, name], binds)
     kernels = [match for match in _KERNEL.finditer(data) if match[1] not in (b"void", b"__launch_bounds__")]
@@ -54,6 +57,6 @@ def _finding(
     line = data.count(b"\n", 0, at) + 1
     span = Span(line, 1, line, 1, at, at)
     known = kernels_among(called)
-    help_text = "; ".join(replacement(row) for row in known) or _HELP
+    help_text = "; ".join(replacement(row) for row in known) or (_HELP if _OF_CUDA.search(data) else _PLAIN)
     details += tuple(("instead", text) for row in known if (text := instead_of(row)))
     return Finding(path, span, CODE, Level.INFO, message, name, help=help_text, details=details)

@@ -19,7 +19,7 @@ CODE = "NPU513"
 _MESSAGES = {
     "native": "works on NPU",
     "works": "is expected to run unchanged",
-    "cpu": "computes on the CPU next to an NPU",
+    "cpu": "runs on the CPU as before, and does not use the NPU",
 }
 
 

@@ -80,7 +80,8 @@ EXECUTOR = click.option(
 )
 EXCLUDE = click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 TORCH_VERSION = click.option(
-    "--torch-version", metavar="X.Y", help="Target version of torch (default: what the project pins)."
+    "--torch-version", metavar="X.Y",
+    help="Target version of torch (default: the newest that the project allows and torch_npu has).",
 )
 STYLE = click.option(
     "--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too."

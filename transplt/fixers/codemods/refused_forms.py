@@ -122,9 +122,11 @@ def places_that_are_undone(work: Work, tree: ast.Module) -> Finds:
                         fixer.code,
                         f"max_unpool{size}d cannot use the indices of this pooling on an NPU: there they are not int64",
                         api=f"torch.nn.MaxUnpool{size}d",
-                        help="pool and unpool on the CPU; for equal windows that do not overlap, adaptive_max_pool2d "
-                             "gives right indices",
+                        help="pool and unpool on the CPU" + (_ADAPTIVE if size == "2" else ""),
                     )
+
+
+_ADAPTIVE = "; for equal windows that do not overlap, adaptive_max_pool2d gives right indices"
 
 
 @fixer.on(ast.Call, name=[f"{place}init_process_group" for place in _GROUPS])

@@ -79,7 +79,8 @@ def _scripts(plan: Plan, result: RunResult) -> tuple[str, ...]:
             continue
         with contextlib.suppress(OSError):
             entry = entry_of(read_regular(plan.folder / record.path, SOURCE, follow=plan.single), record.path)
-            found += [(not entry.trains, record.path)] if entry.starts else []
+            named = "train" in record.path.rpartition("/")[2].lower()
+            found += [(2 - entry.trains - named, record.path)] if entry.starts else []
     return tuple(path for _, path in sorted(found))
 
 

@@ -9,7 +9,7 @@ from transplt.base.finding import ON_REQUEST
 from transplt.base.plan_decisions import IN_QUESTION
 from transplt.base.render.cell import many, shortened, visible
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
-from transplt.engine.actions.actions import actions_of, total_hours
+from transplt.engine.actions.actions import actions_of, things_to_do, total_hours
 from transplt.fixers.tunings.table import tunings
 from transplt.project.plan_file.apply import value_in
 from transplt.project.plan_file.form import MARKER, OPEN
@@ -36,13 +36,14 @@ _FIRST: tuple[_Section, ...] = (
 _THEN: tuple[_Section, ...] = (
     (
         "All edits that may change what the program does",
-        "All of the above; and similar APIs instead of those that NPUs lack.",
+        "`unsafe-fixes`: also edits that may change what the program does. `similar`: similar APIs for those "
+        "that NPUs lack.",
         ("unsafe-fixes", "similar"),
         "no, yes",
     ),
     (
-        "The running device",
-        "From the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID), or as in the program.",
+        "The device number",
+        "yes: from the environment (LOCAL_RANK, ASCEND_DEVICE_ID, DEVICE_ID); no: as in the program.",
         ("specify-device",),
         "no, yes",
     ),
@@ -143,7 +144,8 @@ def _further(found: ToDecide) -> Iterator[str]:
     yield from _heading("Many cards", "The script to run on several cards, as with `transplt distributed -m`.")
     if found.scripts:
         more = f" and {len(found.scripts) - _MOST_SCRIPTS} more" if len(found.scripts) > _MOST_SCRIPTS else ""
-        yield f"Scripts of the project, those that train first: {', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
+        first = f"{', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
+        yield f"Scripts of the project, those that look like training first: {first}"
         yield ""
     yield f"- main: {value_in(found.plan.settings, 'main')}"
     yield from _comment("none, or a path of the project; not for `transplt port`")
@@ -178,9 +180,9 @@ def _left(found: ToDecide) -> Iterator[str]:
     """For reading: what a person has to do, what blocks most first."""
     actions = actions_of(found.result.findings)
     if not actions:
-        yield from _heading("Left to do by hand (information)", "Nothing known to transplt.")
+        yield from _heading("Left to do by hand (information)", "Nothing that transplt knows of.")
         return
-    total = f"{many(len(actions), 'action')}, {about(total_hours(actions))}; what blocks first."
+    total = f"{many(things_to_do(actions), 'action')}, {about(total_hours(actions))}; the most urgent first."
     yield from _heading("Left to do by hand (information)", total[0].upper() + total[1:])
     number = 0
     for heading, its in groupby(actions, lambda action: action.heading):

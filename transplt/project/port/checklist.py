@@ -41,7 +41,7 @@ def checklist(
         for part in action.parts or (action,):
             lines += _item(part, ticked)
     if not actions:
-        lines += ["", "Nothing known to transplt is left to do."]
+        lines += ["", "Nothing that transplt knows of is left to do."]
     if drafts:
         lines += ["", "## Suggested, not applied", ""]
         lines += [

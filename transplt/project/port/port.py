@@ -46,7 +46,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
-from transplt.project.port.body import body
+from transplt.project.port.body import body, still_left
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of
@@ -400,7 +400,14 @@ def _commit_checklist(
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
-    findings = [*_to_be_done(left.findings, _only_in_edits(grown, done, left.findings), own)]
+    met = {(each.path, each.code, each.message): each for each in done.result.open_findings}
+    again = [
+        each if (was := met.get((each.path, each.code, each.message))) is None
+        # What it blocks is known of the program as it was: a branch has no word of CUDA that tells what trains.
+        else replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
+        for each in left.findings
+    ]  # fmt: skip
+    findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own)]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

@@ -137,7 +137,7 @@ def place_text(place: Place) -> str:
     """The lines of a file: `train.py:3, 9`, with what is there and how often."""
     numbers = ", ".join(map(str, place.lines[:_MOST_NUMBERS]))
     more = f" and {len(place.lines) - _MOST_NUMBERS} more lines" if len(place.lines) > _MOST_NUMBERS else ""
-    name = f" ({place.name})" if place.name else ""
+    name = f" ({place.name})" if place.name not in ("", place.path) else ""
     return f"{place.path}:{numbers}{more}{name}"
 
 

@@ -51,7 +51,7 @@ def _codes(result: RunResult) -> Iterator[str]:
     counts["remarks"].subtract(finding.code for finding in remarks)
     headings = {
         "done": gettext("edits by code:"),
-        "remarks": gettext("remarks, nothing to do:"),
+        "remarks": gettext("remarks, which do not stop the program:"),
         "ignored": gettext("ignored:"),
     }
     for name, heading in headings.items():

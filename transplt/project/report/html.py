@@ -17,7 +17,7 @@ from typing import Any
 
 import transplt
 from transplt.base.disk.manifest import PAGES
-from transplt.base.finding import EFFORT_TEXT, Effort, Finding, Level
+from transplt.base.finding import EFFORT_TEXT, Finding, Level
 from transplt.base.language import gettext, marked, ngettext, of_pages, translated
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
@@ -35,8 +35,6 @@ from transplt.project.report.target_lines import target_details
 from transplt.project.report.titles import title
 from transplt.rules.host_settings import host_settings_by_group
 
-_EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
-_EFFORT_NAMES = {**{effort.value: text for effort, text in EFFORT_TEXT.items()}, "": marked("not known")}
 _MOST_BARS = 12
 _MOST_FILES = 15
 #: So many places of an action are seen at once, and so many are listed; the findings are all of them.
@@ -104,7 +102,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         changed=sum(record.changed for record in result.python_files),
         failed=len(result.failed) + len(result.unread),
         token_bar=token_bar(result),
-        efforts=effort_bars(open_findings),
+        efforts=[(each.value, gettext(text)) for each, text in EFFORT_TEXT.items()],
         codes=code_bars(open_findings),
         ranked=ranked_files(result)[:_MOST_FILES],
         files=files,
@@ -213,13 +211,6 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
         bar.append({"name": name, "text": gettext(text), "count": count, "x": round(at, 3), "width": round(width, 3)})
         at += width
     return bar
-
-
-def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
-    """How many open findings there are of each effort; those without one last, where there are any."""
-    counts = Counter(finding.effort.value if finding.effort else "" for finding in findings)
-    keys = [*_EFFORTS, *([""] if counts[""] else [])]
-    return _bars([(key, gettext(_EFFORT_NAMES[key]), counts[key]) for key in keys])
 
 
 def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:

@@ -178,7 +178,7 @@ class RunResult:
         return int(bool(self.open_findings or self.residue or not self.complete))
 
     def counts_by_code(self) -> dict[str, Counter[str]]:
-        """How many findings each code has: what is `done` (own_edits), `left` for a person, `ignored`, and mere `remarks`."""
+        """How many findings each code has: `done` (own_edits), `left` for a person, `ignored`, and mere `remarks`."""
         counts = {name: Counter[str]() for name in ("done", "left", "remarks", "ignored")}
         added = self._added
         for finding in self.findings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import transplt
-from transplt.base.finding import Finding
+from transplt.base.finding import EFFORT_TEXT, Finding
 from transplt.base.render.cell import cell
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
@@ -74,7 +74,7 @@ def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:
             finding.span.line,
             cell(finding.api),
             finding.code,
-            finding.effort.value if finding.effort is not None else "",
+            EFFORT_TEXT[finding.effort] if finding.effort is not None else "",
             cell(what_to_do(finding)),
         )
 

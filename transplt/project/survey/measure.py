@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from transplt.base.disk.git_command import clone, remote_head
-from transplt.base.finding import Effort, Finding
+from transplt.base.finding import Finding
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.groups import Group, Groups
@@ -21,10 +21,10 @@ from transplt.project.survey.task import Answer, Task
 from transplt.project.tree import analyse_tree
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 
-#: What the hours of an action may be, as parts of its estimate: "minutes", "an hour or two" and "a day or more" are
-#: what an estimate is made from (`transplt.base.finding.Effort`). A judgement, no measurement.
-_RANGE = {Effort.LOW: (0.5, 2.0), Effort.MEDIUM: (0.5, 2.0), Effort.HIGH: (0.75, 3.0)}
+#: Codes of what no torch supports: removed in all releases that torch_npu has, or without a kernel in each.
+_GONE = frozenset({"NPU514", "NPU526"})
 _KERNELS = frozenset({"kernel", "sources", "build"})
+_ORDERS = {"sources": "Port the C++ code that names CUDA", "build": "Remove the build with nvcc"}
 _BY = {"package": "package", "api": "api", "extension": "kernel"}
 #: The package that findings of a code are about which name none.
 _ABOUT = {"NPU145": "lightning", "NPU146": "xformers"}
@@ -70,7 +70,8 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "torch": {
             "version": result.target.version,
             "why": visible(result.target.why),
-            "lowest": summary.versions.lowest,
+            "lowest": "" if any(map(_GONE.intersection, (each.codes for each in summary.actions)))
+            else summary.versions.lowest,
         },
         "automatic": effort.automatic,
         "left": effort.left,
@@ -97,10 +98,9 @@ def row_of(summary: Summary) -> dict[str, Any]:
 
 
 def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:
-    """From and to how many hours the actions may take."""
-    low = sum(action.hours * _RANGE[action.effort][0] for action in actions)
-    high = sum(action.hours * _RANGE[action.effort][1] for action in actions)
-    return round(low, 1), round(high, 1)
+    """From and to how many hours the actions may take: half or double, which is a judgement, no measurement."""
+    hours = sum(action.hours for action in actions)
+    return round(hours / 2, 1), round(hours * 2, 1)
 
 
 def things_of(findings: Iterable[Finding], actions: Iterable[Action]) -> list[dict[str, Any]]:
@@ -134,9 +134,9 @@ def thing(group: Group) -> tuple[str, str, str]:
     name = visible(group.name)
     if group.kind == "kernel":
         name = name.partition(" (")[0]
-        return "kernel", name, f"CUDA kernel {name}"
+        return "kernel", name, f"Replace the CUDA kernel {name}"
     if group.kind in ("sources", "build"):
-        return "native code", name, {"sources": "C++ code that names CUDA", "build": "A build with nvcc"}[group.kind]
+        return "native code", name, _ORDERS[group.kind]
     try:
         page = load(group.kind)
     except (DiagnosticError, ValueError):

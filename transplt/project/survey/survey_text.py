@@ -37,7 +37,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
     if own:
-        yield f"  stopped only by their own files: {_repositories(own)} (report.html lists the blockers)"
+        yield f"  stopped by their own files only: {_repositories(own)} (report.html lists the blockers)"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step:"

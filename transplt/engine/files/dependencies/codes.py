@@ -55,8 +55,8 @@ def of_older_pin(pin: Requirement, releases: Releases) -> Note:
         (pin.start, pin.end), PYTHON, Level.MANUAL,
         f"{pin.name}{pin.specifier}: no wheel for Python {releases.pythons[0]} or newer, which torch "
         f"{releases.torch} needs", api=pin.name, effort=Effort.LOW,
-        help="require a newer release (and test the project with it), or choose an older torch with "
-        "--torch-version; pip would build this one from source",
+        help="require a newer release, and test the project with it; an older torch (--torch-version) helps only if "
+        "its torch_npu goes with a Python that this release has a wheel for",
         details=(("thing", pin.name),),
     )  # fmt: skip
 

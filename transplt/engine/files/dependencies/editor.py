@@ -213,9 +213,15 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             yield Note(
                 (each.start, each.end), PYTHON, Level.MANUAL,
                 f"{each.name}{each.specifier}: importing this version fails with {since} and newer, which pip chooses",
-                api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}, or add {advice}",
+                api=each.name, effort=Effort.LOW, help=_newer(each, advice),
                 details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
             )  # fmt: skip
+
+
+def _newer(pin: Requirement, advice: str) -> str:
+    if normalised(pin.name) == "tensorboard" and re.fullmatch(r"==\s*1\.(?:\d|1[0-4])(?:\..*)?", pin.specifier):
+        return "require tensorboard>=2.9: torch.utils.tensorboard refuses releases before 1.15"
+    return f"require a newer {pin.name}, or add {advice}"
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
