@@ -71,7 +71,7 @@ def test_what_is_left_makes_exit_code_1(
     assert code == 1
     assert "  to do: 1 action, less than an hour:\n    1. " in err
     assert "  more in report.html, unsupported_op.xlsx, msFmkTranspltlog.txt, or with -v; line numbers are " in err
-    assert re.search(r"  to check .*:\n    transplt run --setup \S+\n    transplt prove \S+ \S+", err)
+    assert re.search(r"  to install .*, and check .*:\n    transplt run --setup \S+\n    transplt prove \S+ \S+", err)
     code, _, err = call(monkeypatch, capsys, "-i", project, "--force", "--exit-zero", "-q")
     assert (code, err) == (0, "")
 

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from transplt.base.language import marked
 from transplt.rules.pages import all_codes, load
 
+#: What the page of a report calls the section Message: the message of this project is at the finding.
+_MESSAGE = marked("An example of the message")
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 _CODE = re.compile(r"`([^`]+)`")
@@ -19,7 +22,10 @@ def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
     return {
         code: {
             "title": page.title,
-            "sections": [{"name": name, "blocks": _blocks(text)} for name, text in page.sections.items()],
+            "sections": [
+                {"name": _MESSAGE if name == "Message" else name, "blocks": _blocks(text)}
+                for name, text in page.sections.items()
+            ],
         }
         for code, page in pages.items()
     }

@@ -99,9 +99,9 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
         yield (f"findings: {name}", count)
     by_kind = result.counts_by_code()
     yield ("findings: only to know", by_kind["remarks"].total())
-    for key in ("found", "converted", "manual", "unknown", "ignored"):
-        yield (f"CUDA tokens {key}", getattr(tokens, key))
-    yield ("CUDA tokens in comments, counted apart", tokens.comments)
+    words = ("found", "converted", "left in the actions", "not understood", "ignored", "in comments, counted apart")
+    for key, text in zip(("found", "converted", "manual", "unknown", "ignored", "comments"), words, strict=True):
+        yield (f"CUDA words {text}", getattr(tokens, key))
     for name, by_code in by_kind.items():
         for code, count in sorted(by_code.items()):
             yield (cell(f"{name}: {code} {title(code)}".strip()), count)
