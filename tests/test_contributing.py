@@ -89,8 +89,8 @@ def checkout(tmp_path: Path) -> Path:
     left = shutil.ignore_patterns("__pycache__", "fuzz", "fixtures", "*.npz")
     for name in ("transplt", "rules", "tests", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=left)
-    (folder / "docs").mkdir()
-    for name in ("pyproject.toml", "docs/tunings.md", "docs/adaptors.md"):
+    (folder / "docs" / "reference").mkdir(parents=True)
+    for name in ("pyproject.toml", "docs/tunings.md", "docs/adaptors.md", "docs/reference/npu_port.md"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

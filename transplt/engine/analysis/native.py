@@ -19,7 +19,7 @@ _KERNEL = re.compile(rb"\b__global__\b[^;{(]*?\b(\w+)\s*\(")
 _MAIN = re.compile(rb"^(?:int|auto|void)\s+main\s*\(", re.M)
 _MOST = 12
 _HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
-_OF_CUDA = re.compile(rb"cuda|cudnn|cublas|__global__|thrust|nvcc", re.I)
+_OF_CUDA = re.compile(rb"cu(?:da|dnn|blas)|__global__|thrust|nvcc", re.I)
 _PLAIN = "it has no word of CUDA: build it with CppExtension on the Ascend host"
 
 

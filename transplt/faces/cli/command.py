@@ -80,8 +80,7 @@ EXECUTOR = click.option(
 )
 EXCLUDE = click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 TORCH_VERSION = click.option(
-    "--torch-version", metavar="X.Y",
-    help="Target version of torch (default: the newest that the project allows and torch_npu has).",
+    "--torch-version", metavar="X.Y", help="Target torch (default: the newest that project and torch_npu allow)."
 )
 STYLE = click.option(
     "--style", type=click.Choice(("npu", "portable")), help="Edit for NPUs only, or keep CUDA working too."

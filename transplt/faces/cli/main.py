@@ -150,10 +150,8 @@ def _defect(error: Exception) -> int:
         to_stderr(f"Error: this needs the package {error.name!r}, which is not installed")
         return USAGE
     traceback.print_exc()
-    to_stderr(
-        f"Error: an internal error of transplt ({type(error).__name__}); no partial output is left. The fault is not "
-        "your project's: please report the lines above; --exclude GLOB leaves a file out"
-    )
+    what = "no partial output is left. The fault is not your project's: please report the lines above"
+    to_stderr(f"Error: an internal error of transplt ({type(error).__name__}); {what}")
     return UNFINISHED
 
 

@@ -43,9 +43,7 @@ class Survey:
     size_limit: int = option(
         "Limit for the files of a repository, in MB.", default=2048, show_default=True, type=click.IntRange(1)
     )
-    torch_version: str | None = option(
-        "Target version of torch (default: the newest that each project allows and torch_npu has).", metavar="X.Y"
-    )
+    torch_version: str | None = option("Target torch (default: the newest that each project allows).", metavar="X.Y")
     hardware: str | None = shared(card)
     rules: tuple[str, ...] = shared(RULES)
     exclude: tuple[str, ...] = shared(EXCLUDE)

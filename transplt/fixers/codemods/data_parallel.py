@@ -121,7 +121,7 @@ def behind_a_question(work: Work, call: ast.Call) -> Finds:
 def cuda_alone(work: Work, node: ast.expr | ast.stmt | ast.arg, call: ast.Call) -> Note:
     """The finding on a question that stays CUDA's, or on a part of what it guards; `call` divides the batch there."""
     api = work.names.qualified(call.func) or work.text(call.func)
-    message = f"{api} works on one NPU only; here it is reached on CUDA alone"
+    message = f"{api} works on one NPU only; here the program uses it on CUDA only"
     help_ = f"{_SEVERAL}, with torch.nn.parallel.DistributedDataParallel"
     return work.note(node, "NPU507", message, api=api, help=help_, effort=_EFFORT, blocks="slow")
 

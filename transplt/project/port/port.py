@@ -400,13 +400,11 @@ def _commit_checklist(
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
+    # What it blocks is known of the program as it was: a branch has no word of CUDA that tells what trains.
     met = {(each.path, each.code, each.message): each for each in done.result.open_findings}
-    again = [
-        each if (was := met.get((each.path, each.code, each.message))) is None
-        # What it blocks is known of the program as it was: a branch has no word of CUDA that tells what trains.
-        else replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
-        for each in left.findings
-    ]  # fmt: skip
+    found = [(each, met.get((each.path, each.code, each.message), each)) for each in left.findings]
+    again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
+             for each, was in found]  # fmt: skip
     findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own)]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left

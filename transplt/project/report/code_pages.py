@@ -9,8 +9,8 @@ from typing import Any
 from transplt.base.language import marked
 from transplt.rules.pages import all_codes, load
 
-#: What the page of a report calls the section Message: the message of this project is at the finding.
-_MESSAGE = marked("An example of the message")
+#: The project's own message is at the finding.
+_NAMES = {"Message": marked("An example of the message")}
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 _CODE = re.compile(r"`([^`]+)`")
@@ -19,16 +19,11 @@ _CODE = re.compile(r"`([^`]+)`")
 def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """By code, sorted: title and sections of its page. Codes of users' rules have none."""
     pages = {code: load(code) for code in sorted({*codes} & {*all_codes()})}
-    return {
-        code: {
-            "title": page.title,
-            "sections": [
-                {"name": _MESSAGE if name == "Message" else name, "blocks": _blocks(text)}
-                for name, text in page.sections.items()
-            ],
-        }
+    sections = {
+        code: [{"name": _NAMES.get(name, name), "blocks": _blocks(text)} for name, text in page.sections.items()]
         for code, page in pages.items()
     }
+    return {code: {"title": page.title, "sections": sections[code]} for code, page in pages.items()}
 
 
 def _blocks(text: str) -> list[dict[str, Any]]:

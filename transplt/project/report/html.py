@@ -172,18 +172,14 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         "many": gettext("{first}; {places}", first=visible(action.first), places=count),
         "how": visible(translated(action.how)),
         "english": translated(action.how) == action.how,
-        "snippets": [(translated(each.where), visible_lines(each.text)) for each in snippets(action)],
+        "snippets": [(translated(each.where), "\n".join(map(visible, each.text.split("\n"))))
+                     for each in snippets(action)],  # fmt: skip
         "codes": action.codes,
         "places": links[:_FIRST_PLACES],
         "further": links[_FIRST_PLACES:],
         "more": max(len(action.places) - _MOST_PLACES, 0),
         "parts": [_action_row(part, f"{at}-{number}", places) for number, part in enumerate(action.parts, 1)],
     }
-
-
-def visible_lines(text: str) -> str:
-    """`text` with its lines, each of them visible."""
-    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def automatic_share(result: RunResult) -> str:
@@ -220,15 +216,9 @@ def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     if rest := counts[_MOST_BARS:]:
         others = ngettext("{count} more code", "{count} more codes", len(rest))
         rows.append(("", others, sum(count for _, count in rest)))
-    return _bars(rows)
-
-
-def _bars(rows: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
     most = max((count for _, _, count in rows), default=0)
-    return [
-        {"key": key, "text": text, "count": count, "width": round(count * 100 / most, 2) if most else 0}
-        for key, text, count in rows
-    ]
+    names = ("key", "text", "count", "width")
+    return [dict(zip(names, (*row, round(row[2] * 100 / most, 2)), strict=True)) for row in rows]
 
 
 def ranked_files(result: RunResult) -> list[dict[str, Any]]:

@@ -133,13 +133,9 @@ class RunResult:
         return [record for record in self.files if record.kind == HELPER]
 
     @property
-    def _added(self) -> set[str]:
-        return {record.path for record in self.helpers if self.settings.style != "portable"}
-
-    @property
     def own_edits(self) -> list[Finding]:
         """The edits that count: not those that are the text of a file which a line of the summary names as added."""
-        added = self._added
+        added = {record.path for record in self.helpers if self.settings.style != "portable"}
         return [finding for finding in self.edits if finding.path not in added]
 
     @property
@@ -180,10 +176,9 @@ class RunResult:
     def counts_by_code(self) -> dict[str, Counter[str]]:
         """How many findings each code has: `done` (own_edits), `left` for a person, `ignored`, and mere `remarks`."""
         counts = {name: Counter[str]() for name in ("done", "left", "remarks", "ignored")}
-        added = self._added
+        counts["done"].update(finding.code for finding in self.own_edits)
         for finding in self.findings:
-            if finding.applied and finding.path in added:
-                continue
-            kept = "ignored" if finding.ignored else "remarks"
-            counts["done" if finding.applied else "left" if finding.open else kept][finding.code] += 1
+            if not finding.applied:
+                kept = "ignored" if finding.ignored else "remarks"
+                counts["left" if finding.open else kept][finding.code] += 1
         return counts

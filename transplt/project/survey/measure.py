@@ -63,7 +63,6 @@ def _cost() -> tuple[float, int]:
 def row_of(summary: Summary) -> dict[str, Any]:
     """What a survey keeps of an analysis; docs/survey.md describes the keys."""
     result, effort = summary.result, summary.effort
-    low, high = hours_range(summary.actions)
     blocks = Counter("later" if action.contained else action.blocks for action in summary.actions)
     return {
         "python_files": len(result.python_files),
@@ -79,8 +78,8 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "done": effort.done,
         "share_automatic": round(effort.share, 3),
         "hours": effort.hours,
-        "hours_low": low,
-        "hours_high": high,
+        "hours_low": round(effort.hours / 2, 1),  # half or double is possible: a judgement, no measurement
+        "hours_high": round(effort.hours * 2, 1),
         "blocks": {kind: blocks[kind] for kind in BLOCKS},
         "actions": [
             {
@@ -95,12 +94,6 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "unread": [visible(each.path) for each in result.unread][:_MOST_ROWS],
         "complete": result.complete,
     }  # fmt: skip
-
-
-def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:
-    """From and to how many hours the actions may take: half or double, which is a judgement, no measurement."""
-    hours = sum(action.hours for action in actions)
-    return round(hours / 2, 1), round(hours * 2, 1)
 
 
 def things_of(findings: Iterable[Finding], actions: Iterable[Action]) -> list[dict[str, Any]]:

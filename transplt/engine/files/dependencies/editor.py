@@ -81,6 +81,7 @@ _BESIDE_NEWER = (
     ("protobuf", "protobuf 4", "protobuf<=3.20.3", "protobuf"), ("numpy", "NumPy 1.24", "numpy<1.24", "numpy"),
     ("numpy", "NumPy 2", "numpy<2", "numpy_2"),
 )  # fmt: skip
+_REFUSED = re.compile(r"tensorboard==1\.(?:\d|1[0-4])(?:\.|$)")
 _OF_PKG_RESOURCES = "setuptools<82"
 _CONSTRAINTS = re.compile(r"(?:^|[-_.])constraints?(?:[-_.]|$)")
 
@@ -210,18 +211,14 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
     for kept, since, advice, others in _BESIDE_NEWER:
         bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
         for each in [] if bounded else older_than(requirements, partial(beside_newer, other=others)):
+            # torch.utils.tensorboard refuses such a one.
+            other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
             yield Note(
                 (each.start, each.end), PYTHON, Level.MANUAL,
                 f"{each.name}{each.specifier}: importing this version fails with {since} and newer, which pip chooses",
-                api=each.name, effort=Effort.LOW, help=_newer(each, advice),
+                api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
                 details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
             )  # fmt: skip
-
-
-def _newer(pin: Requirement, advice: str) -> str:
-    if normalised(pin.name) == "tensorboard" and re.fullmatch(r"==\s*1\.(?:\d|1[0-4])(?:\..*)?", pin.specifier):
-        return "require tensorboard>=2.9: torch.utils.tensorboard refuses releases before 1.15"
-    return f"require a newer {pin.name}, or add {advice}"
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
