@@ -173,7 +173,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         "how": visible(translated(action.how)),
         "english": translated(action.how) == action.how,
         "snippets": [(translated(each.where), "\n".join(map(visible, each.text.split("\n"))))
-                     for each in snippets(action)],  # fmt: skip
+                     for each in snippets(action)],
         "codes": action.codes,
         "places": links[:_FIRST_PLACES],
         "further": links[_FIRST_PLACES:],
