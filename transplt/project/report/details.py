@@ -62,4 +62,4 @@ def _codes(result: RunResult) -> Iterator[str]:
     if remarks:
         sheets = Counter(analysis_sheet(finding) for finding in remarks)
         listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
-        yield "  " + gettext("remarks of the analysis, nothing to do: {counts}", counts=listed)
+        yield "  " + gettext("remarks of the analysis, by the sheets of unsupported_op.xlsx: {counts}", counts=listed)
