@@ -311,7 +311,8 @@ def test_more_is_said_of_what_was_done_and_of_remarks_where_it_is_asked_for() ->
 def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:
     remark = Finding("a.py", at(1), "NPU720", Level.INFO, "m")
     lines = list(summary(result_of(remark, replace(remark, ignored="by the settings")), verbose=1))
-    assert [line for line in lines if "remarks" in line] == ["  remarks of the analysis, by the sheets of unsupported_op.xlsx: 1 advice"]
+    told = [line for line in lines if "remarks" in line]
+    assert told == ["  remarks of the analysis, by the sheets of unsupported_op.xlsx: 1 advice"]
     assert lines[lines.index("  ignored:") + 1].split()[:2] == ["1", "NPU720"]
 
 
