@@ -13,6 +13,7 @@ from transplt.rules.pages import all_codes, load
 _NAMES = {"Message": marked("An example of the message")}
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
+_BOLD = re.compile(r"(?<![\w)])\*\*(?=\S)(.+?)\*\*(?!\w)")
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -27,15 +28,15 @@ def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _blocks(text: str) -> list[dict[str, Any]]:
-    """Paragraphs, with their pieces of code, and blocks of code; links are their words."""
+    """Paragraphs and items of lists, with their pieces of code, and blocks of code; links are their words."""
     blocks: list[dict[str, Any]] = []
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
             blocks.append({"code": True, "text": part})
             continue
-        for paragraph in re.split(r"\n\s*\n", part.strip()):
-            words = _LINK.sub(r"\1", paragraph)
-            if found := pieces(words):
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", part.strip()):
+            words = _BOLD.sub(r"\1", _LINK.sub(r"\1", paragraph))
+            if found := pieces(re.sub(r"\A- ", "\u2022 ", words)):
                 blocks.append({"code": False, "pieces": found})
     return blocks
 
