@@ -20,7 +20,7 @@ _MAIN = re.compile(rb"^(?:int|auto|void)\s+main\s*\(", re.M)
 _MOST = 12
 _HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
 _OF_CUDA = re.compile(rb"cu(?:da|dnn|blas)|__global__|thrust|nvcc", re.I)
-_PLAIN = "it has no word of CUDA: build it with CppExtension on the Ascend host"
+_PLAIN = "it has no word of CUDA: it builds on an Ascend host as it is, if what it calls is not CUDA"
 
 
 def findings_of(data: bytes, path: str) -> Iterator[Finding]:
