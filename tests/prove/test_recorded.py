@@ -171,7 +171,7 @@ _PASSES = """
 import torch
 
 data = torch.utils.data.TensorDataset(torch.arange(4.0).reshape(4, 1))
-loader = torch.utils.data.DataLoader(data, batch_size=2, {how})
+loader = torch.utils.data.DataLoader({data}, batch_size=2, {how})
 model = torch.nn.Linear(1, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(2):
@@ -182,10 +182,18 @@ for epoch in range(2):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("how", ["num_workers=0", "num_workers=1", "num_workers=1, persistent_workers=True"])
-def test_each_pass_has_its_own_batches(how: str, tmp_path: Path) -> None:
-    """Also where the workers, and with them the iterator, stay from pass to pass."""
-    (tmp_path / "main.py").write_text(_PASSES.format(how=how), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("data", "how"),
+    [
+        ("data", "num_workers=0"),
+        ("list(data)", "num_workers=0"),
+        ("data", "num_workers=1"),
+        ("data", "num_workers=1, persistent_workers=True"),
+    ],
+)
+def test_each_pass_has_its_own_batches(data: str, how: str, tmp_path: Path) -> None:
+    """Also where the workers, and with them the iterator, stay from pass to pass; and of a plain list."""
+    (tmp_path / "main.py").write_text(_PASSES.format(data=data, how=how), encoding="utf-8")
     options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
     training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
     assert training is not None

@@ -47,11 +47,19 @@ def test_mixed_precision_adds_events(added: Sequence[str]) -> None:
         ((), ("zero_grad",), "zero_grad is not in the original"),
         (("clip",), ("scheduler",), f"a step of StepLR appears where the original has {CLIP}"),
         (("clip", "mode"), ("mode", "clip"), "the switch to training appears where the original does not have it"),
-        (("no_grad",), (), "no_grad of the original is missing"),
     ],
 )
 def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> None:
     assert said(training(*one), training(*other))[:1] == [told]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_missing_no_grad_counts_where_graphs_are_kept(*, graph: bool) -> None:
+    """Not where no_grad is a decorator, stands elsewhere, or the network is frozen."""
+    one, other = Told().made(), Told().made()
+    one.tell("no_grad").tell("evaluated", graph=False)
+    other.tell("evaluated", graph=graph)
+    assert said(one.training(), other.training()) == ["no_grad of the original is missing"] * graph
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Change:
 
     @property
     def decisive(self) -> bool:
-        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
+        """Whether it changes what is computed. A lost no_grad does not, but may keep graphs that fill the memory."""
         return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
             event.kind in _DECISIVE for event in self.gained
         )
@@ -83,12 +83,12 @@ def changes(one: Training, other: Training) -> list[Change]:
     """Where the events differ, in order. A run that was cut after its steps is compared as far as both came."""
     kinds = {event.kind for event in one.events}
     skipped = _ADDED - kinds
-    left = [event for event in one.events if event.kind in _NAMES or event.kind == "skipped"]
-    right = [
-        event
-        for event in other.events
-        if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
-    ]
+    # Where an evaluation needs none, as with a frozen network, none is missing.
+    if _graphs(one) >= _graphs(other):
+        skipped |= {"no_grad"}
+    left, right = (
+        [event for event in each.events if event.kind in {*_NAMES, "skipped"} - skipped] for each in (one, other)
+    )
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -98,6 +98,11 @@ def changes(one: Training, other: Training) -> list[Change]:
             after = right[d] if d < len(right) else None
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
+
+
+def _graphs(training: Training) -> int:
+    """How many evaluations keep graphs."""
+    return sum(bool(event.fields.get("graph")) for event in training.of("evaluated"))
 
 
 def unrepeated_files(one: Training, again: Training) -> set[str]:

@@ -272,7 +272,8 @@ def _evaluated(module: Any, args: Any) -> None:
                 {name: shown for name, tensor in tensors if (shown := figures(tensor)) is not None}
                 for tensors in (module.named_buffers(), copies)
             )
-        emit("evaluated", of=type(module).__name__, b=held, p=copied)
+            graph = torch.is_grad_enabled() and any(each.requires_grad for each in module.parameters())
+        emit("evaluated", of=type(module).__name__, b=held, p=copied, graph=graph)
 
 
 def _watch_autocast() -> None:
@@ -293,7 +294,7 @@ def _watch_autocast() -> None:
 
     @functools.wraps(begin)
     def begun(self: Any) -> Any:
-        if not is_quiet() and called_by_user():
+        if not is_quiet() and (called_by_user() or called_by_user(3)):  # the latter as a decorator
             emit("no_grad")
         return begin(self)
 

@@ -168,7 +168,8 @@ def install() -> None:
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
             nth=_order.get(self), length=_length(length, self),
-            size=_length(len, self.dataset), whole=_length(len, whole), subset=_subsets.get(self.dataset),
+            size=_length(len, self.dataset), whole=_length(len, whole),
+            subset=_subsets.get(self.dataset) if isinstance(self.dataset, data.Subset) else None,
             chosen=zlib.crc32(repr(samples).encode()) if samples is not None else None,
             drop_last=bool(self.drop_last or getattr(sampler, "drop_last", False)),
         )  # fmt: skip
