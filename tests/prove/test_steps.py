@@ -44,7 +44,11 @@ def test_what_agrees(one: Steps, other: Steps) -> None:
     ("one", "other", "told"),
     [
         ([{}, {"loss": 1.0}], [{}, {"loss": 1.5}], "train.py:12: the loss of step 2 is 1.5, in the original 1"),
-        ([{"loss": 1e-5}], [{"loss": 2e-5}], "train.py:12: the loss of step 1 is 0.00002, in the original 0.00001"),
+        (
+            [{"loss": 1e-5}],
+            [{"loss": 2e-5, "grad": 0.6}],
+            "train.py:12: the loss of step 1 is 0.00002, in the original 0.00001",
+        ),
         ([{"loss": 1.0}], [{"loss": math.nan}], "train.py:12: the loss of step 1 is nan, in the original 1"),
         ([{"loss": math.inf}], [{"loss": -math.inf}], "train.py:12: the loss of step 1 is -inf, in the original inf"),
         (
@@ -103,7 +107,7 @@ def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:
 
 
 def test_sums_in_another_order_have_more_room() -> None:
-    one, other = trained({"loss": 1.0}), trained({"loss": 1.00001})
+    one, other = trained({"loss": 1.0}), trained({"loss": 1.00001, "grad": 0.500003})
     assert first_difference(one, other, PLAIN) is not None
     assert first_difference(one, other, REORDERED) is None
 

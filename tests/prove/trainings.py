@@ -56,7 +56,7 @@ class Told:
             self.tell(event, 13, o=0, bound=1.0, kind="StepLR", train=True)
         if lr is not None:
             self.tell("hyper", o=0, hyper=[{"lr": lr, "nesterov": False}])
-        self.tell("grads", o=0, k=self.steps, g=[None if grad is None else [grad, grad / 2, 0.0]])
+        self.tell("grads", o=0, k=self.steps, g=[None if grad is None else [grad, grad / 2, loss / 1000]])
         held = {name: figures(each) for name, each in (buffers or {}).items()}
         self.tell("step", 14, o=0, k=self.steps, p=[figures(value)], b=held)
         self.steps += 1

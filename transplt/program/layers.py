@@ -86,9 +86,15 @@ def _constructor(cls: ast.ClassDef) -> ast.FunctionDef | None:
 def _attributes(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """What a constructor gives to attributes, and what that is."""
     for node in inner_nodes(init, ast.Assign):
-        match node.targets[0]:
-            case ast.Attribute(value=ast.Name(id="self"), attr=name) if not isinstance(node.value, ast.Constant):
-                yield name, node.value
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                stored = [*zip(targets, values, strict=False)]
+            case _:
+                stored = [(node.targets[0], node.value)]
+        for target, value in stored:
+            match target:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name) if not isinstance(value, ast.Constant):
+                    yield name, value
 
 
 def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast.expr]]]:

@@ -8,12 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.loops import loops_around
-from transplt.program.models import is_optimizer, kind_of
+from transplt.program.models import defines_optimizer, is_optimizer, kind_of
 from transplt.program.optimized_models import ParametersGiven, parameters_given
 from transplt.program.optimizer_variables import OptimizerUse, OptimizerVariables
 from transplt.program.program import File, Function, Program, Variable, stores_of, text_of
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import by_place, is_false, keyword_of, last_name, string_of, variable
+from transplt.syntax.nodes import (
+    attribute_of,
+    by_place,
+    inner_nodes,
+    is_false,
+    keyword_of,
+    last_name,
+    string_of,
+    variable,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.
@@ -99,7 +108,8 @@ def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | No
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
     held = values_of(program, file, call.func.value)
-    if isinstance(program.definition(file, call.func), FUNCTIONS) and not any(
+    method = program.definition(file, call.func)
+    if isinstance(method, FUNCTIONS) and not _steps_itself(program, method) and not any(
         isinstance(value, ast.Call) and kind_of(at, value) is not None and program.callee(at, value) is None
         for at, value in held
     ):
@@ -109,6 +119,13 @@ def _stepped(program: Program, file: File, call: ast.Call) -> OptimizerStep | No
     if call.args and (scales or "scaler" in last_name(call.func.value).lower()):
         return OptimizerStep(file, call, call.args[0], _closure(program, file, call))
     return optimizer_stepped(program, file, call)
+
+
+def _steps_itself(program: Program, method: Function) -> bool:
+    """True for the step of an optimizer of the program's own that calls no other one's."""
+    owner = parent(method)
+    own = isinstance(owner, ast.ClassDef) and defines_optimizer(program, owner)
+    return own and all(attribute_of(call.func) != "step" for call in inner_nodes(method, ast.Call))
 
 
 def _closure(program: Program, file: File, call: ast.Call) -> Function | None:

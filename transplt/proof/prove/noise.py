@@ -19,6 +19,7 @@ class Draw:
     number: int
     checksum: int
     samples: tuple[int, ...]
+    rows: int = 0
 
 
 def draws(training: Training) -> Iterator[Draw]:
@@ -30,7 +31,8 @@ def draws(training: Training) -> Iterator[Draw]:
             samples, found = tuple(event.fields["indices"]), []
         elif event.kind == "noise" and samples is not None:
             fields = event.fields
-            found.append(Draw(event.place, fields["step"], fields["number"], fields["sum"], samples))
+            rows = fields.get("rows", 0)
+            found.append(Draw(event.place, fields["step"], fields["number"], fields["sum"], samples, rows))
         elif event.kind == "backward":
             yield from found
             found = []
@@ -51,14 +53,14 @@ def evaluates_with_draws(training: Training) -> bool:
 
 def of_its_own(ranks: Sequence[Training]) -> Difference | str:
     """A rank that draws what another draws at the same line of the same step, for other samples; else how many draws
-    were compared, "" for none."""
+    were compared, "" for none. Where all draw the numbers of the global batch, each may take its rows of them."""
     known: dict[tuple[Place | None, int, int], list[tuple[int, Draw]]] = {}
     compared = 0
     for training in ranks:
         for draw in draws(training):
             others = known.setdefault((draw.place, draw.step, draw.number), [])
             for rank, other in others:
-                if draw.samples == other.samples:
+                if draw.samples == other.samples or draw.rows == len(draw.samples) * len(ranks) > 0:
                     continue
                 if draw.checksum == other.checksum:
                     what = f"rank {training.rank} draws the random numbers of rank {rank} at step {draw.step + 1}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,8 +18,9 @@ from transplt.proof.prove.training import Event, Optimizer, Place, Training, Tra
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
     """The first step after which two ranks hold different parameters, with what was left out there."""
-    first = ranks[0]
-    for other in ranks[1:]:
+    inner = _inner(ranks[0])
+    first = ranks[0].without(inner)
+    for other in (rank.without(inner) for rank in ranks[1:]):
         for which, made in first.optimizers.items():
             remade = other.optimizers.get(which)
             if remade is None:
@@ -59,6 +61,19 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
             last = (first if counts[0] > counts[1] else other).steps[-1]
             return Difference(what, last.place)
     return None
+
+
+def _inner(training: Training) -> set[int]:
+    """The optimizers that one line makes again and again between the steps of one that is made once: they train copies
+    of what that one trains, each rank its own."""
+    places = Counter(made.place for made in training.optimizers.values())
+    once = [step.index for step in training.steps if places[training.optimizers[step.optimizer].place] == 1]
+    found: set[int] = set()
+    for which, made in training.optimizers.items():
+        own = [step.index for step in training.steps if step.optimizer == which]
+        if places[made.place] > 1 and own and any(index > own[-1] for index in once):
+            found.add(which)
+    return found
 
 
 def _other_network(first: Training, other: Training) -> Difference | None:

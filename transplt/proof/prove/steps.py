@@ -179,7 +179,7 @@ def _at_a_step(
 ) -> Iterator[Gap]:
     step = left.number + 1
     which = (left.optimizer, left.number)
-    if len(left.losses) == len(right.losses):
+    if len(left.losses) == len(right.losses) and not _same_gradients(left, right, rounding):
         for place, (mine, theirs) in enumerate(zip(left.losses, right.losses, strict=True)):
             yield from loss_gap(("loss", *which, place), mine, theirs, step, rounding)
     if left.skipped or right.skipped:
@@ -218,6 +218,16 @@ def _at_a_step(
         difference = Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
         both = left.buffers[name], right.buffers[name]
         yield from _figures_gap(("buffer", *which, name), *both, _SUMMED * rounding.share, difference)
+
+
+def _same_gradients(left: TrainingStep, right: TrainingStep, rounding: Rounding) -> bool:
+    """Whether another loss has the same effect, as a sum whose gradients are divided afterwards."""
+    both = [*zip(left.gradients, right.gradients, strict=False)]
+    given = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None and mine[0] > 0]
+    total = math.sqrt(sum(mine[0] ** 2 for mine, _ in given))
+    apart = (farthest(mine[:3], theirs[:3]) for mine, theirs in given)
+    known = left.gradients and not (left.skipped or right.skipped or left.clipped or right.clipped)
+    return bool(given and known) and max(apart) <= _SUMMED * rounding.share * total
 
 
 def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Rounding) -> Iterator[Gap]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +42,8 @@ class Loss:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures."""
+    """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures; `clipped`: its
+    gradients may be, which hides their size."""
 
     optimizer: int
     number: int
@@ -54,6 +55,7 @@ class TrainingStep:
     parameters: list[Figures] = field(default_factory=list)
     buffers: dict[str, list[float]] = field(default_factory=dict)
     skipped: bool = False
+    clipped: bool = False
 
 
 @dataclass
@@ -113,6 +115,11 @@ class Training:
         steps = tuple(step for step in self.steps if step.index <= index)
         return replace(self, events=self.events[: index + 1], steps=steps, final={}, cut=True)
 
+    def without(self, optimizers: Collection[int]) -> Training:
+        """It as if these optimizers were none."""
+        others = {which: made for which, made in self.optimizers.items() if which not in optimizers}
+        return replace(self, optimizers=others, steps=tuple(each for each in self.steps if each.optimizer in others))
+
     def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
 
@@ -168,6 +175,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
     steps: list[TrainingStep] = []
     optimizers: dict[int, Optimizer] = {}
     losses: list[Loss] = []
+    clipped = False
     hyper: dict[int, list[dict[str, Any]]] = {}
     gradients: dict[int, list[list[float] | None]] = {}
     for event in events:
@@ -186,6 +194,8 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
         elif event.kind == "backward":
             pairs = zip(fields["loss"], fields["dtype"], strict=True)
             losses += [Loss(value, dtype, event.place) for value, dtype in pairs]
+        elif event.kind == "clip":
+            clipped = True
         elif event.kind == "grads":
             gradients[fields["o"]] = fields["g"]
         elif event.kind in ("step", "skipped"):
@@ -194,6 +204,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
             if event.kind == "skipped":
                 steps.append(TrainingStep(*common, skipped=True))
             else:
-                steps.append(TrainingStep(*common, gradients.pop(which, []), fields["p"], fields["b"]))
-            losses = []
+                figures = gradients.pop(which, []), fields["p"], fields["b"]
+                steps.append(TrainingStep(*common, *figures, clipped=clipped))
+            losses, clipped = [], False
     return steps, optimizers

@@ -41,7 +41,7 @@ def install() -> None:
     for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
         if "step" in vars(kind):
             _record(kind, "step", "scheduler", _scheduled)
-    _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
+    _record(torch, "save", "save", _saved)
     _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
     for owner, name in ((os, "remove"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "move")):
         _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
@@ -160,6 +160,12 @@ def _class_of(module: Any) -> str:
 def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
     value: Any = bound if bound is not None else named.get("max_norm", named.get("clip_value"))
     return {"bound": float(value)}
+
+
+def _saved(obj: Any, f: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
+    """The file, and whether it gets tensors by their names and nothing else."""
+    bare = isinstance(obj, dict) and all(isinstance(each, torch.Tensor) for each in obj.values())
+    return {"file": _file(f), "path": _path(f), "bare": bare}
 
 
 def _changed(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:

@@ -72,7 +72,7 @@ def _drawing(original: Any) -> Any:
         result = original(*args, **kwargs)
         number = _next(place)
         if number is not None and (found := _checksum(result)) is not None:
-            _record(frame, place, number, found)
+            _record(frame, place, number, found, rows=len(result) if result.shape else 0)
         return result
 
     return drawn
@@ -106,9 +106,9 @@ def _next(place: tuple[str, int]) -> int | None:
     return number if number < _IN_A_STEP and _recorded.get(place, 0) < _IN_ALL else None
 
 
-def _record(frame: FrameType | None, place: tuple[str, int], number: int, found: int) -> None:
+def _record(frame: FrameType | None, place: tuple[str, int], number: int, found: int, rows: int = 0) -> None:
     _recorded[place] = _recorded.get(place, 0) + 1
-    emit("noise", frame, step=sum(steps.attempts().values()), number=number, sum=found)
+    emit("noise", frame, step=sum(steps.attempts().values()), number=number, sum=found, rows=rows)
 
 
 def _checksum(drawn: Any) -> int | None:

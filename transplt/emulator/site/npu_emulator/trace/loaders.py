@@ -19,10 +19,11 @@ from ..user_code import nearest
 from . import repeat
 from .log import emit, place_of, quiet, write
 
-#: The loaders in the order of their first iteration, and how often each began.
-_numbers: dict[int, int] = {}
-_kept: list[Any] = []
+#: The loaders in the order of their first iteration, and how often each began. One that is made in the place of another
+#: that is gone, at the same line and over the same data, goes on with its passes.
+_numbers: Any = weakref.WeakKeyDictionary()
 _epochs: dict[int, int] = {}
+_gone: dict[tuple[Any, int], tuple[Any, int, Any]] = {}
 #: What the order of each loader's last pass is drawn from.
 _turns: dict[int, tuple[int, int]] = {}
 #: The lines that made the loaders.
@@ -63,7 +64,7 @@ class _Indices:
     it once, and goes through it in each pass."""
 
     def __init__(self, batches: Any, loader: Any) -> None:
-        self.batches, self.loader, self.which = batches, loader, _numbers[id(loader)]
+        self.batches, self.loader, self.which = batches, loader, _numbers[loader]
         self.samples = _chosen(loader.dataset)[1]
 
     def _given(self) -> Any:
@@ -131,6 +132,18 @@ def _length(length: Any, loader: Any) -> int | None:
         return None
 
 
+def _number(loader: Any) -> int:
+    """The number of a loader that begins a pass."""
+    if loader not in _numbers:
+        key = repr(_made.get(loader)), id(loader.dataset)
+        before, number, _ = _gone.get(key, (None, -1, None))
+        if before is None or before() is not None:
+            number = len({*_epochs})
+        _numbers[loader] = number
+        _gone[key] = weakref.ref(loader), number, loader.dataset  # so that no other data get its id
+    return int(_numbers[loader])
+
+
 def begun() -> bool:
     """Whether a loader was asked for its batches."""
     return bool(_epochs)
@@ -157,10 +170,7 @@ def install() -> None:
 
     @functools.wraps(begin)
     def __iter__(self: Any) -> Any:
-        if id(self) not in _numbers:
-            _numbers[id(self)] = len(_kept)
-            _kept.append(self)
-        which = _numbers[id(self)]
+        which = _number(self)
         _epochs[which] = _epochs.get(which, -1) + 1
         sampler = getattr(self, "sampler", None)
         whole, samples = _chosen(self.dataset)
@@ -204,7 +214,7 @@ def install() -> None:
 
     def _index_sampler(self: Any) -> Any:
         batches = original(self)
-        known = id(self) in _numbers and not isinstance(self.dataset, data.IterableDataset)
+        known = self in _numbers and not isinstance(self.dataset, data.IterableDataset)
         return _Indices(batches, self) if known else batches
 
     kind._index_sampler = property(_index_sampler)

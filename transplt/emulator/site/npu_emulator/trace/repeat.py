@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import multiprocessing.process
 import os
 import random
@@ -36,7 +37,7 @@ def install(seed: int, inserted: dict[str, list[int]] | None = None, *, any_seed
     """
     seed_draws(seed)
     _keep_the_stream(inserted, any_seed=any_seed)
-    if any_seed and inserted is not None:
+    if any_seed and inserted is not None and _makes_generators(inserted):
         _give_no_generator(inserted)
     _draw_in_single_precision()
     _drop_nothing()
@@ -141,6 +142,12 @@ def _keep_the_stream(inserted: dict[str, list[int]] | None, *, any_seed: bool) -
     if known:
         kept(random, "seed", lambda seed: True)
         when_imported("numpy", lambda numpy: kept(numpy.random, "seed", lambda seed: True))
+
+
+def _makes_generators(inserted: dict[str, list[int]]) -> bool:
+    """Whether a line that a port added makes a generator; else those that it gives are the original's."""
+    lines = (linecache.getline(path, line) for path, every in inserted.items() for line in every)
+    return any("Generator(" in line for line in lines)
 
 
 def _give_no_generator(inserted: dict[str, list[int]]) -> None:
