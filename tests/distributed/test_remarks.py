@@ -125,6 +125,40 @@ def test_whose_a_memory_is(model: str, whose: str) -> None:
     assert [each.partition(": ")[2][:9] for each in said(result, "NPU353")] == [whose]
 
 
+CODEBOOK = """\
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+        self.register_buffer("embed", torch.randn(4, 2))
+        self.register_buffer("running_mean", torch.zeros(2))
+
+    def forward(self, x):
+        {}
+        return self.layer(x) + self.embed[0]
+
+    def learn(self, data=None):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "learn", "told"),
+    [
+        ("self.embed.mul_(0.9).add_(x.mean(0), alpha=0.1)", "pass", True),
+        ("code = self.layer(x); self.embed.data.copy_(code)", "pass", True),
+        ("self.learn(x.detach())", "self.embed.data.copy_(data[:4])", True),
+        ("self.learn()", "self.embed.mul_(0.9)", False),  # alike on all ranks
+        ("self.running_mean.add_(x.mean(0))", "pass", False),
+        ("x = x + self.embed.sum()", "self.embed.data.copy_(data[:4])", False),  # who calls it is not the forward pass
+        ("pass", "pass", False),
+    ],
+)
+def test_a_buffer_that_learns_from_a_batch(forward: str, learn: str, told: bool) -> None:
+    result = distributed(script(head=CODEBOOK.format(forward, learn), model="model = Model().cuda()", loop=STEPS))
+    assert [each.partition(": ")[2][:12] for each in said(result, "NPU353")] == ["the wrapper "] * told
+
+
 # --- bars around data -------------------------------------------------------------------------------------------------
 
 

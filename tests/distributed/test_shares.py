@@ -640,6 +640,27 @@ def test_training_over_what_is_no_loader(rows: str) -> None:
     assert not shares(result) and left(result) == ["NPU340"]
 
 
+def test_training_in_a_forward_pass_over_what_is_no_loader() -> None:
+    meta = """
+    class Meta(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = torch.nn.Linear(2, 2)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def forward(self, x):
+            self.net(x).sum().backward()
+            self.optimizer.step()
+
+
+    meta = Meta().cuda()
+    for step in range(9):
+        meta(net.task())
+    """
+    result = ported(meta)
+    assert left(result) == ["NPU340"] and "npu_port.own_draws()" in result.data.decode()
+
+
 @pytest.mark.parametrize(
     ("made", "loop"),
     [

@@ -326,6 +326,38 @@ class Net(torch.nn.Module):
     def forward(self, x):
         {body}
 """
+TWO_HEADS = """\
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+
+    def forward(self, x, second=False):
+        return self.b(x) if second else self.a(x)
+"""
+
+
+def test_heads_that_are_made_in_one_statement() -> None:
+    source = script(head=TWO_HEADS, model="model = Net().cuda()", loop=loop("model(x).backward()\noptimizer.step()"))
+    assert "npu_port.wrap(model, find_unused_parameters=True)" in output(source)
+
+
+OWN_STEP = """\
+class Own(torch.optim.{}):
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data.add_(p.grad, alpha=-0.1)
+"""
+
+
+@pytest.mark.parametrize("base", ["Optimizer", "SGD"])
+def test_the_step_of_an_own_optimizer_is_a_step(base: str) -> None:
+    source = script(head=OWN_STEP.format(base), loop=loop("model(x).backward()\noptimizer.step()"))
+    found = output(source.replace("torch.optim.SGD(model", "Own(model"))
+    assert WRAPPED in found
+
+
 DROPPED = """\
 x = self.a(x)
 if self.training:

@@ -64,7 +64,7 @@ BACK = {"train": True, "of": "Net"}
         ([LEFT, "batch", "scheduler", "save"], [LEFT, "batch", "save", "scheduler"], None),
         ([LEFT, "batch", BACK, "batch"], [LEFT, "batch", "batch"], "the switch to training of the original is missing"),
         (["batch", LEFT, "batch"], ["batch", "batch"], "the switch to evaluation of the original is missing"),
-        (["save", "load"], ["load", "save"], "the loading of w.pt appears where the original does not have it"),
+        (["save", "load"], ["load"], "the saving of w.pt of the original is missing"),
         (["batch"], ["batch", "in memory"], None),
         (["backward", "zero_grad", "loader", "zero_grad"], ["backward", "loader", "zero_grad"], None),
         (["backward", "zero_grad"], ["backward"], "zero_grad of the original is missing"),

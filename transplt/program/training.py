@@ -82,6 +82,9 @@ class Training:
             return callee in self.functions
         if self._is_given_training(file, call) or self._is_handed_over(file, call):
             return True
+        cls = self.program.class_of(file, call.func)
+        if cls is not None and self.program.method(cls, "forward") in self.functions:
+            return True  # a module whose forward pass trains
         if commands := self.program.commands(file, call.func):
             return any(function in self.functions for function in commands)
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:

@@ -110,6 +110,7 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
         again = _repeats(one, key[0]) if one is not None else 0
+        again = again or max(_repeats(rank, key[0]) and int(event.fields.get("size") or 0) for rank in ranks)
         first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
@@ -186,7 +187,7 @@ def _chosen_apart(ranks: Sequence[Training]) -> Difference | None:
 
 
 def _repeats(one: Training, loader: int) -> int:
-    """How many samples a loader of the original gives in a pass, where it gives one more than once; else 0."""
+    """How many samples a loader gives in a pass, where it gives one more than once; else 0."""
     passes = (itertools.chain(*given) for (which, _), given in batches(one).items() if which == loader)
     return max((len(indices) for indices in map(list, passes) if len(indices) > len({*indices})), default=0)
 

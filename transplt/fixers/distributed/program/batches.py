@@ -8,7 +8,17 @@ from collections.abc import Collection, Iterator
 from transplt.program.loops import Loop
 from transplt.program.models import Models
 from transplt.syntax.files import File
-from transplt.syntax.nodes import begins, by_place, callee_of, inner_nodes, is_none, last_name, own_nodes, string_of
+from transplt.syntax.nodes import (
+    begins,
+    by_place,
+    callee_of,
+    inner_nodes,
+    is_none,
+    last_name,
+    of_kind,
+    own_nodes,
+    string_of,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 
 #: Methods that give a matrix of two axes the other way round; attention turns its last two.
@@ -22,11 +32,45 @@ _BANKS = ("queue", "bank", "memory")
 
 def memories(file: File, tables: Collection[str]) -> Iterator[ast.expr]:
     """Buffers that keep what earlier batches gave, but for the `tables` whose rows are spoken of by themselves."""
-    for call in by_place(file.scan.calls):
-        name = string_of(call.args[0]) if call.args else None
+    made = [call for call in by_place(file.scan.calls) if last_name(call.func) == "register_buffer" and call.args]
+    classes = {call: next(of_kind(ast.ClassDef, chain(call)), None) for call in made}
+    learned = {cls: _learned(cls) if cls is not None else set[str]() for cls in {*classes.values()}}
+    for call, cls in classes.items():
+        name = string_of(call.args[0])
         named = (name or "").lower() if name not in tables else ""
-        if last_name(call.func) == "register_buffer" and any(word in named for word in _BANKS):
+        if named and (name in learned[cls] or any(word in named for word in _BANKS)):
             yield call
+
+
+def _learned(cls: ast.ClassDef) -> set[str]:
+    """The attributes that a forward pass changes in place by what it is given, as a codebook moved by averages; running
+    statistics are spoken of by themselves."""
+    methods = {each.name: each for each in cls.body if isinstance(each, FUNCTIONS)}
+    pending, seen, found = ["forward"], set[str](), set[str]()
+    while pending:
+        name = pending.pop()
+        if name in methods and name not in seen:
+            seen.add(name)
+            changed, called = _by_given(methods[name])
+            found |= changed
+            pending += called
+    return {name for name in found if not name.startswith("running_")}
+
+
+def _by_given(method: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[set[str], list[str]]:
+    """The attributes that a method changes in place by what it is given, and the methods that it calls."""
+    given, changed, called = {each.arg for each in method.args.args[1:]}, set[str](), list[str]()
+    for node in by_place(each for each in ast.walk(method) if isinstance(each, (ast.Assign, ast.Call))):
+        of_batch = any(each.id in given for each in inner_nodes(node, ast.Name))
+        match node:
+            case ast.Assign(targets=targets) if of_batch:
+                given |= {each.id for target in targets for each in inner_nodes(target, ast.Name)} - {"self"}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                called.append(name)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if of_batch and name.endswith("_"):
+                own = (each.attr for each in inner_nodes(owner, ast.Attribute) if last_name(each.value) == "self")
+                changed.update([*own][:1])
+    return changed, called
 
 
 def over_the_batch(file: File) -> Iterator[ast.expr]:
