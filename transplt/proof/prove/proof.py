@@ -33,6 +33,8 @@ from transplt.rules.silent_errors import CODE as SILENT
 _LAYER = re.compile("lstm|gru|rnn", re.IGNORECASE)
 #: A run of so many seconds may go on for so many times as many steps, to come to what stands behind them.
 _SOON, _FARTHER = 10.0, 10
+#: A program that ends within so many times as many steps is compared as a whole.
+_SMALL = 3
 
 
 @dataclass
@@ -120,18 +122,21 @@ class Prover:
         return proof
 
     def _reference(self) -> Run:
-        """The original, for so many steps as are asked for; where nobody asks and it takes no time, on to its first
-        evaluation and its first checkpoint."""
+        """The original, for so many steps as are asked for; where nobody asks and it takes no time, on to its end, or
+        where that is far away to its first evaluation and its first checkpoint."""
         run, project = self.original.run(), self.original.project
-        if (one := run.first) is None or not one.cut or all(first for _, first in ends.reached(project, one)):
+        if (one := run.first) is None or not one.cut:
             return run
         trace = self.original.options.trace
         if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON:
             return run
-        self.announce("the original again, to see where it first evaluates and saves")
+        self.announce("the original again, to see where it ends, or first evaluates and saves")
         farther = self.original.run(steps=_FARTHER * trace.steps).first or one
         last = max((first.index for _, first in ends.reached(project, farther) if first is not None), default=0)
-        steps = max(Counter(step.optimizer for step in farther.steps if step.index < last).values(), default=0)
+        taken = [step for step in farther.steps if step.index < last or not farther.cut]
+        steps = max(Counter(step.optimizer for step in taken).values(), default=0)
+        if not farther.cut:  # one more than it takes: it comes to its end
+            steps = steps + 1 if steps < _SMALL * trace.steps else 0
         if steps <= trace.steps:
             return run
         for runner in (self.original, self.migrated, self.on_cuda):

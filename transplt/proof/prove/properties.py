@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from transplt.proof.prove import evaluation, loaders, noise, races, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
-from transplt.proof.prove.steps import alike, pairs, shown
+from transplt.proof.prove.steps import alike, in_common, pairs, shown
 from transplt.proof.prove.training import Place, Training, TrainingStep
 
 COLLECTIVES, CARD, PARAMETERS = "collectives", "a card for each rank", "same parameters"
@@ -134,6 +135,8 @@ def same_schedules(
                     what = f"{key} is {shown(before[key])} on {who[0]} and {shown(after.get(key))} on {who[1]}"
                     found = Difference(f"{what} at step {left.number + 1}", right.place, step=left.number + 1)
                     return _set_where(found, key, (first, left), (other, right), root)
+        if (stepped := _stepped_otherwise(first, other)) is not None:
+            return stepped
     return f"the same numbers of the optimizers at each of {many(steps, 'step')}" if steps else ""
 
 
@@ -156,6 +159,18 @@ def _decided_otherwise(
             later = any(theirs.index < event.index < ahead for event in other.of("coll"))
             return Difference(what, theirs.place, None, step, cause if later else "", (kind,))
     return None
+
+
+def _stepped_otherwise(first: Training, other: Training) -> Difference | None:
+    """A schedule that one rank has stepped more often than another up to the last step of both."""
+    told = [[e for e in each.of("scheduler") if "metric" not in e.fields] for each in in_common(first, other)]
+    counts = [Counter(event.fields.get("s") for event in events) for events in told]
+    more = next((e for e in (*told[0], *told[1]) if len({count[e.fields.get("s")] for count in counts}) > 1), None)
+    if more is None:
+        return None
+    times = [many(count[more.fields.get("s")], "time") for count in counts]
+    what = f"rank {first.rank} steps {more.fields.get('kind')} {times[0]}, rank {other.rank} {times[1]}"
+    return Difference(what, more.place, figure=("scheduler",))
 
 
 def _set_where(

@@ -18,7 +18,7 @@ from transplt.proof.prove.training import Event, Optimizer, Place, Training, Tra
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
     """The first step after which two ranks hold different parameters, with what was left out there."""
-    inner = _inner(ranks[0])
+    inner = inner_optimizers(ranks[0])
     first = ranks[0].without(inner)
     for other in (rank.without(inner) for rank in ranks[1:]):
         for which, made in first.optimizers.items():
@@ -55,6 +55,8 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                         return Difference(what, exchanged(first, left), step=left.number + 1, cause=cause)
                     cause = _why(first, left)
                     return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
+        if (moved := _moved_alone(first, other)) is not None:
+            return moved
         counts = [sum(1 for step in each.steps) for each in (first, other)]
         if counts[0] != counts[1] and not (first.cut and other.cut):
             what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
@@ -63,7 +65,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
     return None
 
 
-def _inner(training: Training) -> set[int]:
+def inner_optimizers(training: Training) -> set[int]:
     """The optimizers that one line makes again and again between the steps of one that is made once: they train copies
     of what that one trains, each rank its own."""
     places = Counter(made.place for made in training.optimizers.values())
@@ -89,6 +91,23 @@ def _other_network(first: Training, other: Training) -> Difference | None:
                     what, made.place, step=0, cause="the values of rank 0 are not sent to the other ranks"
                 )
     return None
+
+
+def _moved_alone(first: Training, other: Training) -> Difference | None:
+    """A network that computes with others, is stepped by no optimizer, and was changed on one rank only: a target."""
+    stepped = {name for made in first.optimizers.values() for name in made.names}
+    known = [name for made in first.optimizers.values() for name in made.others if name not in stepped]
+    if first.cut is not other.cut or len(first.steps) != len(other.steps):
+        return None
+    ends = [(name, first.final.get(name), other.final.get(name)) for name in known]
+    name = next((name for name, mine, theirs in ends if mine and theirs and mine[3] != theirs[3]), None)
+    if name is None:
+        return None
+    loads = [Counter(event.place for event in each.of("load_state_dict")) for each in (first, other)]
+    place = next((place for place in loads[0] | loads[1] if loads[0][place] != loads[1][place]), None)
+    what = f"{name} differs between rank {first.rank} and rank {other.rank} at the end"
+    made = next(iter(first.optimizers.values()))
+    return Difference(what, place or made.place, cause="no optimizer has it, and one rank has changed it alone")
 
 
 def _alone(left: TrainingStep, right: TrainingStep) -> int | None:

@@ -59,17 +59,21 @@ def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
 
 
 def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
-    """What schedules are given to decide by."""
-    both = ([event for event in each.of("scheduler") if "metric" in event.fields] for each in (one, other))
-    for number, (mine, theirs) in enumerate(zip(*both, strict=False)):
-        before, after = (_numbers(event.fields["metric"]) for event in (mine, theirs))
-        gap = farthest(before, after)
-        if gap:
-            metrics = [shown(event.fields["metric"]) for event in (mine, theirs)]
-            what = f"{theirs.fields.get('kind')} gets {metrics[1]} in call {number + 1}, in the original {metrics[0]}"
-            scale = max([1e-6, *(abs(value) for value in (*before, *after) if math.isfinite(value))])
-            difference = Difference(what, theirs.place, mine.place, figure=("metric", number))
-            yield Gap(("metric", number), gap, scale, _SUMMED * rounding.share * scale, difference)
+    """What schedules are given to decide by, and gradients are clipped by."""
+    for kind, field in (("scheduler", "metric"), ("clip", "norm")):
+        both = [[event for event in each.of(kind) if event.fields.get(field) is not None] for each in (one, other)]
+        alike = kind == "scheduler" or len(both[0]) == len(both[1])
+        for number, (mine, theirs) in enumerate(zip(*both, strict=False) if alike else ()):
+            before, after = (_numbers(event.fields[field]) for event in (mine, theirs))
+            gap = farthest(before, after)
+            if gap:
+                given = [shown(event.fields[field]) for event in (mine, theirs)]
+                who = f"{theirs.fields.get('kind')} gets" if kind == "scheduler" else "clipping finds the norm"
+                what = f"{who} {given[1]} in call {number + 1}, in the original {given[0]}"
+                scale = max([1e-6, *(abs(value) for value in (*before, *after) if math.isfinite(value))])
+                name: Figure = ("metric", number, *([kind] if kind == "clip" else ()))
+                difference = Difference(what, theirs.place, mine.place, figure=name)
+                yield Gap(name, gap, scale, _SUMMED * rounding.share * scale, difference)
 
 
 def _exact_gap(name: Figure, difference: Difference) -> Gap:
@@ -179,8 +183,10 @@ def _at_a_step(
 ) -> Iterator[Gap]:
     step = left.number + 1
     which = (left.optimizer, left.number)
-    if len(left.losses) == len(right.losses) and not _same_gradients(left, right, rounding):
+    if len(left.losses) == len(right.losses):
         for place, (mine, theirs) in enumerate(zip(left.losses, right.losses, strict=True)):
+            if _apart(mine, theirs) and _same_gradients(left, right, rounding):
+                continue
             yield from loss_gap(("loss", *which, place), mine, theirs, step, rounding)
     if left.skipped or right.skipped:
         return
@@ -218,6 +224,12 @@ def _at_a_step(
         difference = Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
         both = left.buffers[name], right.buffers[name]
         yield from _figures_gap(("buffer", *which, name), *both, _SUMMED * rounding.share, difference)
+
+
+def _apart(mine: Loss, theirs: Loss) -> bool:
+    """Whether two losses are no two values of one sum, or mean."""
+    both = [*_numbers(mine.value)[:1], *_numbers(theirs.value)[:1]]
+    return len(both) == 2 and not math.isclose(*both, rel_tol=0.05)
 
 
 def _same_gradients(left: TrainingStep, right: TrainingStep, rounding: Rounding) -> bool:

@@ -25,9 +25,9 @@ STEPS = 2
 
 def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen: Run) -> Part | None:
     """The part for these numbers of processes; None where the original stops in the same way. `seen` is a run that was
-    held still: where it evaluates with draws, the starts last as long as that."""
+    held still: where it evaluates with draws, or trains copies, the starts last as long as that."""
     found = Findings()
-    decides = any(map(evaluates_with_draws, seen.trainings))
+    decides = any(evaluates_with_draws(each) or ranks.inner_optimizers(each) for each in seen.trainings)
     for world in worlds:
         for number, run in enumerate(_runs(migrated, world, 0 if decides and world > 1 else STEPS), 1):
             who = f"unseeded start {number}" + (f" with {world} processes" if world > 1 else "")
