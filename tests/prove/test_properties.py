@@ -512,3 +512,49 @@ def test_how_many_samples_a_pass_has() -> None:
     ]
     judged, _ = judge([told(events, rank) for rank, events in enumerate(ranks)], told(one), ROOT)
     assert "; 4 different samples in a pass, 4 in one process" in str([each.found for each in judged])
+
+
+def test_numbers_of_the_global_batch_are_drawn_alike() -> None:
+    """Each rank takes its rows of them; numbers for its own samples alone are its own."""
+    for rows, found in ((2, []), (1, ["train.py:20: rank 1 draws the random numbers of rank 0 at step 1"])):
+        ranks = [[batch(rank), ("noise", {"sum": 7, "step": 0, "rows": rows}), STEP] for rank in range(2)]
+        assert [each.partition(", for")[0] for each in broken(OWN, *ranks)] == found
+
+
+def test_a_schedule_that_one_rank_steps_alone() -> None:
+    stepped = ("scheduler", {"kind": "StepLR", "s": 0})
+    each, alone, behind = [batch(0), STEP, stepped, STEP], [batch(1), STEP, STEP], [batch(1), STEP, STEP, stepped]
+    both = [batch(1), STEP, stepped, STEP]
+    assert broken(OWN, each, alone) == ["train.py:30: rank 0 steps StepLR 1 time, rank 1 0 times"]
+    assert broken(OWN, each, both) == broken(OWN, alone, behind) == []
+
+
+def meta(rank: int, inner: float, outer: float) -> Training:
+    """An optimizer that is made once, and one that each round makes again for a copy."""
+    told = Told().tell("group", rank=rank, world=2)
+    for number in range(3):
+        told.tell("optimizer", 5 + bool(number), o=number, kind="SGD", sizes=[1], hyper=[])
+        told.tell("start", o=number, kind="SGD", names=["Net.0"], dtypes=["float32"], p=[figures(1.0)])
+    for number, value in ((1, inner), (2, inner), (0, outer)):
+        told.tell("grads", o=number, k=0, g=[[0.5, 0.2, 0.0]])
+        told.tell("step", 14, o=number, k=0, p=[figures(value)], b={})
+    return told.training()
+
+
+def test_copies_that_each_rank_trains_for_itself() -> None:
+    assert unequal_ranks([meta(0, 0.5, 0.9), meta(1, 0.6, 0.9)]) is None
+    found = unequal_ranks([meta(0, 0.5, 0.9), meta(1, 0.5, 0.8)])
+    assert found is not None and found.what == "Net.0 differs between rank 0 and rank 1 after step 1"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_target_that_one_rank_moves_alone(*, apart: bool) -> None:
+    ranks = []
+    for rank in range(2):
+        told = Told().tell("group", rank=rank, world=2).made()
+        told.tell("others", o=0, p={"Target.0": figures(1.0)}).step()
+        if rank == 0 or not apart:
+            told.tell("load_state_dict", 40, of="Target")
+        ranks.append(told.tell("end", p={"Target.0": figures(2.0 if rank and apart else 1.0)}, b={}).training())
+    found = unequal_ranks(ranks)
+    assert (str(found.place) if found is not None else "") == "train.py:40" * apart

@@ -106,6 +106,34 @@ def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:
     assert "differs after" in said([{}], [{"value": 2.0}])
 
 
+@pytest.mark.parametrize(
+    ("loss", "grad", "clip", "found"),
+    [
+        (7.0, 0.5, None, ""),  # a sum, whose gradients are divided afterwards
+        (7.0, 0.6, None, "the loss of step 1 is 7, in the original 1"),
+        (7.0, 0.5, 1.0, "the loss of step 1 is 7, in the original 1"),  # clipping makes gradients alike
+    ],
+)
+def test_another_loss_with_the_same_gradients(loss: float, grad: float, clip: float | None, found: str) -> None:
+    def step(loss: float, grad: float) -> Training:
+        told = Told().made().tell("backward", 12, loss=[loss], dtype=["float32"])
+        if clip is not None:
+            told.tell("clip", bound=clip)
+        told.tell("grads", o=0, k=0, g=[[grad, grad / 2, 0.0]])
+        return told.tell("step", 14, o=0, k=0, p=[[0.9, 0.45, 0.2, 1]], b={}).training()
+
+    first = first_difference(step(1.0, 0.5), step(loss, grad), PLAIN)
+    assert (first.what if first is not None else "") == found
+
+
+def test_the_norms_that_clipping_finds() -> None:
+    one, other = (
+        Told().made().tell("clip", bound=1.0, norm=norm).step().training() for norm in (2.0, 4.0)
+    )  # what is clipped is alike
+    found = first_difference(one, other, PLAIN)
+    assert found is not None and found.what == "clipping finds the norm 4 in call 1, in the original 2"
+
+
 def test_sums_in_another_order_have_more_room() -> None:
     one, other = trained({"loss": 1.0}), trained({"loss": 1.00001, "grad": 0.500003})
     assert first_difference(one, other, PLAIN) is not None

@@ -109,8 +109,7 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
-        again = _repeats(one, key[0]) if one is not None else 0
-        again = again or max(_repeats(rank, key[0]) and int(event.fields.get("size") or 0) for rank in ranks)
+        again = _drawn_again(event, ranks, one)
         first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
@@ -184,6 +183,13 @@ def _chosen_apart(ranks: Sequence[Training]) -> Difference | None:
             cause = "each rank draws by itself what it trains on, and what it evaluates"
             return Difference(what, event.fields.get("subset") or where(event), cause=cause)
     return None
+
+
+def _drawn_again(event: Event, ranks: Sequence[Training], one: Training | None) -> int:
+    """How many samples a pass draws, where it draws some more than once in the original or on a rank; else 0."""
+    which, size = event.fields["loader"], int(event.fields.get("size") or 0)
+    in_one = _repeats(one, which) if one is not None else 0
+    return in_one or size * any(_repeats(rank, which) for rank in ranks)
 
 
 def _repeats(one: Training, loader: int) -> int:

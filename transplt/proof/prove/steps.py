@@ -183,11 +183,7 @@ def _at_a_step(
 ) -> Iterator[Gap]:
     step = left.number + 1
     which = (left.optimizer, left.number)
-    if len(left.losses) == len(right.losses):
-        for place, (mine, theirs) in enumerate(zip(left.losses, right.losses, strict=True)):
-            if _apart(mine, theirs) and _same_gradients(left, right, rounding):
-                continue
-            yield from loss_gap(("loss", *which, place), mine, theirs, step, rounding)
+    yield from _losses_gaps(left, right, rounding)
     if left.skipped or right.skipped:
         return
     total = math.sqrt(sum(each[0] ** 2 for each in left.gradients if each is not None))
@@ -226,14 +222,19 @@ def _at_a_step(
         yield from _figures_gap(("buffer", *which, name), *both, _SUMMED * rounding.share, difference)
 
 
-def _apart(mine: Loss, theirs: Loss) -> bool:
-    """Whether two losses are no two values of one sum, or mean."""
-    both = [*_numbers(mine.value)[:1], *_numbers(theirs.value)[:1]]
-    return len(both) == 2 and not math.isclose(*both, rel_tol=0.05)
+def _losses_gaps(left: TrainingStep, right: TrainingStep, rounding: Rounding) -> Iterator[Gap]:
+    """Of the losses of a step, where both have as many. One that is far from the other, with the same gradients, is a
+    sum that is divided afterwards."""
+    pairs = [*zip(left.losses, right.losses, strict=False)] if len(left.losses) == len(right.losses) else []
+    for place, (mine, theirs) in enumerate(pairs):
+        both = [*_numbers(mine.value)[:1], *_numbers(theirs.value)[:1]]
+        if len(both) < 2 or math.isclose(*both, rel_tol=0.05) or not _same_gradients(left, right, rounding):
+            name = ("loss", left.optimizer, left.number, place)
+            yield from loss_gap(name, mine, theirs, left.number + 1, rounding)
 
 
 def _same_gradients(left: TrainingStep, right: TrainingStep, rounding: Rounding) -> bool:
-    """Whether another loss has the same effect, as a sum whose gradients are divided afterwards."""
+    """Whether another loss has the same effect."""
     both = [*zip(left.gradients, right.gradients, strict=False)]
     given = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None and mine[0] > 0]
     total = math.sqrt(sum(mine[0] ** 2 for mine, _ in given))

@@ -93,6 +93,8 @@ def changes(one: Training, other: Training) -> list[Change]:
     # Where an evaluation needs none, as with a frozen network, none is missing.
     if _graphs(one) >= _graphs(other):
         skipped |= {"no_grad"}
+    if len(one.of("loader")) != len(other.of("loader")):  # by passes that one does without, others would be shifted
+        skipped |= {"loader"}
     left, right = (
         [event for event in _settled(each) if event.kind in {*_NAMES, "skipped"} - skipped] for each in (one, other)
     )
