@@ -199,6 +199,12 @@ def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str,
     ]  # fmt: skip
 
 
+def built(path: str, name: str, *sources: str) -> Finding:
+    """The remark on an extension that a build names."""
+    message = f"the extension {name} is built from {', '.join(sources) or 'files that the build looks for'}"
+    return at(path, 1, "NPU860", name, message, level=Level.INFO, details=tuple(("source", each) for each in sources))
+
+
 @pytest.mark.parametrize(("other", "blocks"), [("slow", "slow"), ("later", "first step"), ("", "import")])
 def test_kernels_that_a_program_does_without_make_it_slow(other: str, blocks: str) -> None:
     found = [line_of("csrc/corr_cuda.cu", 2, "NPU806", "cuda.h"), at("setup.py", 3, "NPU550", "CUDAExtension"),
@@ -220,6 +226,29 @@ def test_kernels_that_setup_builds_too_are_one_thing_with_what_compiles_them() -
     found = [line_of("grid/src/grid.cu", 2, "NPU806", "cuda.h"), built("grid/setup.py", "_grid", "src/grid.cu"),
              built("grid/backend.py", "_grid_encoder", "src/grid.cu"), at("grid/backend.py", 4, "NPU554")]  # fmt: skip
     assert titles(actions_of(found)) == ["Replace the CUDA kernel grid (grid), or rewrite it for the NPU"]
+    found += [at("grid/setup.py", 3, "NPU550", "torch.utils.cpp_extension.CUDAExtension")]
+    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid (grid), or rewrite it for the NPU"]
+
+
+@pytest.mark.parametrize(
+    ("more", "count"),
+    [
+        ([], 1),
+        ([built("setup.py", "pk.cpu", "pk/cpu/nms.cpp")], 1),  # C++ beside it is built as it is
+        ([built("setup.py", "pk.fast", "pk/fast/fast.cu"), line_of("pk/fast/fast.cu", 2, "NPU806", "cuda.h")], 3),
+    ],
+)
+def test_one_extension_its_sources_its_build_and_its_import_are_one_thing(more: list[Finding], count: int) -> None:
+    found = [line_of("pk/gpu/nms_kernel.cu", 2, "NPU806", "cuda.h"), built("setup.py", "pk.gpu"),
+             at("setup.py", 19, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+             at("pk/a.py", 3, "NPU553", "gpu")]  # fmt: skip
+    assert len(actions_of([*found, *more])) == count
+
+
+@pytest.mark.parametrize(("option", "blocks"), [("CUDA_HOME", "later"), ("", "import")])
+def test_a_build_that_asks_for_cuda_first_stops_nothing(option: str, blocks: str) -> None:
+    found = [at("setup.py", 19, "NPU550", "torch.utils.cpp_extension.CUDAExtension", option=option)]
+    assert [action.blocks for action in actions_of(found)] == [blocks]
 
 
 def test_a_place_names_the_kernels_of_its_file() -> None:
@@ -246,12 +275,6 @@ def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
         "Remove the CUDA build from setup.py": 2,
         "Replace the CUDA extension somebody_cuda": 1,
     }
-
-
-def built(path: str, name: str, *sources: str) -> Finding:
-    """The remark on an extension that a build names."""
-    message = f"the extension {name} is built from {', '.join(sources) or 'files that the build looks for'}"
-    return at(path, 1, "NPU860", name, message, level=Level.INFO, details=tuple(("source", each) for each in sources))
 
 
 def sources_of(*paths: str) -> list[Finding]:

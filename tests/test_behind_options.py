@@ -22,6 +22,7 @@ p.add_argument("--must", required=True)
 p.add_argument("--do-train", action="store_true")
 p.add_argument("--cuda", action="store_true")
 p.add_argument("--use_multi_gpu", action="store_true")
+p.add_argument("--evaluate", action="store_true", default=True)
 flags.DEFINE_boolean("parallel", False, "multi gpu training")
 flags.DEFINE_boolean("usual", True, help="on")
 flags.DEFINE_enum("kind", "a", ["a", "b"], "of two")
@@ -200,6 +201,10 @@ def options(body: str) -> list[str]:
         ("class A:\n    def g(self):\n        import pycuda\n\nif args.use_adam8:\n    A().g()\n", "--use-adam8"),
         # an early return, and a table
         ("def f(args):\n    if not args.use_adam8:\n        return None\n    import pycuda\n", "--use-adam8"),
+        ("def f(args):\n    if args.evaluate:\n        validate()\n        return\n    import pycuda\n",
+         "evaluate=False"),
+        ("def f(args):\n    if args.fast:\n        prepare()\n    import pycuda\n", ""),
+        ("def f(args):\n    if args.use_adam8:\n        g()\n        return\n    import pycuda\n", ""),
         ("def f():\n    import pycuda\n\ng = {'adam': h, 'adam8': f}[args.opt]\n", "--opt adam8"),
         ("def f():\n    import pycuda\n\ng = {'adam': h, 'adam8': f}.get(args.opt, h)\n", "--opt adam8"),
         # a variable, an attribute of an object and a parameter that hold one
@@ -208,6 +213,10 @@ def options(body: str) -> list[str]:
          "        if self.fast8:\n            import pycuda\n", "fast8="),
         ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=args.use_adam8)\n", "--use-adam8"),
         ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\n", "--use-adam8"),
+        ("def f(q=False, **k):\n    if q:\n        import pycuda\n\ndef g(q=False, **k):\n    f(q, **k)\n", "q="),
+        # what torch says of CUDA's compiler
+        ("from torch.utils.cpp_extension import CUDA_HOME\nif CUDA_HOME is not None:\n    import pycuda\n",
+         "CUDA_HOME"),
         # a class that is only made where an option asks for it
         ("class P:\n    pass\n\nif args.use_adam8:\n    p = P()\nif isinstance(x, P):\n    import pycuda\n",
          "--use-adam8"),
@@ -232,6 +241,8 @@ def options(body: str) -> list[str]:
         ("use = args.use_adam8\nuse = use or ask()\nif use:\n    import pycuda\n", ""),
         ("def f(q=False):\n    if q:\n        import pycuda\n\nf(q=True)\n", ""),
         ("def f(q=False):\n    if q:\n        import pycuda\n\nf(**some)\n", ""),
+        ("def f(p, q=False):\n    if q:\n        import pycuda\n\nf(*some, False)\n", ""),
+        ("from torch.utils.cpp_extension import CUDA_HOME\nif CUDA_HOME is None:\n    import pycuda\n", ""),
         ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nf(args.fast)\n", ""),
         ("def f(q):\n    if q:\n        import pycuda\n\nf(args.use_adam8)\nrun(f)\n", ""),
         ("def f(q):\n    if q:\n        import pycuda\n\nf(args.cuda)\n", ""),

@@ -228,8 +228,8 @@ def test_what_a_file_is() -> None:
         ({"run/main.py": "from engine import fit\n" + GUARD, "engine.py": "loss.backward()\n", "eval.py": GUARD},
          set()),
         # a package is reached as a whole: registries import by name
-        ({"train.py": "import lib.build\nloss.backward()\n", "lib/__init__.py": "", "lib/build.py": "",
-          "lib/heads/__init__.py": "", "lib/heads/a.py": ""}, set()),
+        ({"train.py": "import lib.build\nloss.backward()\n", "lib/__init__.py": "",
+          "lib/build.py": "import importlib\n", "lib/heads/__init__.py": "", "lib/heads/a.py": ""}, set()),
         # what loads modules by name leads anywhere in its package, and is not put aside itself
         ({"cmd/go.py": "import importlib\n" + GUARD, "pk/t.py": "loss.backward()\n"}, set()),
         # what a reached file loads by name lies beside it, or below
@@ -249,6 +249,34 @@ def test_what_a_file_is() -> None:
 )  # fmt: skip
 def test_what_stands_aside(files: dict[str, str], expected: set[str]) -> None:
     assert of(files) == expected
+
+
+IDLE = {
+    "train.py": "import pk.net\nloss.backward()\n", "pk/__init__.py": "", "pk/net.py": "class Net(Registry): pass\n",
+    "pk/data/__init__.py": "from .loader import Loader\n", "pk/data/loader.py": "import apex\n",
+    "pk/data/far.py": "from .loader import Loader\n",
+}  # fmt: skip
+OF_DATA = {"pk/data/__init__.py", "pk/data/loader.py", "pk/data/far.py"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, OF_DATA),
+        # who imports it, or a part of it
+        ({"train.py": "import pk.net\nimport pk.data\nloss.backward()\n"}, set()),
+        ({"pk/net.py": "from .data.far import Loader\n"}, set()),
+        # a part that is started, or that another may load: by a name that is worked out, or for what it registers
+        ({"pk/data/far.py": f"from .loader import Loader\n{GUARD}"}, set()),
+        ({"pk/net.py": "import importlib\nimportlib.import_module(name)\n"}, set()),
+        ({"train.py": "import pk.net\nLightningCLI(Net)\nloss.backward()\n"}, set()),
+        ({"pk/data/far.py": "from .loader import Loader\n@REGISTRY.register()\nclass A: pass\n"}, set()),
+        # a module beside others that are loaded
+        ({"pk/other.py": "import apex\n"}, OF_DATA),
+    ],
+)
+def test_a_package_that_nothing_imports_stands_aside(changed: dict[str, str], expected: set[str]) -> None:
+    assert of(IDLE | changed) == expected
 
 
 def test_other_files_go_with_the_python_of_their_folder() -> None:

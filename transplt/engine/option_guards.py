@@ -33,13 +33,13 @@ from transplt.syntax.nodes import (
     callee_of,
     class_of_method,
     defaults_of,
-    hides_arguments,
     index_in,
     inner_nodes,
     keyword_of,
     last_name,
     place_in_block,
     plain_name,
+    shape,
     string_of,
 )
 from transplt.syntax.positions import Inside
@@ -163,9 +163,11 @@ class _Behind:
         """The option that is asked for right at a place, where it is off."""
         while isinstance(parent(node), ast.Attribute):
             node = parent(node)
+        if plain_name(node) == "CUDA_HOME" and isinstance(parent(node), ast.Compare):
+            node = parent(node)
         above = parent(node)
         asks = isinstance(above, (ast.If, ast.IfExp)) and above.test is node
-        return self._off(node, node, 0) if asks and isinstance(node, ast.Attribute) else ""
+        return self._off(node, node, 0) if asks and isinstance(node, (ast.Attribute, ast.Compare)) else ""
 
     def _option(self, node: ast.AST, depth: int) -> str:
         key = id(node)
@@ -237,24 +239,19 @@ class _Behind:
         names = {last_name(callee_of(each)) for each in node.decorator_list}
         if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
             return ""
-        uses: list[ast.Name] | list[ast.Attribute]
-        outside: str | None = ""  # that of other files
         if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
-            if not node.name.startswith("_") or node.name.endswith("__"):
-                return ""
-            uses = self.scan.attributes.get(node.name, [])
-        else:
-            if isinstance(parent(node), ast.Module):
-                outside = self.project.aside.used(self.scan.path, node.name)
-            if outside is None and self.versions:  # who is beside a gate for another torch goes through it
-                words = self._all_behind(self.scan.names.get(node.name, []), node, depth)
-                return words if words == _OTHER_TORCH else ""
-            if outside is None or (node.name in self.texts and not outside):
-                return ""
-            if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
-                return ""  # no file that is started
-            uses = self.scan.names.get(node.name, [])
-        return self._all_behind(uses, node, depth, outside or "")
+            own = node.name.startswith("_") and not node.name.endswith("__")
+            return self._all_behind(self.scan.attributes.get(node.name, []), node, depth) if own else ""
+        uses = self.scan.names.get(node.name, [])
+        outside = self.project.aside.used(self.scan.path, node.name) if isinstance(parent(node), ast.Module) else ""
+        if outside is None:  # who is beside a gate for another torch goes through it
+            words = self._all_behind(uses, node, depth) if self.versions else ""
+            return words if words == _OTHER_TORCH else ""
+        if node.name in self.texts and not outside:
+            return ""
+        if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
+            return ""  # no file that is started
+        return self._all_behind(uses, node, depth, outside)
 
     def _all_behind(
         self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int, found: str = ""
@@ -267,7 +264,7 @@ class _Behind:
                 return ""
             if is_annotation(use) or _is_asked_for(use) or node in chain(use):
                 continue
-            if not (words := self._option(use, depth - 1)):
+            if not (words := self._asked_itself(use) or self._option(use, depth - 1)):
                 return ""
             found = found or words
         return found
@@ -371,6 +368,8 @@ class _Behind:
 
     def _default_of(self, node: ast.expr, at: ast.AST) -> tuple[_Known, str, str]:
         match node:
+            case ast.Name(id="CUDA_HOME") | ast.Attribute(attr="CUDA_HOME"):
+                return (None,), "CUDA_HOME", ""  # as torch has it where there is no CUDA
             case ast.Attribute():
                 return self._attribute(node)
             case ast.Name():
@@ -434,13 +433,12 @@ class _Behind:
         calls = self._calls_of(called, owner)
         found = [(default, f"{name}=", name)] if default else []
         for call in calls:
-            if hides_arguments(call):
-                return (), "", name
-            given = keyword_of(call, name) or (call.args[index] if 0 <= index < len(call.args) else None)
+            positional, _, starred = shape(call)
+            given = call.args[index] if 0 <= index < positional else keyword_of(call, name)
             if given is not None:
                 value = constant(given)
                 found.append((value, f"{name}=", name) if value else self._default(given, call))
-            elif not default:
+            elif starred or not default:
                 return (), "", name
         if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
             found.append(self._handed_on(name))

@@ -79,7 +79,10 @@ def passing(block: list[ast.stmt]) -> list[Test]:
     """The tests of a block that have to fail for what stands behind them."""
     found: list[Test] = []
     for index, each in enumerate(block):
-        match each:  # not where it raises or says why, as what has to be given does
-            case ast.If(test=test, body=[ast.Return() | ast.Continue()], orelse=[]):
+        match each:  # not where it raises or says why, as what has to be given does: a switch that is on is given
+            case (
+                ast.If(test=test, body=[ast.Return() | ast.Continue()], orelse=[])
+                | ast.If(test=ast.Attribute() as test, body=[*_, ast.Return()], orelse=[])
+            ):
                 found.append((index, test, False))
     return found

@@ -329,11 +329,22 @@ def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
 
 
 def _unasked(reached: Collection[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
-    """What is loaded with another torch alone; and for a text alone that nobody gives, with that."""
+    """What is loaded with another torch alone, or by nothing but its own package, where no module is loaded by a name
+    that is worked out; and for a text alone that nobody gives, with that.
+    """
     above = {package for path in tree.imported for package in _packages_above(path)}
     begin = {path for path in reached if path in starts or path not in tree.imported | above}
-    begin -= {path for path in begin if path.endswith("/setup.py")}  # which lies in a package and loads none of it
-    idle = _loaded(begin, tree.leads, tree.entries) - _loaded(begin, tree.living, tree.entries)
+    builds = {path for path in begin if path.endswith("/setup.py")}  # which lies in a package and loads none of it
+    loaded = _loaded(begin - builds, tree.leads, tree.entries)
+    idle = loaded - _loaded(begin - builds, tree.living, tree.entries)
+    if not any(tree.entries[path].loads_by_name for path in reached):
+        living = _loaded(starts, tree.leads, tree.entries)
+        packages = {path: f"{posixpath.dirname(path)}/__init__.py" for path in begin - builds - living}
+        idle_package = {path for path, package in packages.items() if package in tree.entries.keys() - living}
+        scripts = {path for path in idle_package if tree.entries[path].starts}
+        apart = reached - builds - _loaded(begin - idle_package | scripts, tree.leads, tree.entries)
+        registered = {posixpath.dirname(path) for path in apart if tree.entries[path].loads}
+        idle |= {path for path in apart if not _below(path, registered)}
     words: dict[str, str] = {}
     for target, each in tree.choices.items():
         words.update(dict.fromkeys(idle.intersection(_loaded({target}, tree.leads, tree.entries)), each))

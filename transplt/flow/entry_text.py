@@ -92,9 +92,11 @@ _HANDS_ON = re.compile(
 _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
-_LOADS = Texts(
-    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"registry", b"Registry", b"REGISTRY",
+_LOADS_BY_NAME = Texts(
+    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"LightningCLI(", b"jsonargparse",
 )  # fmt: skip
+#: What knows by a name what other modules hold.
+_REGISTERS = Texts(b"registry", b"Registry", b"REGISTRY")
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 
@@ -129,7 +131,7 @@ class Entry(NamedTuple):
     settings is set that is off by default; `infers`: it only takes a trained model. `never` is what it imports with
     another torch; `selected`: what it imports where a function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
-    it uses of what it imports where an option is set.
+    it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
     """
 
     imports: tuple[str, ...] = ()
@@ -151,6 +153,7 @@ class Entry(NamedTuple):
     selected: tuple[tuple[str, str, str], ...] = ()
     given: tuple[tuple[str, str], ...] = ()
     asked: Asked = ()
+    loads_by_name: bool = False
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -235,7 +238,8 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
         elif names:
             found[_when(data, match.start(), len(match["indent"]), torch)].update(names)
     at_once, called, branched, guarded, unasked, never = (tuple(sorted(names)) for names in found)
-    loads, starts = _LOADS.in_(data), _STARTS.in_(data)
+    by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
+    loads = by_name | _REGISTERS.in_(data)
     trains = _TRAINS.in_(data) or _runs_backward(data)
     options = () if named_aside(path) else options_in(data)
     sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
@@ -249,7 +253,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         _framework(imported), unasked, _infers(data), never, tuple(sorted(selected)), _given(data),
-        asked,
+        asked, by_name,
     )  # fmt: skip
 
 

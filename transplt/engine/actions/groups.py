@@ -93,11 +93,16 @@ class _Entry:
     page: str  # the code of the page whose action it is; empty where the title says it
 
 
-def _declared(findings: list[Finding]) -> tuple[bool, set[str]]:
-    """Whether files beside Python say what a project needs, and the packages that they name for everybody."""
+def _declared(findings: list[Finding]) -> tuple[bool, set[str], set[str]]:
+    """Whether files beside Python say what a project needs, the packages that they name for everybody, and those that
+    findings in its code are about.
+    """
+    code = [each for each in findings if each.path.endswith((".py", ".ipynb"))]
     asked = [each for each in findings if each.code == _REQUIRED or not each.path.endswith((".py", ".ipynb"))]
-    named = {canonical(each.api).partition(".")[0] for each in asked if each.api and not (aside(each) or each.option)}
-    return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named
+    everybody = (each for each in asked if each.api and not (aside(each) or each.option))
+    inside = (each for each in code if not each.path.endswith("setup.py"))
+    named, used = ({canonical(each.api).partition(".")[0] for each in found} for found in (everybody, inside))
+    return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named, used
 
 
 def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
@@ -109,13 +114,26 @@ def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
     return codes
 
 
-def _one_help(findings: list[Finding]) -> set[tuple[str, str]]:
-    """The codes and packages, torch apart, of which several parts have the same answer."""
+def _as_a_whole(findings: list[Finding]) -> set[tuple[str, str]]:
+    """The codes and packages, or parts of them, that findings speak of as a whole; and, torch apart, those of which
+    several parts have the same answer.
+    """
+    found = {(each.code, package) for each in findings if (package := _whole_package(each))}
     parts: dict[tuple[str, str], dict[str, str]] = {}
     for each in findings:
-        api = canonical(each.api)
+        part, api = each.api.rpartition(".")[0], canonical(each.api)
+        if part and f"package {part} " in each.message:
+            found.add((each.code, part))
         parts.setdefault((each.code, api.partition(".")[0]), {})[api] = each.help
-    return {about for about, said in parts.items() if len(said) > len({*said.values()}) == 1 and about[1] != "torch"}
+    several = {about for about, said in parts.items() if len(said) > len({*said.values()}) == 1}
+    return found | {about for about in several if about[1] != "torch"}
+
+
+def _going(imports: list[Finding]) -> dict[tuple[str, str], Finding]:
+    """By file and name: packages that are replaced there before it runs, and the tests that lead to them with them."""
+    replaced = [each for each in imports if each.code in _REPLACED]
+    early = [each for each in replaced if _blocks(each, _page(each.code)) in ("import", "first step")]
+    return {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
 
 
 def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Finding]:
@@ -161,20 +179,13 @@ class Groups:
         #: Folders with an extension that is compiled as it is loaded: whoever builds it does not need to.
         self._loaded = {posixpath.dirname(each.path) for each in open_ if each.code == "NPU554"}
         self._imports = [each for each in open_ if each.code in PACKAGES]
-        #: The packages that findings in code are about, remarks included; empty where no code was seen.
-        self._named = {canonical(each.api).partition(".")[0] for each in known
-                       if each.path.endswith((".py", ".ipynb")) and not each.path.endswith("setup.py")}  # fmt: skip
-        #: Whether files say what the project needs, and the packages that they name.
-        self._declares, self._installed = _declared(known)
-        self._whole = {(each.code, package) for each in open_ if (package := _whole_package(each))} | _one_help(open_)
-        parts = ((each, each.api.rpartition(".")[0]) for each in open_)
-        self._whole |= {(each.code, part) for each, part in parts if part and f"package {part} " in each.message}
+        #: Whether files say what the project needs, the packages that they name, and those that findings in code are
+        #: about, remarks included: none where no code was seen.
+        self._declares, self._installed, self._named = _declared(known)
+        self._whole = _as_a_whole(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
-        #: By file and name: packages that are replaced there before it runs, and the tests that lead to them with them.
-        replaced = [each for each in self._imports if each.code in _REPLACED]
-        early = [each for each in replaced if _blocks(each, _page(each.code)) in ("import", "first step")]
-        self._going = {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
+        self._going = _going(self._imports)
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
@@ -260,12 +271,11 @@ class Groups:
         by_hand = Sentence("Do by hand: {title}", title=Sentence(page.title))
         title = Sentence(page.action, name=name) if page.action else by_hand
         blocks = self._asked_for(finding, page)
-        goes = finding.code == _REQUIRED and blocks == "tidy"
-        if goes:
+        how = ""
+        if finding.code == _REQUIRED and blocks == "tidy":
             title = Sentence(marked("Remove the requirement {name}: nothing in the project uses it"), name=name)
-        how = _UNASKED if goes else ""
-        unnamed = finding.code == _REQUIRED and page.code != EXTRA and self._named and name not in self._named
-        if unnamed and not goes:
+            how = _UNASKED
+        elif finding.code == _REQUIRED and page.code != EXTRA and self._named and name not in self._named:
             title = Sentence(marked("Remove the requirement {name}: no code of the project imports it"), name=name)
             how = Sentence(marked("remove the line; if a library that the project uses asks for it: {help}"),
                            help=finding.help.removeprefix("instead: "))  # fmt: skip
@@ -299,7 +309,7 @@ class Groups:
             if unit is not None:
                 return self._kernel(unit, finding)
             folder = posixpath.dirname(finding.path)
-            return _build(folder, "later" if folder in self._loaded else "import")
+            return _build(folder, "later" if folder in self._loaded else _here("import", finding))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.detail("needs")) if code in _GATES else kernels.beside(finding.path))
         if unit is not None:

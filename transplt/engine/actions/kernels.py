@@ -216,6 +216,9 @@ class Kernels:
 
     def _of_extension(self, extension: _Extension) -> Unit | None:
         units = {self._by_path[path] for path, owner in self._owner.items() if owner.extension == extension.name}
+        units = units or {self._by_path[path] for path in extension.sources}  # of which two builds make one
+        if not units and not extension.sources:
+            units = {each for each in self._units if each.kernel and _within(each.folder, extension.folder)}
         return next(iter(units)) if len(units) == 1 else None
 
     def idle(self, unit: Unit) -> bool:
@@ -238,12 +241,12 @@ class Kernels:
         return here[0] if len(here) == 1 and folder else None
 
     def _only_one_built(self, path: str, folder: str) -> Unit | None:
-        """The only extension that a build makes; None where it makes several, or none is known."""
+        """The only extension with kernels that a build makes; None where it makes several, or none is known."""
         named = [each for each in self._extensions if each.build == path]
-        if len(named) == 1:
-            return self._of_extension(named[0])
         if named:
-            return None
+            units = {self._of_extension(each) for each in named}
+            units = {each for each in units if len(units) == 1 or each is None or each.kernel}  # C++ beside it is built
+            return next(iter(units)) if len(units) == 1 else None
         native = [unit for unit in self._units if _within(unit.folder, folder)]
         if _is_setup(path):
             native = [unit for unit in native if self._build_of(unit.folder) in (None, folder)]
