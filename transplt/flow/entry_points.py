@@ -328,7 +328,7 @@ def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
     return {path.partition("/")[0] for path in meant if "/" in path} - {path.partition("/")[0] for path in named}
 
 
-def _unasked(reached: Collection[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
+def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
     """What is loaded with another torch alone, or by nothing but its own package, where no module is loaded by a name
     that is worked out; and for a text alone that nobody gives, with that.
     """

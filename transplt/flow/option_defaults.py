@@ -155,10 +155,11 @@ def _of_arguments(text: bytes) -> tuple[Option, ...]:
             names = [string_of(argument) or "" for argument in call.args]
             spelled = next((name for name in names if name.startswith("--")), "")
             short = next((name for name in names if re.fullmatch(r"-\w+", name)), "")
-            name, default = destination(call), _default(call)
-            if default == (True,) and keyword_of(call, "action") is not None:  # what is on is asked for to be off
-                spelled = f"{name}=False" if string_of(keyword_of(call, "action")) == "store_true" else spelled
-            return (Option(name, default, spelled, short),) if spelled else ()
+            attribute, value = destination(call), _default(call)
+            words = spelled
+            if value == (True,) and string_of(keyword_of(call, "action")) == "store_true":
+                words = f"{attribute}=False"  # no command can give that
+            return (Option(attribute, value, words, short),) if spelled else ()
     return ()
 
 
