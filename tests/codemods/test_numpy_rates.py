@@ -44,3 +44,21 @@ def test_a_rate_that_may_be_a_number(value: str) -> None:
 )
 def test_a_state_that_nobody_saves_or_loads(saves: str, loads: str) -> None:
     assert count("lr * np.cos(step)", saves, loads) == 0
+
+
+@pytest.mark.parametrize(
+    ("schedule", "found"),
+    [
+        ("np.concatenate((np.linspace(0, 1, 10), np.array([1 / t for t in range(1, 9)])))", 1),
+        ("np.linspace(0, 1, 10).tolist()", 0),
+        ("[1 / t for t in range(1, 9)]", 0),
+    ],
+)
+def test_a_schedule_that_a_function_is_given(schedule: str, found: int) -> None:
+    source = (
+        f"import numpy as np\n\nuse_cuda = True\n\n\ndef main(optimizer):\n    rates = {schedule}\n"
+        "    train(optimizer, rates)\n\n\ndef train(optimizer, rates):\n    for step in range(9):\n"
+        "        for group in optimizer.param_groups:\n            group['lr'] = rates[step]\n"
+    )
+    result = migrate(source, files={"saves.py": SAVES, "loads.py": LOADS})
+    assert [each.code for each in result.findings].count("NPU154") == found

@@ -13,6 +13,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
 from transplt.flow.program_switches import loads_objects, saves_rates
+from transplt.program.numpy_values import NumpyValues
+from transplt.program.program import program_of
 from transplt.syntax.nodes import of_kind, string_of
 
 fixer = Fixer(
@@ -31,14 +33,15 @@ def rates_of_numpy(work: Work, tree: ast.Module) -> Finds:
         return
     if loads_objects(work.scan.path, project.switches):
         return
+    arrays = NumpyValues(program_of([work.file], project))
     for node in work.scan.assigns:
         keys = [string_of(each.slice) for each in of_kind(ast.Subscript, node.targets)]
-        if "lr" in keys and _is_numpy(work, node.value):
+        if "lr" in keys and (_is_numpy(work, node.value) or arrays.is_one(work.file, node.value)):
             yield work.note(node.value, fixer.code, _MESSAGE, api="torch.save", help=_HELP)
 
 
 def _is_numpy(work: Work, value: ast.expr, depth: int = 4) -> bool:
-    """True for a result of a function of NumPy, and for what is computed of one."""
+    """True for a number that a function of NumPy makes of others, and for what is computed of one."""
     match value:
         case ast.BinOp(left=left, right=right) if depth:
             return _is_numpy(work, left, depth - 1) or _is_numpy(work, right, depth - 1)
