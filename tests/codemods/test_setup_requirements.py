@@ -18,9 +18,12 @@ from tests.harness import check_noop, check_rewrite, migrate
         ("setup(install_requires=['cupy-cuda12x'])", ["NPU290"]),
         ("setup(install_requires=['dgl', 'dgl>=1'], setup_requires=['DGL'])", ["NPU290"]),
         ("setup(name='x', python_requires='>=3.6, <3.9')", ["NPU845"]),
+        # a release without a wheel for the Pythons of torch, beside torch, where everybody installs it
+        ("setup(install_requires=['torch', 'torch_npu', 'matplotlib==3.1.1', 'tensorflow>=1.8.0,<2.0', 'scipy>=1'])",
+         ["NPU845"]),
         ("setup(install_requires=['xformers ; sys_platform == \"linux\"', 'torch; os_name == \"nt\"'])", ["NPU290"]),
     ],
-)
+)  # fmt: skip
 def test_reported(source: str, codes: list[str]) -> None:
     check_noop(f"from setuptools import setup\n{source}\n", path="setup.py", open_codes=codes)
 
@@ -34,6 +37,8 @@ def test_what_pip_installs_without_cuda_stops_nothing(name: str, blocks: str) ->
 @pytest.mark.parametrize(
     "source",
     [
+        "setup(install_requires=['matplotlib==3.1.1'])",
+        "setup(install_requires=['torch', 'torch_npu'], extras_require={'plot': ['matplotlib==3.1.1']})",
         "setup(install_requires=['torch', 'torch_npu', 'numpy>=1.2', 'kornia'])",
         "setup(install_requires=['transformers>=4.40'])",
         "setup(install_requires=open('requirements.txt').read().split())",

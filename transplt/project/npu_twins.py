@@ -18,7 +18,7 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
-from transplt.engine.files.dependencies.pythons import older_pins, older_than, pythons_asked_for
+from transplt.engine.files.dependencies.pythons import pythons_asked_for
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.document import Document, text_of
@@ -32,7 +32,15 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import asked_by_torch, below, beside_newer, companions, first_wheel
+from transplt.rules.companions import (
+    asked_by_torch,
+    below,
+    beside_newer,
+    companions,
+    first_wheel,
+    older_pins,
+    older_than,
+)
 from transplt.rules.packages import BOUND
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits

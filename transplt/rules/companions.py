@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterable
 from functools import cache, partial
 
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.base.text.requirement import Requirement, ceiling, normalised
 from transplt.rules.package_releases import sets_of, shipped
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
@@ -14,6 +16,10 @@ _table = partial(read_table, "support/companions.json")
 
 #: The patches that `0.20.*` stands for.
 _PATCHES = 10
+#: Pins of what is for Python 3.6 alone, of which newer ones have it in themselves (its Requires-Python, in the index).
+_OF_PYTHON_36 = frozenset({("dataclasses", "==0.7"), ("dataclasses", "==0.8")})
+#: A clause that bounds from above; `==1.18.*` ends before 1.19.
+_BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
 
 
 def asked_by_torch(package: str, torch: str) -> str:
@@ -102,3 +108,51 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
         for release in releases
         for patch in range(_PATCHES if release.endswith("*") else 1)
     )
+
+
+#: What is to be done about such a pin.
+NEWER = (
+    "require a newer release (and test the project with it), or choose an older torch with --torch-version; pip would "
+    "build this one from source"
+)
+
+
+def no_wheel(pin: Requirement, torch: str, python: str) -> str:
+    """What is said of a pin that there is no wheel of for the Pythons of a torch, of which `python` is the oldest."""
+    return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs"
+
+
+def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
+    """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
+    would have to build them from source, with a compiler of their time.
+    """
+    if not pythons:
+        return []
+    every = list(requirements)
+    older = older_than(every, lambda name: first_wheel(name, pythons[0]))
+    return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
+
+
+def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
+    """The requirements that bound a package to releases before one, `first_of` its name; that is empty for others."""
+    firsts = [(each, first_of(normalised(each.name))) for each in requirements if not each.marker and not each.address]
+    return [each for each, first in firsts if first and _ends_before(each.specifier, first)]
+
+
+def _ends_before(specifier: str, first: str) -> bool:
+    """True where a clause of a specifier leaves out a release and all that are newer."""
+    from packaging.version import InvalidVersion, Version
+
+    for clause in specifier.split(",") if specifier else ():
+        match = _BOUND.fullmatch(clause.strip())
+        if match is None:
+            continue
+        try:
+            bound, wanted = Version(match[2]), Version(first)
+        except InvalidVersion:
+            continue
+        if match[1] == "~=":
+            bound = Version(".".join(map(str, ceiling("~=", bound.release))))
+        if bound < wanted or (bound == wanted and match[1] in ("<", "~=")):
+            return True
+    return False

@@ -7,7 +7,7 @@ Other dependency files are read by transplt/engine/files/dependency_files.py. Fa
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from transplt.base.finding import Effort
 from transplt.base.text.requirement import Requirement, normalised, requirement_in
@@ -16,6 +16,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
+from transplt.rules.companions import NEWER, no_wheel, older_pins
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import AS_EXTRA, fits, of_a_library, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
@@ -40,6 +41,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     reported: set[tuple[str, str]] = set()
     yield from _without_torch_npu(work, call)
     yield from _of_no_python(work, call)
+    yield from _without_wheels(work, call)
     met = work.project.floors if work.project.known else None
     for node, asked in _requirements(work, call):
         if asked.is_elsewhere:
@@ -126,17 +128,31 @@ def _of_no_python(work: Work, call: ast.Call) -> Finds:
         yield work.note(node, PYTHON, message, api="python", help=help_text, effort=Effort.MEDIUM)
 
 
-def _requirements(work: Work, call: ast.Call) -> Iterator[tuple[ast.Constant, Requirement]]:
+def _without_wheels(work: Work, call: ast.Call) -> Finds:
+    """One finding for each package that is needed beside torch in a release without a wheel for its Pythons."""
+    release = release_of(work.settings.torch_version)
+    needed = [*_requirements(work, call, _LISTS[:1])]
+    if all(normalised(each.name) != "torch" for _, each in needed):
+        return
+    for node, each in needed:
+        if older_pins([each], release.pythons) and work.take(node):
+            message = no_wheel(each, release.torch, release.pythons[0])
+            yield work.note(node, PYTHON, message, api=each.name, help=NEWER, details=(("thing", each.name),))
+
+
+def _requirements(
+    work: Work, call: ast.Call, lists: Collection[str] = _LISTS
+) -> Iterator[tuple[ast.Constant, Requirement]]:
     """What the call asks for, with the strings that do."""
-    for node in _strings(work, call):
+    for node in _strings(work, call, lists):
         if (asked := requirement_in(str(node.value).strip())) is not None:
             yield node, asked
 
 
-def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:
-    """The string constants in the values of the four keywords; the keys of extras_require are no requirements."""
+def _strings(work: Work, call: ast.Call, lists: Collection[str]) -> Iterator[ast.Constant]:
+    """The string constants in the values of keywords; the keys of extras_require are no requirements."""
     for keyword in call.keywords:
-        if keyword.arg not in _LISTS:
+        if keyword.arg not in lists:
             continue
         waiting: list[ast.expr] = [keyword.value]
         if isinstance(keyword.value, ast.Name):

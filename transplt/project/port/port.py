@@ -46,7 +46,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
-from transplt.project.port.body import body, still_left
+from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST, Decision
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of

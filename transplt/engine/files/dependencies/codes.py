@@ -10,6 +10,7 @@ from transplt.base.text.requirement import Requirement
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.pythons import python_of_wheel
 from transplt.engine.files.dependencies.versions import TORCH_NPU, Releases
+from transplt.rules.companions import NEWER, no_wheel
 from transplt.rules.releases import CPU_INDEX, wheels_for
 
 #: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
@@ -53,10 +54,7 @@ def of_older_pin(pin: Requirement, releases: Releases) -> Note:
     """A finding for a pin that there is no wheel of for the Pythons of the new torch."""
     return Note(
         (pin.start, pin.end), PYTHON, Level.MANUAL,
-        f"{pin.name}{pin.specifier}: no wheel for Python {releases.pythons[0]} or newer, which torch "
-        f"{releases.torch} needs", api=pin.name, effort=Effort.LOW,
-        help="require a newer release, and test the project with it; an older torch (--torch-version) helps only if "
-        "its torch_npu goes with a Python that this release has a wheel for",
+        no_wheel(pin, releases.torch, releases.pythons[0]), api=pin.name, effort=Effort.LOW, help=NEWER,
         details=(("thing", pin.name),),
     )  # fmt: skip
 

@@ -47,12 +47,7 @@ from transplt.engine.files.dependencies.places import (
     without,
 )
 from transplt.engine.files.dependencies.places_taken import MAY_BE, named_otherwise, renamed
-from transplt.engine.files.dependencies.pythons import (
-    older_pins,
-    older_than,
-    python_of_wheel,
-    pythons_asked_for,
-)
+from transplt.engine.files.dependencies.pythons import python_of_wheel, pythons_asked_for
 from transplt.engine.files.dependencies.versions import (
     TORCH,
     TORCH_NPU,
@@ -69,7 +64,7 @@ from transplt.engine.files.kind import COG
 from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.replaced_packages import is_taken_over
-from transplt.rules.companions import asked_by_torch, beside_newer, without_pkg_resources
+from transplt.rules.companions import asked_by_torch, beside_newer, older_pins, older_than, without_pkg_resources
 from transplt.rules.releases import CPU_INDEX, fits, wheels_for
 from transplt.rules.taken_over import Package, packages
 

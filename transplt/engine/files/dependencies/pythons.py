@@ -1,18 +1,13 @@
-"""Whether a project's Python is one that there are wheels of torch_npu for, by what it says and by its other pins."""
+"""Whether a project's Python is one that there are wheels of torch_npu for, by what it says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
-from transplt.base.text.requirement import Requirement, ceiling, normalised
-from transplt.rules.companions import first_wheel
+from transplt.base.text.requirement import Requirement
 
-#: Pins of what is for Python 3.6 alone, of which newer ones have it in themselves (its Requires-Python, in the index).
-_OF_PYTHON_36 = frozenset({("dataclasses", "==0.7"), ("dataclasses", "==0.8")})
 _TAG = re.compile(r"-cp([23])(\d{1,2})-")
-#: A clause that bounds from above; `==1.18.*` ends before 1.19.
-_BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
 _TOML = re.compile(r"^[ \t]*(?:requires-python|python)[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _PIPFILE = re.compile(r"^[ \t]*python_(?:full_)?version[ \t]*=[ \t]*([\"'])(.+?)\1", re.M)
 _CFG = re.compile(r"^python_requires[ \t]*=[ \t]*(\S[^\n#;]*)", re.M)
@@ -54,39 +49,3 @@ def python_of_wheel(requirement: Requirement, text: str) -> str:
     """The minor version of Python in the name of a wheel (`cp27`, `cp310`); empty where none is named by its file."""
     match = _TAG.search(text[requirement.whole[0] : requirement.whole[1]]) if requirement.address else None
     return f"{match[1]}.{match[2]}" if match is not None else ""
-
-
-def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
-    """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
-    would have to build them from source, with a compiler of their time.
-    """
-    if not pythons:
-        return []
-    every = list(requirements)
-    older = older_than(every, lambda name: first_wheel(name, pythons[0]))
-    return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
-
-
-def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
-    """The requirements that bound a package to releases before one, `first_of` its name; that is empty for others."""
-    firsts = [(each, first_of(normalised(each.name))) for each in requirements if not each.marker and not each.address]
-    return [each for each, first in firsts if first and _ends_before(each.specifier, first)]
-
-
-def _ends_before(specifier: str, first: str) -> bool:
-    """True where a clause of a specifier leaves out a release and all that are newer."""
-    from packaging.version import InvalidVersion, Version
-
-    for clause in specifier.split(",") if specifier else ():
-        match = _BOUND.fullmatch(clause.strip())
-        if match is None:
-            continue
-        try:
-            bound, wanted = Version(match[2]), Version(first)
-        except InvalidVersion:
-            continue
-        if match[1] == "~=":
-            bound = Version(".".join(map(str, ceiling("~=", bound.release))))
-        if bound < wanted or (bound == wanted and match[1] in ("<", "~=")):
-            return True
-    return False

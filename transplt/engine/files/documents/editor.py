@@ -18,13 +18,13 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
 from transplt.engine.files.dependencies.codes import in_bytes, of_older_pin, without_python
-from transplt.engine.files.dependencies.pythons import older_pins
 from transplt.engine.files.dependencies.versions import TORCH, Releases
 from transplt.engine.files.document import Document
 from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
 from transplt.engine.files.install_commands import InstallCommand, install_commands
 from transplt.engine.files.kind import FileKind
+from transplt.rules.companions import older_pins
 from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
 
