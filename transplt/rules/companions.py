@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, partial
 
+from transplt.base.language import marked
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.requirement import Requirement, ceiling, normalised
 from transplt.rules.package_releases import sets_of, shipped
@@ -111,7 +112,7 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: What is to be done about such a pin.
-NEWER = (
+NEWER = marked(
     "require a newer release (and test the project with it), or choose an older torch with --torch-version; pip would "
     "build this one from source"
 )
