@@ -64,3 +64,26 @@ def test_an_attribute() -> None:
 )
 def test_no_product_of_a_sparse_tensor_on_the_card(body: str) -> None:
     assert told(body) == []
+
+
+@pytest.mark.parametrize(("kept", "found"), [("a, b", ["torch.matmul", "torch.matmul"]), ("b, a", ["torch.matmul"])])
+def test_what_the_forward_pass_keeps_for_the_backward_one(kept: str, found: list[str]) -> None:
+    source = f"""
+        import torch
+
+        use_cuda = True
+
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, i, v, shape, b):
+                a = torch.sparse_coo_tensor(i, v, shape)
+                ctx.save_for_backward({kept})
+                return torch.matmul(a, b)
+
+            @staticmethod
+            def backward(ctx, grad):
+                a, b = ctx.saved_tensors
+                return None, grad.matmul(grad), None, a.t().matmul(grad)
+        """
+    assert [each.api for each in migrate(source).findings if each.code == "NPU526"] == found

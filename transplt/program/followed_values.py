@@ -10,8 +10,8 @@ import ast
 
 from transplt.flow.last_value import last_value, nearest_binding
 from transplt.program.program import File, Program, ProgramValue, key_of
-from transplt.syntax.nodes import is_none
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.nodes import call_of, is_none
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _DEEPEST = 25
 
@@ -98,6 +98,10 @@ class Traced:
                 return index < len(parts) and self.is_one(file, parts[index])
             case ast.Call():
                 return self._returned(file, node, index)
+            case ast.Attribute(attr="saved_tensors"):  # what the forward pass has kept for the backward one
+                kept = [(call_of(each), each) for each in file.scan.attributes.get("save_for_backward", ())]
+                given = [call.args[index:] for call, each in kept if call is not None and _owner(each) is _owner(node)]
+                return bool(given) and all(args and self.is_one(file, args[0]) for args in given)
         return False
 
     def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
@@ -106,3 +110,8 @@ class Traced:
             return False
         returned = [each for each in self.program.returns(callee) if not is_none(each)]
         return bool(returned) and all(self.is_one(self.program.owner[callee], each, index) for each in returned)
+
+
+def _owner(node: ast.AST) -> ast.AST | None:
+    """The class around a node of a method."""
+    return next((each for each in chain(node) if isinstance(each, ast.ClassDef)), None)
