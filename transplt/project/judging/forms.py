@@ -68,7 +68,7 @@ class Reader:
             case ast.Assign(targets=[target]) if _CHOICES.search(ast.unparse(target)):
                 return _NOTHING
             case ast.AugAssign(op=op) if len(parts) > 1:
-                return ("$=", parts[0], _sorted((type(op).__name__, *parts)))
+                return ("$=", parts[0], sorted_form((type(op).__name__, *parts)))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return ("$def", *map(self._of, defaults_of(statement).values()), *parts)
             case ast.With() | ast.AsyncWith():
@@ -171,9 +171,9 @@ class Reader:
             case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int() | float() as number)) if (
                 number and frexp(number)[0] == _HALF
             ):
-                return _sorted(("Mult", self._of(left), of_constant(1 / number)))
+                return sorted_form(("Mult", self._of(left), of_constant(1 / number)))
             case ast.BinOp(left=left, op=op, right=right):
-                return _sorted((type(op).__name__, self._of(left), self._of(right)))
+                return sorted_form((type(op).__name__, self._of(left), self._of(right)))
             case ast.UnaryOp(op=op, operand=operand):
                 return (type(op).__name__, self._of(operand))
             case ast.Compare(left=left, comparators=others) if "device" in ast.unparse(left).lower() and any(
@@ -182,9 +182,9 @@ class Reader:
                 return ("$device",)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 name, sides = type(op).__name__, (self._of(left), self._of(right))
-                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else _sorted((name, *sides))
+                return (name.replace("G", "L"), *sides[::-1]) if name[0] == "G" else sorted_form((name, *sides))
             case ast.BoolOp(op=op, values=values):
-                return _sorted((type(op).__name__, *map(self._of, values)))
+                return sorted_form((type(op).__name__, *map(self._of, values)))
         return self._of_parts(node)
 
     def _is_plain(self, node: ast.AST) -> bool:
@@ -206,7 +206,7 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *forms)
         called = self._named(name, owner)
-        return _sorted((called, *forms)) if called else ("()", self._of(function), *map(self._of, given))
+        return sorted_form((called, *forms)) if called else ("()", self._of(function), *map(self._of, given))
 
     def _named(self, name: str, owner: ast.AST | None) -> str:
         """The name of what is called; empty for what a variable holds."""
@@ -246,7 +246,7 @@ def of_constant(value: object) -> Form:
     return (f"#{float(value) if type(value) is int and abs(value) < 1 << 53 else value}",)
 
 
-def _sorted(form: Form) -> Form:
+def sorted_form(form: Form) -> Form:
     """What comes to the same in any order, in one."""
     return (form[0], *sorted(form[1:], key=str)) if form[0] in _EITHER_WAY else form
 

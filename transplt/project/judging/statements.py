@@ -210,6 +210,11 @@ def upright(test: ast.expr) -> tuple[ast.expr, bool]:
     return test, False
 
 
+def neutral_tree(node: ast.AST) -> ast.AST:
+    """A piece of a program as a pure port does not change it."""
+    return _Neutral({}).visit(_copied(node))  # type: ignore[no-any-return]
+
+
 def _copied(node: Any) -> Any:
     """An expression that may be changed; several times faster than copy.deepcopy."""
     if isinstance(node, list):

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from transplt.project.judging.carried import Carrier
 from transplt.project.judging.forms import Form, apart, nodes, operations
 from transplt.project.judging.reading import (
     TELLS,
@@ -109,15 +110,18 @@ class Unexplained:
         self._places = places_of(*sides, differ)
         self._homes = {new: old for old, new in self._places.items()}
         self.theirs, self.mine = readings(sides, differ, self._places, off, values)
-        self._settled: set[int] = set()
+        #: Statements of functions that come to the same effects, however written.
+        self._same = _carried_alike(self._places, self.theirs, self.mine, differ)
+        self._settled: set[int] = {*self._same}
         #: Numbers and texts that names took the place of, and that took the place of names.
         self._handed: tuple[set[str], set[str]] = (set(), set())
         self._changed = {each.node.name for each in differ.new if isinstance(each.node, ast.FunctionDef)}
         self._weigh({id(other): one for one, other in self._match()})
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
-        self.told += _disordered(self.apart.alike, self._places, modules)
-        self.told += self._reversed(self.apart.gone, self.apart.new)
+        alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self._same]
+        self.told += _disordered(alike, self._places, modules)
+        self.told += self._reversed(*([each for each in side if id(each) not in self._same] for side in (self.apart.gone, self.apart.new)))
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _match(self) -> list[_Pair]:
@@ -125,9 +129,11 @@ class Unexplained:
         pairs of which that is open."""
         there: dict[Scope, tuple[list[Statement], list[Statement]]] = defaultdict(lambda: ([], []))
         for each in self.apart.gone:
-            there[self._places.get(each.place, ("", "?"))][0].append(each)
+            if id(each) not in self._same:
+                there[self._places.get(each.place, ("", "?"))][0].append(each)
         for each in self.apart.new:
-            there[each.place][1].append(each)
+            if id(each) not in self._same:
+                there[each.place][1].append(each)
         left, done = list[_Pair](), set[int]()
         for place, (gone, new) in there.items():
             known = self.theirs.names[self._homes.get(place, place)] & self.mine.names[place]
@@ -397,6 +403,23 @@ class Unexplained:
             words += _parents(self.theirs.form(before), self.mine.form(after))
         sure = sure and not (new and {*new} <= _PRECISION)
         self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
+
+
+def _carried_alike(places: Mapping[Scope, Scope], theirs: Reading, mine: Reading, differ: Apart) -> set[int]:
+    """The statements of functions that differ, and come to the same where they are carried out; not what they say."""
+    apart = {each.place for each in differ.gone}, {each.place for each in differ.new}
+    carriers = [Carrier(each.reader, each.statements) for each in (theirs, mine)]
+    same = [set[Scope](), set[Scope]()]
+    for one, other in places.items():
+        if (one in apart[0] or other in apart[1]) and one in carriers[0].functions and other in carriers[1].functions:
+            effects = carriers[0].carried(one)
+            if effects is not None and effects == carriers[1].carried(other):
+                same[0].add(one)
+                same[1].add(other)
+    return {
+        id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
+        if each.place in found and not each.said
+    }  # fmt: skip
 
 
 def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:

@@ -1,0 +1,691 @@
+"""Functions carried out on terms: two that come to the same effects in the same order do the same, however written."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Sequence
+
+from transplt.project.judging.forms import _LIBRARIES, _NOTHING, Form, Reader, of_constant, sorted_form
+from transplt.project.judging.statements import TABLE, Statement, neutral_tree
+from transplt.rules.tables import read_table
+from transplt.syntax.nodes import last_name
+
+#: What an effect is worth is told by its number: ("ev", 3). So many steps are taken for one function.
+_MOST, _DEEP, _UNROLLED = 2000, 6, 8
+#: Calls that change nothing and draw nothing: of these libraries, of Python, and methods of tensors and texts.
+_PURE = frozenset(
+    "len range zip min max abs sum sorted reversed isinstance bool dict set round type getattr hasattr map filter any all "
+    "float int str list tuple enumerate detach clone mean std var pow exp sqrt size dim view reshape transpose permute t "
+    "unsqueeze squeeze expand repeat flatten contiguous item numpy tolist get keys values items parameters chain clamp "
+    "named_parameters softmax log_softmax sigmoid tanh relu matmul mm bmm masked_fill gather argmax type_as norm prod "
+    "split strip startswith endswith replace lower upper state_dict product chunk index_select eq ne lt le gt ge astype "
+    "log neg add sub mul div add_argument join format copy narrow cumsum topk sort argsort long float half".split()
+)
+_OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
+_DRAWS = re.compile(r"rand\w*|normal_?|uniform_?|multinomial|bernoulli|sample|choices?|shuffle|beta|seed|manual_seed\w*")
+_NEGATIVE = {"NotEq": "Eq", "IsNot": "Is", "NotIn": "In"}
+_POSITIVE = {value: key for key, value in _NEGATIVE.items()}
+_TRUE, _FALSE = ("#True",), ("#False",)
+_RAISED: tuple[Form, ...] = (("raise",),)
+_NEXT: tuple[Form, ...] = (("continue",),)
+
+
+class TooMuch(Exception):
+    """What a function does cannot be told in terms."""
+
+
+def negated(form: Form) -> Form:
+    """The opposite of a condition."""
+    name = form[0]
+    if name == "Not":
+        return form[1]
+    if name in ("Lt", "LtE"):
+        return ("LtE" if name == "Lt" else "Lt", form[2], form[1])
+    if name in ("And", "Or"):
+        return sorted_form(("Or" if name == "And" else "And", *map(negated, form[1:])))
+    other = _NEGATIVE.get(name) or _POSITIVE.get(name)
+    return (other, *form[1:]) if other else {_TRUE: _FALSE, _FALSE: _TRUE}.get(form, ("Not", form))
+
+
+def upright_form(form: Form) -> tuple[Form, bool]:
+    """A condition, or its opposite, whichever is written first, and whether it is the opposite."""
+    other = negated(form)
+    return (other, True) if form[0] in ("Not", "LtE", "Or", *_NEGATIVE) else (form, False)
+
+
+def chosen(test: Form, one: Form, other: Form) -> Form:
+    """One of two values."""
+    test, turned = upright_form(test)
+    if turned:
+        one, other = other, one
+    if one == other or ("raise",) in (one, other) or test in (_TRUE, _FALSE):
+        return other if one == ("raise",) or test == _FALSE else one
+    if one[0] == other[0] == "$List" and len(one) == len(other):
+        return ("$List", *(chosen(test, left, right) for left, right in zip(one[1:], other[1:], strict=True)))
+    if (one, other) in ((_TRUE, _FALSE), (_FALSE, _TRUE)):
+        return test if one == _TRUE else negated(test)
+    return ("If", test, one, other)
+
+
+class Carrier(Reader):
+    """Carries out functions of one program. `functions` are all of its functions, by file and scope."""
+
+    def __init__(self, reader: Reader, statements: Iterable[Statement]) -> None:
+        vars(self).update(vars(reader))
+        self.functions: dict[tuple[str, str], ast.AST] = {}
+        self.values: dict[tuple[str, str], ast.expr] = {}
+        for each in statements:
+            match each.node:
+                case ast.FunctionDef(name=name):
+                    self.functions[each.path, f"{each.scope}.{name}".lstrip(".")] = each.node
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if not each.scope:
+                    again = (each.path, name) in self.values
+                    self.values[each.path, name] = ast.Await(value) if again else value  # type: ignore[assignment]
+        self.trees: dict[tuple[str, str], ast.AST] = {}
+        self.closures: list[tuple[ast.AST, dict[str, Form]]] = []
+        self.libraries: set[str] = set()
+
+    def carried(self, place: tuple[str, str]) -> tuple[Form, ...] | None:
+        """What a function does: its effects, the last of which is what it gives back. None if that cannot be told."""
+        self.path, self.outer = place[0], place[1].rpartition(".")[0]
+        self.left, self.events, self.depth, self.calm, self.above = _MOST, 0, 0, 0, (place,)
+        self.closures.clear()
+        function = self._tree(place)
+        try:
+            arguments = function.args  # type: ignore[attr-defined]
+            names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+            self.env: dict[str, Form] = {
+                name: (f"$arg {at}",) for at, name in enumerate(each for each in names if each not in ("self", "cls"))
+            }
+            defaults = [self._of(each) for each in (*arguments.defaults, *arguments.kw_defaults)]
+            return (*defaults, *self._body(function))
+        except (TooMuch, RecursionError):
+            return None
+
+    def _tree(self, place: tuple[str, str]) -> ast.AST:
+        if place not in self.trees:
+            self.trees[place] = neutral_tree(self.functions[place])
+        return self.trees[place]
+
+    def _body(self, function: ast.AST) -> tuple[Form, ...]:
+        calm = any(map(_is_calm, function.decorator_list))  # type: ignore[attr-defined]
+        self.calm += calm
+        found = self._run([*function.body, ast.Return()])  # type: ignore[attr-defined]
+        self.calm -= calm
+        return found
+
+    # Statements: each gives its effects.
+
+    def _run(self, body: Sequence[ast.stmt]) -> tuple[Form, ...]:
+        effects: list[Form] = []
+        self.effects, outer = effects, getattr(self, "effects", None)
+        try:
+            for at, node in enumerate(body):
+                self.left -= 1
+                if self.left < 0:
+                    raise TooMuch
+                if isinstance(node, ast.If) and (_jumps(node.body) or _jumps(node.orelse)):
+                    effects += self._branches(node, body[at + 1 :])
+                    break
+                getattr(self, f"_do_{type(node).__name__}", self._other)(node)
+                if effects and effects[-1][0] in ("return", "raise", "break", "continue"):
+                    break
+        finally:
+            self.effects = outer  # type: ignore[assignment]
+        return tuple(effects)
+
+    def _other(self, node: ast.stmt) -> None:
+        if not isinstance(node, (ast.Pass, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete)):
+            raise TooMuch
+
+    def _do_Return(self, node: ast.Return) -> None:
+        self.effects.append(("return", self._of(node.value)))
+
+    def _do_Raise(self, node: ast.Raise) -> None:
+        self.effects.append(("raise",))
+
+    def _do_Break(self, node: ast.stmt) -> None:
+        self.effects.append((type(node).__name__.lower(),))
+
+    _do_Continue = _do_Break
+
+    def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.env[node.name] = self._closed(node)
+
+    def _closed(self, node: ast.AST) -> Form:
+        self.closures.append((node, self.env))
+        return ("function", str(len(self.closures) - 1))
+
+    def _do_Expr(self, node: ast.Expr) -> None:
+        value = node.value
+        if isinstance(value, ast.Constant) or self._is_silent(value):
+            return
+        if isinstance(value, (ast.Yield, ast.YieldFrom)):
+            self._event("yield", self._of(value.value))
+            return
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and self._changes(value, value.func):
+            return
+        before = len(self.effects)
+        found = self._of(value)
+        if len(self.effects) == before and isinstance(value, ast.Call):
+            self._event(*found)
+
+    def _changes(self, call: ast.Call, function: ast.Attribute) -> bool:
+        """Whether a call adds to a list of the function, which then is another one; what others change is told apart."""
+        name = _slot(function.value)
+        held = self.env.get(name, _NOTHING)
+        is_list = held[0] in ("$List", "append", "comp", "reversed", "phi")
+        match function.attr, call.args:
+            case "append", [value] if is_list:
+                self.env[name] = ("append", held, self._of(value))
+            case "insert", [ast.Constant(value=0), value] if is_list:
+                self.env[name] = ("reversed", ("append", _turned(held), self._of(value)))
+            case "reverse", [] if is_list:
+                self.env[name] = _turned(held)
+            case _:
+                before = self.events
+                found = self._of(call)
+                if self.events == before:
+                    self._event(*found)
+                if name and self.events > before and not function.attr.startswith(("zero_grad", "step", "backward")):
+                    self.env[name] = ("ev", str(self.events))
+                return True
+        return True
+
+    def _do_Assign(self, node: ast.Assign) -> None:
+        value = node.value
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                values = [self._of(each) for each in value.elts]
+                for one, each in zip(target.elts, values, strict=True):
+                    self._set(one, each)
+            else:
+                self._set(target, self._of(value))
+
+    def _do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._set(node.target, self._of(node.value))
+
+    def _do_AugAssign(self, node: ast.AugAssign) -> None:
+        self._set(node.target, self._of(ast.BinOp(_loaded(node.target), node.op, node.value)))
+
+    def _set(self, target: ast.AST, value: Form) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.env[name] = _short(value)
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                for at, each in enumerate(elts):
+                    self._set(each, self._item(value, of_constant(at)))
+            case ast.Attribute() | ast.Subscript():
+                self._event("store", self._of(_loaded(target)), value)
+                if name := _slot(target):
+                    self.env[name] = _short(value)
+                elif name := _slot(getattr(target, "value", target)):
+                    self.env[name] = ("ev", str(self.events))
+            case _:
+                raise TooMuch
+
+    def _do_If(self, node: ast.If) -> None:
+        test, before = self._of(node.test), self.env
+        sides, events, most = [], self.events, self.events
+        for body in (node.body, node.orelse):
+            self.env, self.events = {**before}, events
+            sides.append((self._run(body), self.env))
+            most = max(most, self.events)
+        self.events = most
+        (one, mine), (other, theirs) = sides
+        self.env = {
+            name: chosen(test, mine.get(name, _NOTHING), theirs.get(name, _NOTHING)) for name in {**mine, **theirs}
+        }
+        self.effects += _joined(test, one, other)
+
+    def _branches(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Form, ...]:
+        """What is done where one branch leaves: the rest belongs to the other one."""
+        test, before, found = self._of(node.test), self.env, []
+        events = self.events
+        for body in (node.body, node.orelse):
+            self.env, self.events = {**before}, events
+            found.append(self._run([*body, *rest]))
+        return _joined(test, *found)
+
+    def _do_While(self, node: ast.While) -> None:
+        if node.orelse:
+            raise TooMuch
+        self._loop(("while",), [ast.If(node.test, node.body, [ast.Break()])], {})
+
+    def _do_For(self, node: ast.For) -> None:
+        if node.orelse:
+            raise TooMuch
+        match node.iter, node.target:
+            case ast.Call(args=[whole, other]), ast.Tuple(elts=[one, two]) if last_name(node.iter.func) == "product":  # type: ignore[attr-defined]
+                return self._do_For(ast.For(one, whole, [ast.For(two, other, node.body, [])], []))
+        if parts := self._listed(node.iter):
+            if _jumps(node.body):
+                raise TooMuch
+            for each in parts:
+                self._set(node.target, each)
+                self.effects += self._run(node.body)
+            return
+        self.depth += 1
+        over, item = self._over(node.iter)
+        outer, self.env = self.env, {**self.env}
+        self._set(node.target, item)
+        bound = {name: value for name, value in self.env.items() if outer.get(name) is not value}
+        self.env = outer
+        self._loop(over, node.body, bound)
+        self.depth -= 1
+
+    def _loop(self, over: Form, body: Sequence[ast.stmt], bound: dict[str, Form]) -> None:
+        """A loop: what it changes from round to round is known by its place among what is read."""
+        outer = self.env
+        changed = {each for node in body for each in _stored(node)} & outer.keys()
+        match body[-1]:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1)) if over != ("while",):
+                if name in outer and not any(name in _stored(node) for node in body[:-1]):
+                    at, start = ("@", str(self.depth)), outer[name]
+                    bound = {**bound, name: at if start == ("#0.0",) else sorted_form(("Add", at, start))}
+                    changed.discard(name)
+        events = self.events
+        for _ in range(2):  # what does not change from round to round is what it was before
+            order = enumerate(each for each in outer if each in changed)
+            first = {name: ("phi", str(self.depth), str(at)) for at, name in order}
+            self.env, self.events = {**outer, **first, **bound}, events
+            effects, after = self._run(body), self.env
+            changed = {name for name in first if after[name] != first[name]}
+        effects = effects[:-1] if effects[-1:] == _NEXT else effects
+        folds = {name: after[name] for name in first if after[name] != first[name]}
+        self.env = {**outer}
+        carried = []
+        for name, value in after.items():
+            if name in folds:
+                self.env[name], own = _folded(over, outer[name], first[name], value)
+                carried += [own] if own else []
+            elif name in bound or outer.get(name) is not value and name not in first:
+                self.env[name] = ("last", over, value)
+        if effects or carried:
+            self.effects.append(("loop", over, effects, *carried))
+
+    def _do_With(self, node: ast.With) -> None:
+        calm = [each for each in node.items if _is_calm(each.context_expr)]
+        forms = []
+        for each in (each for each in node.items if each not in calm):
+            value = self._of(each.context_expr)
+            forms += [value] if value != _NOTHING else []
+            if each.optional_vars is not None:
+                self._set(each.optional_vars, value)
+        self.calm += bool(calm)
+        effects = self._run(node.body)
+        self.calm -= bool(calm)
+        self.effects += [("with", *forms, effects)] if forms else effects
+
+    def _do_Try(self, node: ast.Try) -> None:
+        before = {**self.env}
+        effects, after = self._run([*node.body, *node.orelse]), self.env
+        handlers = []
+        for each in node.handlers:
+            self.env = {**before}
+            handlers.append((self._of(each.type), self._run(each.body)))
+        self.env = after
+        self.effects.append(("try", effects, *handlers))
+        self.effects += self._run(node.finalbody)
+
+    # Expressions: each gives a term.
+
+    def _event(self, *form: object) -> Form:
+        """Something happens here, which may change what others read."""
+        self.effects.append((*form, *(["calm"] if self.calm else [])))
+        self.events += 1
+        return ("ev", str(self.events))
+
+    def _of(self, node: ast.AST | None) -> Form:
+        match node:
+            case ast.Name(id=name):
+                return self._named_value(name)
+            case ast.NamedExpr(target=target, value=value):
+                self._set(target, found := self._of(value))
+                return found
+            case ast.Attribute(value=value, attr=name):
+                return self._attribute(value, name)
+            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(ast.USub(), ast.Constant(value=1)))):
+                return _turned(self._of(value))
+            case ast.Subscript(value=value, slice=at):
+                return self._item(self._of(value), self._of(at))
+            case ast.IfExp(test=test, body=one, orelse=other):
+                return chosen(self._of(test), self._of(one), self._of(other))
+            case ast.Lambda():
+                return self._closed(node)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return self._comprehension(node)
+            case ast.Dict(keys=keys, values=values):
+                return ("$Dict", *((self._of(key), self._of(value)) for key, value in zip(keys, values, strict=True)))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return negated(self._of(operand))
+            case ast.List(elts=elts) | ast.Tuple(elts=elts):
+                return ("$List", *map(self._of, elts))
+            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.DictComp():
+                raise TooMuch
+        return super()._of(node)
+
+    def _named_value(self, name: str) -> Form:
+        if name in self.env:
+            return self.env[name]
+        value = self.values.get((self.path, name))
+        if value is not None and len(self.above) < _DEEP and _is_fixed(value):
+            self.above = (*self.above, ("", name))
+            found, self.above = self._of(neutral_tree(value)), self.above[:-1]
+            return found
+        return (f"${name}",)
+
+    def _attribute(self, value: ast.AST, name: str) -> Form:
+        if isinstance(value, ast.Name) and value.id not in self.env or _OWNERS.fullmatch(last_name(value)):
+            owner = last_name(value)
+            if (slot := f"{owner}.{name}") in self.env:
+                return self.env[slot]
+            if owner == "self" and name in self.defined and (place := self._defined(name)):
+                function = self._tree(place)
+                if any(last_name(each) == "property" for each in function.decorator_list):  # type: ignore[attr-defined]
+                    return self._inlined(place, function, [], {})
+            if _OWNERS.fullmatch(owner):
+                return (f"${name}",)
+        if (root := _root_of(value)) not in self.env and (root in _LIBRARIES or root in self.imported) and root != "self":
+            self.libraries.add(name)
+            return (f"${name}",)
+        return (f".{name}", self._of(value))
+
+    def _item(self, value: Form, at: Form) -> Form:
+        """An item of something, which may be known."""
+        if value[0] == "$Dict":
+            found: Form = ("raise",)
+            for key, held in value[:0:-1]:
+                found = held if key in (at, ("$",)) else found if at[0][0] == "#" else chosen(sorted_form(("Eq", at, key)), held, found)
+            return found
+        if value[0] == "$List" and at[0].startswith("#") and at[0][1:-2].isdigit() and int(at[0][1:-2]) < len(value) - 1:
+            return value[1 + int(at[0][1:-2])]
+        return (f"${at[0][1:]}",) if value[0] in ("$args", "$cfg", "$config", "$self") and at[0][:1] == "#" else ("[]", value, at)
+
+    def _listed(self, node: ast.AST) -> Sequence[Form]:
+        """The parts of something that is written out."""
+        if isinstance(node, (ast.List, ast.Tuple)) and 0 < len(node.elts) <= _UNROLLED:
+            return [self._of(each) for each in node.elts]
+        return ()
+
+    def _over(self, node: ast.AST) -> tuple[Form, Form]:
+        """Over what a loop goes, and what it has in each round."""
+        at: Form = ("@", str(self.depth))
+        match node:
+            case ast.Call(func=ast.Name(id="enumerate"), args=[iterated, *start], keywords=words):
+                over, item = self._over(iterated)
+                starts = [self._of(each) for each in (*start, *(word.value for word in words))]
+                count = [each for each in starts if each != ("#0.0",)]
+                return over, ("$List", sorted_form(("Add", at, *count)) if count else at, item)
+            case ast.Call(func=ast.Name(id="zip"), args=args) if args:
+                pairs = [self._over(each) for each in args]
+                return pairs[0][0], ("$List", *(item for _, item in pairs))
+            case ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[whole])]):
+                return self._of(whole), at
+            case ast.Call(func=ast.Name(id="range")):
+                return self._of(node), at
+            case ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]):
+                over = self._of(whole)
+                return over, ("$List", key := ("[]", over, at), ("[]", over, key))
+            case ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]):
+                over = self._of(whole)
+                return over, ("[]", over, ("[]", over, at))
+        over = self._of(node)
+        return over, ("[]", over, at)
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Form:
+        (first, *more), outer = node.generators, self.env
+        if not more and not first.ifs and (parts := self._listed(first.iter)):
+            self.env, found = {**outer}, []
+            for each in parts:
+                self._set(first.target, each)
+                found.append(self._of(node.elt))
+            self.env = outer
+            return ("$List", *found)
+        self.env = {**outer, "%": ("$List",)}
+        body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(ast.Name("%", ast.Load()), "append"), [node.elt], []))
+        for each in reversed(node.generators):
+            for test in reversed(each.ifs):
+                body = ast.If(test, [body], [])
+            body = ast.For(each.target, each.iter, [body], [])
+        self._do_For(body)  # type: ignore[arg-type]
+        found_list, self.env = self.env["%"], outer
+        return found_list
+
+    def _of_call(self, node: ast.Call) -> Form:
+        if self._is_silent(node):
+            return _NOTHING
+        function, name = node.func, last_name(node.func)
+        if name in ("list", "tuple") and len(node.args) == 1:
+            return self._of(node.args[0])
+        if name == "reversed" and len(node.args) == 1:
+            return _turned(self._of(node.args[0]))
+        if name == "dict" and not node.args:
+            return ("$Dict", *((of_constant(each.arg), self._of(each.value)) for each in node.keywords))
+        called = self._of(function)
+        if isinstance(function, ast.Attribute) and called == (f"${function.attr}",) and name not in self.libraries:
+            if last_name(function.value) != "self":  # a method, of whatever name its owner is
+                called = (f".{name}", self._of(function.value))
+        given, words = [self._of(each) for each in node.args], dict[str, Form]()
+        for each in node.keywords:
+            value = self._of(each.value)
+            if each.arg is None:
+                if value[0] != "$Dict":
+                    raise TooMuch
+                words |= {key[0][1:]: held for key, held in value[1:]}
+            else:
+                words[each.arg] = value
+        if name == "partial" and given:
+            return ("partial", given[0], tuple(given[1:]), tuple(words.items()))
+        owner = function.value if isinstance(function, ast.Attribute) else None
+        if place := self._defined(name) if owner is None or last_name(owner) == "self" else None:
+            if name not in self.env:
+                return self._inlined(place, self._tree(place), given, words)
+        return self._applied(called, given, words, node)
+
+    def _applied(self, called: Form, given: list[Form], words: dict[str, Form], node: ast.Call) -> Form:
+        match called:
+            case ("partial", function, more, kept):
+                return self._applied(function, [*more, *given], {**dict(kept), **words}, node)
+            case ("If", test, one, other):
+                before, outer = self.events, self.effects
+                sides = []
+                for each in (one, other):
+                    self.effects, self.events = [], before
+                    sides.append((self._applied(each, given, words, node), tuple(self.effects)))
+                self.effects = outer
+                self.effects += _joined(test, sides[0][1], sides[1][1])
+                return chosen(test, sides[0][0], sides[1][0])
+            case ("function", at):
+                function, env = self.closures[int(at)]
+                return self._inlined((self.path, f"?{at}"), function, given, words, env)
+            case ("raise",):
+                return called
+        if called[0] == ".get" and called[1][0] == "$Dict" and given:
+            return self._item(("$Dict", *called[1][1:], *([("$", given[1])] if len(given) > 1 else [])), given[0])
+        root = called[0][1:] if called[0][:1] in "$." else ""
+        known = called[0][:1] == "." or root in self.libraries | self.own | self.imported or hasattr(builtins, root)
+        name = self._named(root, ast.Constant(0)) if known else ""
+        places = read_table(TABLE)["places"].get(name, "").split()
+        words |= dict(zip(places, given, strict=False))
+        given, own = given[len(places) :], name in self.own
+        form = (
+            name or "()", *(called[1:] if name else (called,)), *given,
+            *((value if own else (f"{word}=", value)) for word, value in sorted(words.items())),
+        )  # fmt: skip
+        form = sorted_form(form)
+        if root in self.libraries | _PURE and not root[:1].isupper() and not _DRAWS.fullmatch(root) and not (root.endswith("_") or own):
+            return form
+        return self._event(*form)
+
+    def _defined(self, name: str) -> tuple[str, str] | None:
+        """The function of this program alone that has a name."""
+        if name not in self.defined:
+            return None
+        places = [place for place in self.functions if place[1].rpartition(".")[2] == name]
+        here = [place for place in places if place[0] == self.path] or places
+        return here[0] if len(here) == 1 else None
+
+    def _inlined(
+        self, place: tuple[str, str], function: ast.AST, given: Sequence[Form], words: dict[str, Form],
+        env: dict[str, Form] | None = None,
+    ) -> Form:  # fmt: skip
+        """What comes of a call of a function of which the body is known."""
+        if place in self.above or len(self.above) >= _DEEP:
+            raise TooMuch
+        arguments = function.args  # type: ignore[attr-defined]
+        if arguments.vararg or arguments.kwarg:
+            raise TooMuch
+        named = [each.arg for each in (*arguments.posonlyargs, *arguments.args) if each.arg not in ("self", "cls")]
+        every = [*named, *(each.arg for each in arguments.kwonlyargs)]
+        outer, above, path = self.env, self.above, self.path
+        self.above, self.path = (*above, place), place[0]
+        own = {**(env or {key: value for key, value in outer.items() if "." in key})}
+        defaults = dict(zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=False))
+        defaults |= {each.arg: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value}
+        bound = {**dict(zip(named, given, strict=False)), **words}
+        for name in every:
+            own[name] = bound[name] if name in bound else self._of(defaults[name]) if name in defaults else _NOTHING
+        self.env = own
+        if isinstance(function, ast.Lambda):
+            found: tuple[Form, ...] = (("return", self._of(function.body)),)
+        else:
+            found = self._body(function)
+        kept = {key: value for key, value in self.env.items() if "." in key}
+        self.env, self.above, self.path = {**outer, **kept}, above, path
+        *effects, last = [*found, _NOTHING] if not found or found[-1][0] != "return" else found
+        if any(_returns(each) for each in effects):
+            raise TooMuch
+        self.effects += effects
+        return last[1] if last[0] == "return" else _NOTHING
+
+
+def _joined(test: Form, one: tuple[Form, ...], other: tuple[Form, ...]) -> tuple[Form, ...]:
+    """The effects of two branches."""
+    test, turned = upright_form(test)
+    if turned:
+        one, other = other, one
+    if _RAISED in (one, other) or test in (_TRUE, _FALSE):
+        return other if one == _RAISED or test == _FALSE else one
+    one, other = (each[:-1] if each[-1:] == _NEXT else each for each in (one, other))
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    head, one, other = one[:same], one[same:], other[same:]
+    if not one and not other:
+        return head
+    last: tuple[Form, ...] = ()
+    if one and other and one[-1][0] == other[-1][0] == "return":
+        last = (("return", chosen(test, one[-1][1], other[-1][1])),)
+        one, other = one[:-1], other[:-1]
+    return (*head, *([("if", test, one, other)] if one or other else []), *last)
+
+
+def _folded(over: Form, start: Form, phi: Form, value: Form) -> tuple[Form, Form | None]:
+    """What a variable is after a loop, and what has to be told of the loop for it."""
+    match value:
+        case ("If", test, one, other) if phi in (one, other):
+            kept = test if other == phi else negated(test)
+            return _folded(("where", over, kept), start, phi, one if other == phi else other)
+        case ("append" | "extend" as kind, held, item) if held == phi:
+            found = ("comp" if kind == "append" else "flat", over, item)
+            return found if start == ("$List",) else ("extend", start, found), None
+        case ("reversed", ("append", held, item)) if held == _turned(phi) and start == ("$List",):
+            return ("reversed", ("comp", over, item)), None
+        case ("Add", one, other) if phi in (one, other) and start == ("#0.0",):
+            return ("sum", ("comp", over, one if other == phi else other)), None
+        case ("last" | "comp", *_):
+            return ("fold", over, start, value), ("fold", start, value)
+    return ("fold", over, start, value), ("fold", start, value)
+
+
+def _is_calm(node: ast.AST) -> bool:
+    return last_name(node.func if isinstance(node, ast.Call) else node) in ("no_grad", "inference_mode")
+
+
+def _turned(form: Form) -> Form:
+    return form[1] if form[0] == "reversed" else ("reversed", form)
+
+
+def _short(form: Form) -> Form:
+    """A term, or a name for it where it is long."""
+    text = repr(form)
+    return form if len(text) < 4000 or form[0] in ("$Dict", "partial", "function") else (f"={hash(text)}",)
+
+
+def _slot(node: ast.AST) -> str:
+    """The name under which a variable or a field of one is kept."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return f"{owner}.{name}"
+    return ""
+
+
+def _loaded(node: ast.AST) -> ast.expr:
+    match node:
+        case ast.Name(id=name):
+            return ast.Name(name, ast.Load())
+        case ast.Attribute(value=value, attr=attr):
+            return ast.Attribute(value, attr, ast.Load())
+        case ast.Subscript(value=value, slice=at):
+            return ast.Subscript(value, at, ast.Load())
+    raise TooMuch
+
+
+def _jumps(body: Iterable[ast.AST]) -> bool:
+    """Whether statements leave what is around them."""
+    for node in body:
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise)):
+            return True
+        if isinstance(node, (ast.If, ast.With, ast.Try)) and _jumps(ast.iter_child_nodes(node)):
+            return True
+    return False
+
+
+def _returns(effect: object) -> bool:
+    return isinstance(effect, tuple) and (effect[:1] == ("return",) or any(map(_returns, effect)))
+
+
+def _stored(node: ast.AST) -> Iterable[str]:
+    """The variables that a statement gives a value, or may change."""
+    for each in ast.walk(node):
+        match each:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(ctx=ast.Store()):
+                yield _slot(each)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
+                yield _slot(owner)
+            case ast.Subscript(value=owner, ctx=ast.Store()):
+                yield _slot(owner)
+
+
+def _is_fixed(node: ast.AST) -> bool:
+    """Whether the value of a module is the same at all times: numbers, tables of them, parts of libraries."""
+    match node:
+        case ast.Constant() | ast.Lambda():
+            return True
+        case ast.Attribute(value=ast.Name(id=name)):
+            return name in _LIBRARIES
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and _is_fixed(key) for key in keys) and all(map(_is_fixed, values))
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return all(map(_is_fixed, elts))
+        case ast.Call(func=function, args=args, keywords=words) if last_name(function) in ("partial", "dict"):
+            return all(map(_is_fixed, (*args, *(word.value for word in words))))
+        case ast.BinOp(left=left, right=right):
+            return _is_fixed(left) and _is_fixed(right)
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand)
+    return False
+
+
+def _root_of(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
