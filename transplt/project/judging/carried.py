@@ -9,64 +9,20 @@ from collections.abc import Iterable, Sequence
 
 from transplt.project.judging.forms import _LIBRARIES, _NOTHING, Form, Reader, of_constant, sorted_form
 from transplt.project.judging.statements import TABLE, Statement, neutral_tree
+from transplt.project.judging.terms import NEXT, chosen, folded, joined, negated, short, turned
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
 #: What an effect is worth is told by its number: ("ev", 3). So many steps are taken for one function.
 _MOST, _DEEP, _UNROLLED = 2000, 6, 8
-#: Calls that change nothing and draw nothing: of these libraries, of Python, and methods of tensors and texts.
-_PURE = frozenset(
-    "len range zip min max abs sum sorted reversed isinstance bool dict set round type getattr hasattr map filter any all "
-    "float int str list tuple enumerate detach clone mean std var pow exp sqrt size dim view reshape transpose permute t "
-    "unsqueeze squeeze expand repeat flatten contiguous item numpy tolist get keys values items parameters chain clamp "
-    "named_parameters softmax log_softmax sigmoid tanh relu matmul mm bmm masked_fill gather argmax type_as norm prod "
-    "split strip startswith endswith replace lower upper state_dict product chunk index_select eq ne lt le gt ge astype "
-    "log neg add sub mul div add_argument join format copy narrow cumsum topk sort argsort long float half".split()
-)
 _OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
-_DRAWS = re.compile(r"rand\w*|normal_?|uniform_?|multinomial|bernoulli|sample|choices?|shuffle|beta|seed|manual_seed\w*")
-_NEGATIVE = {"NotEq": "Eq", "IsNot": "Is", "NotIn": "In"}
-_POSITIVE = {value: key for key, value in _NEGATIVE.items()}
-_TRUE, _FALSE = ("#True",), ("#False",)
-_RAISED: tuple[Form, ...] = (("raise",),)
-_NEXT: tuple[Form, ...] = (("continue",),)
+_CHANGES = re.compile(
+    r"[A-Z]|\w+_$|(?:rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|beta|\w*seed\w*)$"
+)
 
 
 class TooMuch(Exception):
     """What a function does cannot be told in terms."""
-
-
-def negated(form: Form) -> Form:
-    """The opposite of a condition."""
-    name = form[0]
-    if name == "Not":
-        return form[1]
-    if name in ("Lt", "LtE"):
-        return ("LtE" if name == "Lt" else "Lt", form[2], form[1])
-    if name in ("And", "Or"):
-        return sorted_form(("Or" if name == "And" else "And", *map(negated, form[1:])))
-    other = _NEGATIVE.get(name) or _POSITIVE.get(name)
-    return (other, *form[1:]) if other else {_TRUE: _FALSE, _FALSE: _TRUE}.get(form, ("Not", form))
-
-
-def upright_form(form: Form) -> tuple[Form, bool]:
-    """A condition, or its opposite, whichever is written first, and whether it is the opposite."""
-    other = negated(form)
-    return (other, True) if form[0] in ("Not", "LtE", "Or", *_NEGATIVE) else (form, False)
-
-
-def chosen(test: Form, one: Form, other: Form) -> Form:
-    """One of two values."""
-    test, turned = upright_form(test)
-    if turned:
-        one, other = other, one
-    if one == other or ("raise",) in (one, other) or test in (_TRUE, _FALSE):
-        return other if one == ("raise",) or test == _FALSE else one
-    if one[0] == other[0] == "$List" and len(one) == len(other):
-        return ("$List", *(chosen(test, left, right) for left, right in zip(one[1:], other[1:], strict=True)))
-    if (one, other) in ((_TRUE, _FALSE), (_FALSE, _TRUE)):
-        return test if one == _TRUE else negated(test)
-    return ("If", test, one, other)
 
 
 class Carrier(Reader):
@@ -82,7 +38,7 @@ class Carrier(Reader):
                     self.functions[each.path, f"{each.scope}.{name}".lstrip(".")] = each.node
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if not each.scope:
                     again = (each.path, name) in self.values
-                    self.values[each.path, name] = ast.Await(value) if again else value  # type: ignore[assignment]
+                    self.values[each.path, name] = ast.Await(value) if again else value
         self.trees: dict[tuple[str, str], ast.AST] = {}
         self.closures: list[tuple[ast.AST, dict[str, Form]]] = []
         self.libraries: set[str] = set()
@@ -90,7 +46,7 @@ class Carrier(Reader):
     def carried(self, place: tuple[str, str]) -> tuple[Form, ...] | None:
         """What a function does: its effects, the last of which is what it gives back. None if that cannot be told."""
         self.path, self.outer = place[0], place[1].rpartition(".")[0]
-        self.left, self.events, self.depth, self.calm, self.above = _MOST, 0, 0, 0, (place,)
+        self.left, self.events, self.depth, self.calm, self.above = _MOST, 0, 0, 0, tuple[tuple[str, str], ...]([place])
         self.closures.clear()
         function = self._tree(place)
         try:
@@ -110,7 +66,7 @@ class Carrier(Reader):
         return self.trees[place]
 
     def _body(self, function: ast.AST) -> tuple[Form, ...]:
-        calm = any(map(_is_calm, function.decorator_list))  # type: ignore[attr-defined]
+        calm = any(map(is_calm, function.decorator_list))  # type: ignore[attr-defined]
         self.calm += calm
         found = self._run([*function.body, ast.Return()])  # type: ignore[attr-defined]
         self.calm -= calm
@@ -173,7 +129,7 @@ class Carrier(Reader):
             self._event(*found)
 
     def _changes(self, call: ast.Call, function: ast.Attribute) -> bool:
-        """Whether a call adds to a list of the function, which then is another one; what others change is told apart."""
+        """Whether a call may change what it is a method of: a list of the function, or something else."""
         name = _slot(function.value)
         held = self.env.get(name, _NOTHING)
         is_list = held[0] in ("$List", "append", "comp", "reversed", "phi")
@@ -181,9 +137,9 @@ class Carrier(Reader):
             case "append", [value] if is_list:
                 self.env[name] = ("append", held, self._of(value))
             case "insert", [ast.Constant(value=0), value] if is_list:
-                self.env[name] = ("reversed", ("append", _turned(held), self._of(value)))
+                self.env[name] = ("reversed", ("append", turned(held), self._of(value)))
             case "reverse", [] if is_list:
-                self.env[name] = _turned(held)
+                self.env[name] = turned(held)
             case _:
                 before = self.events
                 found = self._of(call)
@@ -214,14 +170,14 @@ class Carrier(Reader):
     def _set(self, target: ast.AST, value: Form) -> None:
         match target:
             case ast.Name(id=name):
-                self.env[name] = _short(value)
+                self.env[name] = short(value)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 for at, each in enumerate(elts):
                     self._set(each, self._item(value, of_constant(at)))
             case ast.Attribute() | ast.Subscript():
                 self._event("store", self._of(_loaded(target)), value)
                 if name := _slot(target):
-                    self.env[name] = _short(value)
+                    self.env[name] = short(value)
                 elif name := _slot(getattr(target, "value", target)):
                     self.env[name] = ("ev", str(self.events))
             case _:
@@ -239,7 +195,7 @@ class Carrier(Reader):
         self.env = {
             name: chosen(test, mine.get(name, _NOTHING), theirs.get(name, _NOTHING)) for name in {**mine, **theirs}
         }
-        self.effects += _joined(test, one, other)
+        self.effects += joined(test, one, other)
 
     def _branches(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Form, ...]:
         """What is done where one branch leaves: the rest belongs to the other one."""
@@ -248,7 +204,19 @@ class Carrier(Reader):
         for body in (node.body, node.orelse):
             self.env, self.events = {**before}, events
             found.append(self._run([*body, *rest]))
-        return _joined(test, *found)
+        return joined(test, *found)
+
+    def _do_Match(self, node: ast.Match) -> None:
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            match case.pattern, case.guard:
+                case ast.MatchValue(value=value), None:
+                    rest = [ast.If(ast.Compare(node.subject, [ast.Eq()], [value]), case.body, rest)]
+                case ast.MatchAs(pattern=None, name=None), None:
+                    rest = case.body
+                case _:
+                    raise TooMuch
+        self.effects += self._run(rest)
 
     def _do_While(self, node: ast.While) -> None:
         if node.orelse:
@@ -259,7 +227,7 @@ class Carrier(Reader):
         if node.orelse:
             raise TooMuch
         match node.iter, node.target:
-            case ast.Call(args=[whole, other]), ast.Tuple(elts=[one, two]) if last_name(node.iter.func) == "product":  # type: ignore[attr-defined]
+            case ast.Call(args=[whole, other]), ast.Tuple(elts=[one, two]) if last_name(node.iter.func) == "product":
                 return self._do_For(ast.For(one, whole, [ast.For(two, other, node.body, [])], []))
         if parts := self._listed(node.iter):
             if _jumps(node.body):
@@ -281,12 +249,8 @@ class Carrier(Reader):
         """A loop: what it changes from round to round is known by its place among what is read."""
         outer = self.env
         changed = {each for node in body for each in _stored(node)} & outer.keys()
-        match body[-1]:
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1)) if over != ("while",):
-                if name in outer and not any(name in _stored(node) for node in body[:-1]):
-                    at, start = ("@", str(self.depth)), outer[name]
-                    bound = {**bound, name: at if start == ("#0.0",) else sorted_form(("Add", at, start))}
-                    changed.discard(name)
+        counter = self._counter(over, body)
+        bound, changed = {**bound, **counter}, changed - counter.keys()
         events = self.events
         for _ in range(2):  # what does not change from round to round is what it was before
             order = enumerate(each for each in outer if each in changed)
@@ -294,21 +258,31 @@ class Carrier(Reader):
             self.env, self.events = {**outer, **first, **bound}, events
             effects, after = self._run(body), self.env
             changed = {name for name in first if after[name] != first[name]}
-        effects = effects[:-1] if effects[-1:] == _NEXT else effects
+        effects = effects[:-1] if effects[-1:] == NEXT else effects
         folds = {name: after[name] for name in first if after[name] != first[name]}
         self.env = {**outer}
         carried = []
         for name, value in after.items():
             if name in folds:
-                self.env[name], own = _folded(over, outer[name], first[name], value)
+                self.env[name], own = folded(over, outer[name], first[name], value)
                 carried += [own] if own else []
-            elif name in bound or outer.get(name) is not value and name not in first:
+            elif name in bound or (outer.get(name) is not value and name not in first):
                 self.env[name] = ("last", over, value)
         if effects or carried:
             self.effects.append(("loop", over, effects, *carried))
 
+    def _counter(self, over: Form, body: Sequence[ast.stmt]) -> dict[str, Form]:
+        """What the variable is worth in each round that a loop adds 1 to at its end."""
+        match body[-1]:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1)):
+                once = not any(name in _stored(node) for node in body[:-1])
+                if over != ("while",) and name in self.env and once:
+                    at, start = ("@", str(self.depth)), self.env[name]
+                    return {name: at if start == ("#0.0",) else sorted_form(("Add", at, start))}
+        return {}
+
     def _do_With(self, node: ast.With) -> None:
-        calm = [each for each in node.items if _is_calm(each.context_expr)]
+        calm = [each for each in node.items if is_calm(each.context_expr)]
         forms = []
         for each in (each for each in node.items if each not in calm):
             value = self._of(each.context_expr)
@@ -348,8 +322,8 @@ class Carrier(Reader):
                 return found
             case ast.Attribute(value=value, attr=name):
                 return self._attribute(value, name)
-            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(ast.USub(), ast.Constant(value=1)))):
-                return _turned(self._of(value))
+            case ast.Subscript(value=value, slice=ast.Slice(None, None, ast.UnaryOp(ast.USub(), ast.Constant(1)))):
+                return turned(self._of(value))
             case ast.Subscript(value=value, slice=at):
                 return self._item(self._of(value), self._of(at))
             case ast.IfExp(test=test, body=one, orelse=other):
@@ -379,7 +353,7 @@ class Carrier(Reader):
         return (f"${name}",)
 
     def _attribute(self, value: ast.AST, name: str) -> Form:
-        if isinstance(value, ast.Name) and value.id not in self.env or _OWNERS.fullmatch(last_name(value)):
+        if (isinstance(value, ast.Name) and value.id not in self.env) or _OWNERS.fullmatch(last_name(value)):
             owner = last_name(value)
             if (slot := f"{owner}.{name}") in self.env:
                 return self.env[slot]
@@ -389,7 +363,8 @@ class Carrier(Reader):
                     return self._inlined(place, function, [], {})
             if _OWNERS.fullmatch(owner):
                 return (f"${name}",)
-        if (root := _root_of(value)) not in self.env and (root in _LIBRARIES or root in self.imported) and root != "self":
+        root = _root_of(value)
+        if root not in self.env and root != "self" and root in _LIBRARIES | self.imported:
             self.libraries.add(name)
             return (f"${name}",)
         return (f".{name}", self._of(value))
@@ -399,11 +374,15 @@ class Carrier(Reader):
         if value[0] == "$Dict":
             found: Form = ("raise",)
             for key, held in value[:0:-1]:
-                found = held if key in (at, ("$",)) else found if at[0][0] == "#" else chosen(sorted_form(("Eq", at, key)), held, found)
+                if key in (at, ("$",)):
+                    found = held
+                elif at[0][0] != "#":
+                    found = chosen(sorted_form(("Eq", at, key)), held, found)
             return found
-        if value[0] == "$List" and at[0].startswith("#") and at[0][1:-2].isdigit() and int(at[0][1:-2]) < len(value) - 1:
-            return value[1 + int(at[0][1:-2])]
-        return (f"${at[0][1:]}",) if value[0] in ("$args", "$cfg", "$config", "$self") and at[0][:1] == "#" else ("[]", value, at)
+        numbers = {of_constant(number): each for number, each in enumerate(value[1:])} if value[0] == "$List" else {}
+        if value[0][1:] and _OWNERS.fullmatch(value[0][1:]) and at[0][:1] == "#":
+            return (f"${at[0][1:]}",)
+        return numbers.get(at, ("[]", value, at))
 
     def _listed(self, node: ast.AST) -> Sequence[Form]:
         """The parts of something that is written out."""
@@ -434,11 +413,13 @@ class Carrier(Reader):
                 over = self._of(whole)
                 return over, ("[]", over, ("[]", over, at))
         over = self._of(node)
+        if over[0] == "comp" and repr(at) in repr(over[2]):
+            return over[1], over[2]  # a list of what comes of another one, in the same loop
         return over, ("[]", over, at)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Form:
-        (first, *more), outer = node.generators, self.env
-        if not more and not first.ifs and (parts := self._listed(first.iter)):
+        first, outer = node.generators[0], self.env
+        if len(node.generators) == 1 and not first.ifs and (parts := self._listed(first.iter)):
             self.env, found = {**outer}, []
             for each in parts:
                 self._set(first.target, each)
@@ -447,10 +428,10 @@ class Carrier(Reader):
             return ("$List", *found)
         self.env = {**outer, "%": ("$List",)}
         body: ast.stmt = ast.Expr(ast.Call(ast.Attribute(ast.Name("%", ast.Load()), "append"), [node.elt], []))
-        for each in reversed(node.generators):
-            for test in reversed(each.ifs):
+        for made in reversed(node.generators):
+            for test in reversed(made.ifs):
                 body = ast.If(test, [body], [])
-            body = ast.For(each.target, each.iter, [body], [])
+            body = ast.For(made.target, made.iter, [body], [])
         self._do_For(body)  # type: ignore[arg-type]
         found_list, self.env = self.env["%"], outer
         return found_list
@@ -458,54 +439,59 @@ class Carrier(Reader):
     def _of_call(self, node: ast.Call) -> Form:
         if self._is_silent(node):
             return _NOTHING
-        function, name = node.func, last_name(node.func)
-        if name in ("list", "tuple") and len(node.args) == 1:
-            return self._of(node.args[0])
-        if name == "reversed" and len(node.args) == 1:
-            return _turned(self._of(node.args[0]))
-        if name == "dict" and not node.args:
-            return ("$Dict", *((of_constant(each.arg), self._of(each.value)) for each in node.keywords))
+        function, name, owner = node.func, last_name(node.func), last_name(getattr(node.func, "value", None))
+        match name, node.args:
+            case "list" | "tuple", [whole]:
+                return self._of(whole)
+            case "reversed", [whole]:
+                return turned(self._of(whole))
+            case "dict", []:
+                return ("$Dict", *((of_constant(each.arg), self._of(each.value)) for each in node.keywords))
         called = self._of(function)
-        if isinstance(function, ast.Attribute) and called == (f"${function.attr}",) and name not in self.libraries:
-            if last_name(function.value) != "self":  # a method, of whatever name its owner is
-                called = (f".{name}", self._of(function.value))
-        given, words = [self._of(each) for each in node.args], dict[str, Form]()
-        for each in node.keywords:
-            value = self._of(each.value)
-            if each.arg is None:
-                if value[0] != "$Dict":
-                    raise TooMuch
-                words |= {key[0][1:]: held for key, held in value[1:]}
-            else:
-                words[each.arg] = value
+        a_method = isinstance(function, ast.Attribute) and called == (f"${name}",) and name not in self.libraries
+        if isinstance(function, ast.Attribute) and a_method and owner != "self":
+            called = (f".{name}", self._of(function.value))  # whatever name its owner is of
+        given, words = [self._of(each) for each in node.args], self._words(node)
         if name == "partial" and given:
             return ("partial", given[0], tuple(given[1:]), tuple(words.items()))
-        owner = function.value if isinstance(function, ast.Attribute) else None
-        if place := self._defined(name) if owner is None or last_name(owner) == "self" else None:
-            if name not in self.env:
-                return self._inlined(place, self._tree(place), given, words)
-        return self._applied(called, given, words, node)
+        place = self._defined(name) if owner in ("", "self") and name not in self.env else None
+        return self._inlined(place, self._tree(place), given, words) if place else self._applied(called, given, words)
 
-    def _applied(self, called: Form, given: list[Form], words: dict[str, Form], node: ast.Call) -> Form:
+    def _words(self, node: ast.Call) -> dict[str, Form]:
+        """What a call gives by name, also out of a table that is known."""
+        words = dict[str, Form]()
+        for each in node.keywords:
+            value = self._of(each.value)
+            if each.arg is None and value[0] != "$Dict":
+                raise TooMuch
+            words |= {each.arg: value} if each.arg else {key[0][1:]: held for key, held in value[1:]}
+        return words
+
+    def _applied(self, called: Form, given: list[Form], words: dict[str, Form]) -> Form:
         match called:
             case ("partial", function, more, kept):
-                return self._applied(function, [*more, *given], {**dict(kept), **words}, node)
+                return self._applied(function, [*more, *given], {**dict(kept), **words})
             case ("If", test, one, other):
                 before, outer = self.events, self.effects
                 sides = []
                 for each in (one, other):
                     self.effects, self.events = [], before
-                    sides.append((self._applied(each, given, words, node), tuple(self.effects)))
+                    sides.append((self._applied(each, given, words), tuple(self.effects)))
                 self.effects = outer
-                self.effects += _joined(test, sides[0][1], sides[1][1])
+                self.effects += joined(test, sides[0][1], sides[1][1])
                 return chosen(test, sides[0][0], sides[1][0])
             case ("function", at):
                 function, env = self.closures[int(at)]
                 return self._inlined((self.path, f"?{at}"), function, given, words, env)
             case ("raise",):
                 return called
+        given, words = [*map(self._escaped, given)], {word: self._escaped(value) for word, value in words.items()}
         if called[0] == ".get" and called[1][0] == "$Dict" and given:
             return self._item(("$Dict", *called[1][1:], *([("$", given[1])] if len(given) > 1 else [])), given[0])
+        return self._called(called, given, words)
+
+    def _called(self, called: Form, given: list[Form], words: dict[str, Form]) -> Form:
+        """What comes of a call of a function that is not known."""
         root = called[0][1:] if called[0][:1] in "$." else ""
         known = called[0][:1] == "." or root in self.libraries | self.own | self.imported or hasattr(builtins, root)
         name = self._named(root, ast.Constant(0)) if known else ""
@@ -517,9 +503,29 @@ class Carrier(Reader):
             *((value if own else (f"{word}=", value)) for word, value in sorted(words.items())),
         )  # fmt: skip
         form = sorted_form(form)
-        if root in self.libraries | _PURE and not root[:1].isupper() and not _DRAWS.fullmatch(root) and not (root.endswith("_") or own):
-            return form
-        return self._event(*form)
+        is_pure = root in self.libraries | {*self.words["pure"]} and not own
+        return form if is_pure and not _CHANGES.match(root) else self._event(*form)
+
+    def _escaped(self, form: Form) -> Form:
+        """A function that is handed on: what it does with what it is given."""
+        kept, function, given, words = form, form, [], {}
+        if form[0] == "partial":
+            function, given, words = form[1], [*form[2]], {key: self._escaped(value) for key, value in form[3]}
+        env: dict[str, Form] | None = None
+        if function[0] == "function":
+            node, env = self.closures[int(function[1])]
+            place = (self.path, f"?{function[1]}")
+        elif len(function) == 1 and function[0][:1] == "$" and (found := self._defined(function[0][1:])):
+            node, place = self._tree(found), found
+        else:
+            return kept
+        names = [each.arg for each in node.args.args if each.arg not in words][len(given) :]  # type: ignore[attr-defined]
+        given += [(f"$given {self.depth} {at}",) for at, _ in enumerate(names)]
+        words |= dict(zip(names, given[len(given) - len(names) :], strict=True))
+        outer, events, self.effects, self.events = self.effects, self.events, [], 0
+        value = self._inlined(place, node, given[: len(given) - len(names)], words, env)
+        effects, self.effects, self.events = tuple(self.effects), outer, events
+        return ("fn", effects, value)
 
     def _defined(self, name: str) -> tuple[str, str] | None:
         """The function of this program alone that has a name."""
@@ -529,6 +535,16 @@ class Carrier(Reader):
         here = [place for place in places if place[0] == self.path] or places
         return here[0] if len(here) == 1 else None
 
+    def _bound(self, arguments: ast.arguments, given: Sequence[Form], words: dict[str, Form]) -> dict[str, Form]:
+        """What the arguments of a function are in a call."""
+        if arguments.vararg or arguments.kwarg:
+            raise TooMuch
+        named = [each.arg for each in (*arguments.posonlyargs, *arguments.args) if each.arg not in ("self", "cls")]
+        last = zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=False)
+        only = zip((each.arg for each in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
+        bound = {**dict(zip(named, given, strict=False)), **words}
+        return {name: self._of(value) for name, value in (*last, *only) if name not in bound} | bound
+
     def _inlined(
         self, place: tuple[str, str], function: ast.AST, given: Sequence[Form], words: dict[str, Form],
         env: dict[str, Form] | None = None,
@@ -536,19 +552,10 @@ class Carrier(Reader):
         """What comes of a call of a function of which the body is known."""
         if place in self.above or len(self.above) >= _DEEP:
             raise TooMuch
-        arguments = function.args  # type: ignore[attr-defined]
-        if arguments.vararg or arguments.kwarg:
-            raise TooMuch
-        named = [each.arg for each in (*arguments.posonlyargs, *arguments.args) if each.arg not in ("self", "cls")]
-        every = [*named, *(each.arg for each in arguments.kwonlyargs)]
         outer, above, path = self.env, self.above, self.path
         self.above, self.path = (*above, place), place[0]
         own = {**(env or {key: value for key, value in outer.items() if "." in key})}
-        defaults = dict(zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=False))
-        defaults |= {each.arg: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value}
-        bound = {**dict(zip(named, given, strict=False)), **words}
-        for name in every:
-            own[name] = bound[name] if name in bound else self._of(defaults[name]) if name in defaults else _NOTHING
+        own |= self._bound(function.args, given, words)  # type: ignore[attr-defined]
         self.env = own
         if isinstance(function, ast.Lambda):
             found: tuple[Form, ...] = (("return", self._of(function.body)),)
@@ -561,59 +568,6 @@ class Carrier(Reader):
             raise TooMuch
         self.effects += effects
         return last[1] if last[0] == "return" else _NOTHING
-
-
-def _joined(test: Form, one: tuple[Form, ...], other: tuple[Form, ...]) -> tuple[Form, ...]:
-    """The effects of two branches."""
-    test, turned = upright_form(test)
-    if turned:
-        one, other = other, one
-    if _RAISED in (one, other) or test in (_TRUE, _FALSE):
-        return other if one == _RAISED or test == _FALSE else one
-    one, other = (each[:-1] if each[-1:] == _NEXT else each for each in (one, other))
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    head, one, other = one[:same], one[same:], other[same:]
-    if not one and not other:
-        return head
-    last: tuple[Form, ...] = ()
-    if one and other and one[-1][0] == other[-1][0] == "return":
-        last = (("return", chosen(test, one[-1][1], other[-1][1])),)
-        one, other = one[:-1], other[:-1]
-    return (*head, *([("if", test, one, other)] if one or other else []), *last)
-
-
-def _folded(over: Form, start: Form, phi: Form, value: Form) -> tuple[Form, Form | None]:
-    """What a variable is after a loop, and what has to be told of the loop for it."""
-    match value:
-        case ("If", test, one, other) if phi in (one, other):
-            kept = test if other == phi else negated(test)
-            return _folded(("where", over, kept), start, phi, one if other == phi else other)
-        case ("append" | "extend" as kind, held, item) if held == phi:
-            found = ("comp" if kind == "append" else "flat", over, item)
-            return found if start == ("$List",) else ("extend", start, found), None
-        case ("reversed", ("append", held, item)) if held == _turned(phi) and start == ("$List",):
-            return ("reversed", ("comp", over, item)), None
-        case ("Add", one, other) if phi in (one, other) and start == ("#0.0",):
-            return ("sum", ("comp", over, one if other == phi else other)), None
-        case ("last" | "comp", *_):
-            return ("fold", over, start, value), ("fold", start, value)
-    return ("fold", over, start, value), ("fold", start, value)
-
-
-def _is_calm(node: ast.AST) -> bool:
-    return last_name(node.func if isinstance(node, ast.Call) else node) in ("no_grad", "inference_mode")
-
-
-def _turned(form: Form) -> Form:
-    return form[1] if form[0] == "reversed" else ("reversed", form)
-
-
-def _short(form: Form) -> Form:
-    """A term, or a name for it where it is long."""
-    text = repr(form)
-    return form if len(text) < 4000 or form[0] in ("$Dict", "partial", "function") else (f"={hash(text)}",)
 
 
 def _slot(node: ast.AST) -> str:
@@ -689,3 +643,7 @@ def _root_of(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_calm(node: ast.AST) -> bool:
+    return last_name(node.func if isinstance(node, ast.Call) else node) in ("no_grad", "inference_mode")

@@ -60,6 +60,8 @@ _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$"
 _NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
+#: Where it goes on after a statement.
+_GOES_ON = (ast.Continue, ast.Break, ast.With)
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -148,12 +150,13 @@ def differences(original: Side, port: Side) -> Differences:
     around = _around(both, fresh := {*changed} - {*renamed.values()})
     found.drift = _drift(both)
     told: list[Otherwise] = []
+    same = set[int]()
     if not found.drift:
         values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
         computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
-        both.apart, told = computed.apart, computed.told
+        both.apart, told, same = computed.apart, computed.told, computed.same
     _options(found, both)
-    _misleads(found, both, around)
+    _misleads(found, both, around, same)
     _settings(found, original, port)
     _computed(found, both, told, around)
     _tests(found, both, port, around.fresh)
@@ -180,10 +183,12 @@ def _drift(both: _Both) -> str:
     )
 
 
-def _misleads(found: Differences, both: _Both, around: Around) -> None:
-    """What hides errors, makes up results, or is not on the card any more."""
+def _misleads(found: Differences, both: _Both, around: Around, same: set[int]) -> None:
+    """What hides errors, makes up results, or is not on the card any more. How it goes on in a function that does the
+    `same` is no trick."""
     there = put_on_cards(both.mine)
-    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
+    new = [each for each in both.apart.new if id(each) not in same or not isinstance(each.node, _GOES_ON)]
+    for each, grade, what in (*tricks(new, around), *moved(both.apart.alike, there)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     for one, other, what in on_the_host(both.apart):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))

@@ -20,7 +20,8 @@ Form = tuple[Any, ...]
 _NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
-_CHOICES, _DEVICE = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\."), re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
+_CHOICES = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$")
+_DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Numbers that a command line in a text gives to options.

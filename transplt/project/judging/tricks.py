@@ -37,7 +37,7 @@ _EXITS = frozenset("exit _exit quit abort SystemExit".split())
 #: A tensor that is put on a card and then lost; a module, which is put there itself.
 _UNKEPT = re.compile(r"Expr (\w+)\.(?:npu|to)\(")
 _PUT = re.compile(r"\.(?:npu|to)\(")
-_WHERE = re.compile(r"npu|device|prepare|accel", re.IGNORECASE)
+_WHERE = re.compile(r"npu|device|prepare|accel|\.to\(\*\*", re.IGNORECASE)
 #: What chooses a card, or asks whether there is one.
 _CARD = re.compile(r"npu|accelerator|\bif\b|\bor\b|is_available|device_?type", re.IGNORECASE)
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
@@ -149,7 +149,8 @@ def _writes_results(each: Statement, around: Around) -> _Told:
     match each.node:
         case ast.Assign(targets=[target], value=value) if _RESULT.search(name := name_of(target)):
             number = getattr(value, "value", None)
-            if isinstance(number, float) and number not in (0.0, 1.0) and (each.loop or not name.startswith("best")):
+            first = name.strip("_").startswith("best") and not each.loop
+            if isinstance(number, float) and number not in (0.0, 1.0) and not first:
                 return _AGAINST, f"{name} is written in the program"
             while isinstance(value, ast.Subscript) or (
                 isinstance(value, ast.Call) and last_name(value.func) == "float"

@@ -20,6 +20,7 @@ from transplt.project.judging.reading import (
     sets_of,
 )
 from transplt.project.judging.statements import TABLE, Apart, Statement
+from transplt.project.judging.terms import slip
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
@@ -60,6 +61,7 @@ _ORDER = frozenset({
     ("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale"),
     *(pair for other in ("backward", "clip", "step") for pair in (("schedule", other), (other, "schedule"))),
 })  # fmt: skip
+_BAR = re.compile(r"Expr \w*bar\.")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
 _TURNED = "the same operations are put together otherwise"
 
@@ -111,29 +113,30 @@ class Unexplained:
         self._homes = {new: old for old, new in self._places.items()}
         self.theirs, self.mine = readings(sides, differ, self._places, off, values)
         #: Statements of functions that come to the same effects, however written.
-        self._same = _carried_alike(self._places, self.theirs, self.mine, differ)
-        self._settled: set[int] = {*self._same}
+        self.same, slipped = _carried_alike(self._places, self.theirs, self.mine, differ)
+        self._rest = [[each for each in side if id(each) not in self.same] for side in (differ.gone, differ.new)]
+        self._settled: set[int] = {*self.same}
         #: Numbers and texts that names took the place of, and that took the place of names.
         self._handed: tuple[set[str], set[str]] = (set(), set())
         self._changed = {each.node.name for each in differ.new if isinstance(each.node, ast.FunctionDef)}
         self._weigh({id(other): one for one, other in self._match()})
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
-        alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self._same]
+        alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self.same]
         self.told += _disordered(alike, self._places, modules)
-        self.told += self._reversed(*([each for each in side if id(each) not in self._same] for side in (self.apart.gone, self.apart.new)))
+        self.told += self._reversed(*self._rest)
+        sure = {each.at.place for each in self.told if each.sure and not each.rewritten}
+        self.told += (each for each in slipped if each.at.place not in sure)
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
         pairs of which that is open."""
         there: dict[Scope, tuple[list[Statement], list[Statement]]] = defaultdict(lambda: ([], []))
-        for each in self.apart.gone:
-            if id(each) not in self._same:
-                there[self._places.get(each.place, ("", "?"))][0].append(each)
-        for each in self.apart.new:
-            if id(each) not in self._same:
-                there[each.place][1].append(each)
+        for each in self._rest[0]:
+            there[self._places.get(each.place, ("", "?"))][0].append(each)
+        for each in self._rest[1]:
+            there[each.place][1].append(each)
         left, done = list[_Pair](), set[int]()
         for place, (gone, new) in there.items():
             known = self.theirs.names[self._homes.get(place, place)] & self.mine.names[place]
@@ -405,21 +408,42 @@ class Unexplained:
         self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
 
 
-def _carried_alike(places: Mapping[Scope, Scope], theirs: Reading, mine: Reading, differ: Apart) -> set[int]:
-    """The statements of functions that differ, and come to the same where they are carried out; not what they say."""
-    apart = {each.place for each in differ.gone}, {each.place for each in differ.new}
+def _carried_alike(
+    places: Mapping[Scope, Scope], theirs: Reading, mine: Reading, differ: Apart
+) -> tuple[set[int], list[Otherwise]]:
+    """The statements of functions that differ, and come to the same where they are carried out, without what they say;
+    and the functions that come to something else of the same shape."""
+    gone, new = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
+    for each in differ.gone:
+        gone[each.place].append(each)
+    for each in differ.new:
+        new[each.place].append(each)
     carriers = [Carrier(each.reader, each.statements) for each in (theirs, mine)]
-    same = [set[Scope](), set[Scope]()]
+    same, slipped = [set[Scope](), set[Scope]()], list[Otherwise]()
     for one, other in places.items():
-        if (one in apart[0] or other in apart[1]) and one in carriers[0].functions and other in carriers[1].functions:
-            effects = carriers[0].carried(one)
-            if effects is not None and effects == carriers[1].carried(other):
-                same[0].add(one)
-                same[1].add(other)
+        if not (gone[one] or new[other]) or one not in carriers[0].functions or other not in carriers[1].functions:
+            continue
+        before, after = carriers[0].carried(one), carriers[1].carried(other)
+        if before is not None and before == after:
+            same[0].add(one)
+            same[1].add(other)
+        elif before is not None and after is not None and (found := slip(before, after)):
+            slipped.append(Otherwise(_telling(gone[one], found[1]), _telling(new[other], found[2]), found[0]))
     return {
         id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
-        if each.place in found and not each.said
-    }  # fmt: skip
+        if not each.said and not found.isdisjoint({each.place, (each.path, _inside(each))})
+    }, slipped  # fmt: skip
+
+
+def _inside(each: Statement) -> str:
+    """The scope that a definition opens."""
+    return f"{each.scope}.{getattr(each.node, 'name', '')}".lstrip(".")
+
+
+def _telling(side: Sequence[Statement], part: Form) -> Statement | None:
+    """The statement that says a part, as far as can be told."""
+    words = {word.strip("#$=.") for word in re.findall(r"[\w.#$]+", str(part))}
+    return max(side, key=lambda each: len(words.intersection(re.findall(r"[\w.]+", each.text))), default=None)
 
 
 def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:
@@ -582,7 +606,7 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
             continue
         if _excludes(one, other):
             yield Otherwise(one, other, "under the opposite condition now")
-        if one.loop != other.loop and isinstance(one.node, (ast.Expr, ast.AugAssign)):
+        if one.loop != other.loop and not _BAR.match(one.text) and isinstance(one.node, (ast.Expr, ast.AugAssign)):
             yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
         kind = next((kind for kind, form in steps.items() if re.search(form, one.text)), "")
         if kind and isinstance(one.node, (ast.Expr, ast.Assign)):
