@@ -21,6 +21,9 @@ _CHANGES = re.compile(
 )
 
 
+_ENDS = ("return", "raise")
+
+
 class TooMuch(Exception):
     """What a function does cannot be told in terms."""
 
@@ -184,27 +187,27 @@ class Carrier(Reader):
                 raise TooMuch
 
     def _do_If(self, node: ast.If) -> None:
-        test, before = self._of(node.test), self.env
-        sides, events, most = [], self.events, self.events
+        self.effects += self._branches(node, [])
+
+    def _branches(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Form, ...]:
+        """What is done in two branches, and after them where one of them leaves: the rest belongs to both."""
+        test, before, events = self._of(node.test), self.env, self.events
+        sides, most = list[tuple[tuple[Form, ...], dict[str, Form]]](), events
         for body in (node.body, node.orelse):
             self.env, self.events = {**before}, events
-            sides.append((self._run(body), self.env))
+            effects = self._run([*body, *rest])
+            sides.append((effects, self.env))
             most = max(most, self.events)
         self.events = most
         (one, mine), (other, theirs) = sides
-        self.env = {
-            name: chosen(test, mine.get(name, _NOTHING), theirs.get(name, _NOTHING)) for name in {**mine, **theirs}
-        }
-        self.effects += joined(test, one, other)
-
-    def _branches(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Form, ...]:
-        """What is done where one branch leaves: the rest belongs to the other one."""
-        test, before, found = self._of(node.test), self.env, []
-        events = self.events
-        for body in (node.body, node.orelse):
-            self.env, self.events = {**before}, events
-            found.append(self._run([*body, *rest]))
-        return joined(test, *found)
+        # What a branch that ends the function leaves behind is of no use to anybody.
+        if any(each[0] in _ENDS for each in one[-1:]):
+            mine = theirs
+        elif any(each[0] in _ENDS for each in other[-1:]):
+            theirs = mine
+        names = {**mine, **theirs}
+        self.env = {name: chosen(test, mine.get(name, _NOTHING), theirs.get(name, _NOTHING)) for name in names}
+        return joined(test, one, other)
 
     def _do_Match(self, node: ast.Match) -> None:
         rest: list[ast.stmt] = []
@@ -379,7 +382,9 @@ class Carrier(Reader):
                 elif at[0][0] != "#":
                     found = chosen(sorted_form(("Eq", at, key)), held, found)
             return found
-        numbers = {of_constant(number): each for number, each in enumerate(value[1:])} if value[0] == "$List" else {}
+        numbers = dict[Form, Form]()
+        if value[0] == "$List":
+            numbers = {of_constant(number): each for number, each in enumerate(value[1:])}
         if value[0][1:] and _OWNERS.fullmatch(value[0][1:]) and at[0][:1] == "#":
             return (f"${at[0][1:]}",)
         return numbers.get(at, ("[]", value, at))
@@ -402,6 +407,8 @@ class Carrier(Reader):
             case ast.Call(func=ast.Name(id="zip"), args=args) if args:
                 pairs = [self._over(each) for each in args]
                 return pairs[0][0], ("$List", *(item for _, item in pairs))
+            case ast.Call(func=ast.Name(id="iter" | "tqdm"), args=[whole]):
+                return self._over(whole)
             case ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[whole])]):
                 return self._of(whole), at
             case ast.Call(func=ast.Name(id="range")):

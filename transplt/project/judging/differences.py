@@ -288,6 +288,14 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
             continue
         before, after = (neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data))
         old, new = _set_in(before, after), _set_in(after, before)
+        for name in old.keys() ^ new.keys() if path.endswith(".sh") else ():
+            (value, line), *_ = new.get(name) or old[name]
+            given = f"--{name} " in "".join(after if name in new else before)
+            if given and not _OF_HOST.search(name.replace("freq", "")):
+                what = f"{name} {f'is {value}, and was not given' if name in new else f'was {value}, and is not given'}"
+                place = (path, line if name in new else 1)
+                theme = theme_of(name) or "settings"
+                found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, place, f"{shown(path)}:1")
         for name in old.keys() & new.keys():
             for (one, there), (other, line) in zip(old[name], new[name], strict=False):
                 theme = theme_of(name)

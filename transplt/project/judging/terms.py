@@ -12,7 +12,7 @@ from transplt.rules.tables import read_table
 _NEGATIVE = {"NotEq": "Eq", "IsNot": "Is", "NotIn": "In"}
 _POSITIVE = {value: key for key, value in _NEGATIVE.items()}
 #: So few parts may differ in what is one shape.
-_FEW = 3
+_FEW, _MANY = 3, 12
 _TRUE, _FALSE = ("#True",), ("#False",)
 RAISED: tuple[Form, ...] = (("raise",),)
 NEXT: tuple[Form, ...] = (("continue",),)
@@ -114,7 +114,7 @@ def slips(one: object, other: object) -> Iterator[tuple[Form, Form]]:
 
 def slip(one: tuple[Form, ...], other: tuple[Form, ...]) -> tuple[str, Form, Form] | None:
     """What is another in the second of two functions, where all else in them is the same; None where that is open."""
-    parts = [*islice(slips(one, other), _FEW + 1)]
+    parts = [*dict.fromkeys(islice(slips(one, other), _MANY))]
     if not parts or len(parts) > _FEW:
         return None
     (left, right), sides = parts[0], [sorted(map(repr, side)) for side in zip(*parts, strict=True)]
@@ -124,7 +124,9 @@ def slip(one: tuple[Form, ...], other: tuple[Form, ...]) -> tuple[str, Form, For
         return "another value", left, right
     if len(parts) > 1:
         return None
-    heads = (each[0] if each and isinstance(each[0], str) else "" for each in (left, right))
+    heads = [each[0] if each and isinstance(each[0], str) else " " for each in (left, right)]
+    if heads[0][1:] == heads[1][1:] and {heads[0][0], heads[1][0]} == {"$", "."}:
+        return "this field of another object", left, right
     known = [head in read_table(TABLE)["operations"]["counts"] for head in heads]
     if all(known) and sorted(map(repr, left[1:])) == sorted(map(repr, right[1:])):
         return "another operation", left, right

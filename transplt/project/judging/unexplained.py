@@ -123,7 +123,7 @@ class Unexplained:
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
         alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self.same]
-        self.told += _disordered(alike, self._places, modules)
+        self.told += (*_disordered(alike, self._places, modules), *_outdated(alike, self._places))
         self.told += self._reversed(*self._rest)
         sure = {each.at.place for each in self.told if each.sure and not each.rewritten}
         self.told += (each for each in slipped if each.at.place not in sure)
@@ -615,6 +615,24 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
         each.sort(key=lambda step: step[1].line)
         for number, step in enumerate(each):
             yield from _overtaken(step, each[number + 1 :])
+
+
+def _outdated(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[Otherwise]:
+    """What is read before something is added to it, where it was read after that, and the other way."""
+    there: dict[Scope, list[_Pair]] = defaultdict(list)
+    for one, other in alike:
+        if places.get(one.place) == other.place and one.scope and not one.said:
+            there[other.place].append((one, other))
+    for pairs in there.values():
+        pairs.sort(key=lambda pair: pair[0].line)
+        lines = [other.line for _, other in pairs]
+        for one, other in pairs if lines != sorted(lines) else ():
+            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
+            for before, after in pairs if sets else ():
+                turned = (before.line - one.line) * (after.line - other.line) < 0 and not _excludes(other, after)
+                reads = {each.id for each in after.inside() if isinstance(each, ast.Name)} - sets_of(after)
+                if turned and not reads.isdisjoint(sets):
+                    yield Otherwise(one, other, f"changed places with `{after.shown}`, which reads what it changes")
 
 
 def _overtaken(

@@ -1,0 +1,554 @@
+"""Functions that were written another way: (the original, the port, what makes it another, in its place)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transplt.project.judging.differences import differences
+from transplt.project.judging.sides import Side
+
+HEAD = """\
+import argparse
+import math
+import os
+import random
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+"""
+
+REWRITTEN = {
+    "walrus while": (
+        '''\
+def read(reader, model, opt):
+    while True:
+        batch = reader.next()
+        if batch is None:
+            break
+        loss = model(batch.cuda()).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+''',
+        '''\
+def read(reader, model, opt):
+    while (batch := reader.next()) is not None:
+        loss = model(batch.cuda()).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+''',
+        '.mean()', '.sum()',
+    ),
+    "walrus if": (
+        '''\
+def pick(state, cfg):
+    schedule = cfg.get("schedule")
+    if schedule is not None:
+        state.lr = schedule(state.step)
+    return state
+''',
+        '''\
+def pick(state, cfg):
+    if (schedule := cfg.get("schedule")) is not None:
+        state.lr = schedule(state.step)
+    return state
+''',
+        'is not None', 'is None',
+    ),
+    "ternary": (
+        '''\
+def target(reward, done, q, gamma):
+    if done:
+        value = reward
+    else:
+        value = reward + gamma * q.max()
+    return value
+''',
+        '''\
+def target(reward, done, q, gamma):
+    value = reward if done else reward + gamma * q.max()
+    return value
+''',
+        'reward if done else reward + gamma * q.max()', 'reward + gamma * q.max() if done else reward',
+    ),
+    "ternary return": (
+        '''\
+def scale(step, warmup, total):
+    if step < warmup:
+        return step / warmup
+    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+''',
+        '''\
+def scale(step, warmup, total):
+    return step / warmup if step < warmup else 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+''',
+        'step < warmup', 'step > warmup',
+    ),
+    "enumerate": (
+        '''\
+def fit(model, loader, opt, every):
+    i = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda()) / every
+        loss.backward()
+        if (i + 1) % every == 0:
+            opt.step()
+            opt.zero_grad()
+        i += 1
+''',
+        '''\
+def fit(model, loader, opt, every):
+    for i, (x, y) in enumerate(loader, start=1):
+        loss = F.mse_loss(model(x.cuda()), y.cuda()) / every
+        loss.backward()
+        if i % every == 0:
+            opt.step()
+            opt.zero_grad()
+''',
+        'enumerate(loader, start=1)', 'enumerate(loader, start=0)',
+    ),
+    "zip": (
+        '''\
+def soft(net, target, tau):
+    a = list(net.parameters())
+    b = list(target.parameters())
+    for i in range(len(a)):
+        b[i].data.copy_(tau * a[i].data + (1 - tau) * b[i].data)
+''',
+        '''\
+def soft(net, target, tau):
+    for p, q in zip(net.parameters(), target.parameters()):
+        q.data.copy_(tau * p.data + (1 - tau) * q.data)
+''',
+        'tau * p.data + (1 - tau) * q.data', 'tau * q.data + (1 - tau) * p.data',
+    ),
+    "itertools chain": (
+        '''\
+def opts(gen, enc, lr):
+    params = list(gen.parameters()) + list(enc.parameters())
+    return torch.optim.Adam(params, lr=lr, betas=(0.5, 0.999))
+''',
+        '''\
+import itertools
+
+def opts(gen, enc, lr):
+    params = itertools.chain(gen.parameters(), enc.parameters())
+    return torch.optim.Adam(params, lr=lr, betas=(0.5, 0.999))
+''',
+        'itertools.chain(gen.parameters(), enc.parameters())', 'itertools.chain(gen.parameters(), gen.parameters())',
+    ),
+    "itertools product": (
+        '''\
+def anchors(scales, ratios):
+    out = []
+    for s in scales:
+        for r in ratios:
+            out.append([s * math.sqrt(r), s / math.sqrt(r)])
+    return torch.tensor(out).cuda()
+''',
+        '''\
+import itertools
+
+def anchors(scales, ratios):
+    out = [[s * math.sqrt(r), s / math.sqrt(r)] for s, r in itertools.product(scales, ratios)]
+    return torch.tensor(out).cuda()
+''',
+        's / math.sqrt(r)', 's * math.sqrt(r)',
+    ),
+    "dict dispatch": (
+        '''\
+def make(name, params, lr):
+    if name == "sgd":
+        return torch.optim.SGD(params, lr=lr, momentum=0.9)
+    elif name == "adam":
+        return torch.optim.Adam(params, lr=lr)
+    elif name == "rms":
+        return torch.optim.RMSprop(params, lr=lr, alpha=0.95)
+    raise ValueError(name)
+''',
+        '''\
+def make(name, params, lr):
+    table = {
+        "sgd": lambda: torch.optim.SGD(params, lr=lr, momentum=0.9),
+        "adam": lambda: torch.optim.Adam(params, lr=lr),
+        "rms": lambda: torch.optim.RMSprop(params, lr=lr, alpha=0.95),
+    }
+    if name not in table:
+        raise ValueError(name)
+    return table[name]()
+''',
+        'alpha=0.95', 'alpha=0.99',
+    ),
+    "dict of classes": (
+        '''\
+def act(name):
+    if name == "relu":
+        layer = nn.ReLU()
+    elif name == "gelu":
+        layer = nn.GELU()
+    else:
+        layer = nn.Tanh()
+    return layer
+''',
+        '''\
+ACTS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+def act(name):
+    return ACTS.get(name, nn.Tanh)()
+''',
+        'nn.Tanh', 'nn.Sigmoid',
+    ),
+    "kwargs unpack": (
+        '''\
+def loader(ds, bs):
+    return torch.utils.data.DataLoader(ds, batch_size=bs, shuffle=True, drop_last=True, num_workers=2)
+''',
+        '''\
+def loader(ds, bs):
+    kwargs = dict(batch_size=bs, shuffle=True, drop_last=True, num_workers=4)
+    return torch.utils.data.DataLoader(ds, **kwargs)
+''',
+        'shuffle=True', 'shuffle=False',
+    ),
+    "kwargs dict literal": (
+        '''\
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a = nn.Conv2d(d, d, 3, padding=1, bias=False)
+        self.b = nn.Conv2d(d, d, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        return self.b(F.relu(self.a(x)))
+''',
+        '''\
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        conv = {"kernel_size": 3, "padding": 1, "bias": False}
+        self.a = nn.Conv2d(d, d, **conv)
+        self.b = nn.Conv2d(d, d, **conv)
+
+    def forward(self, x):
+        return self.b(F.relu(self.a(x)))
+''',
+        '"padding": 1', '"padding": 0',
+    ),
+    "property": (
+        '''\
+class Agent:
+    def __init__(self, temp):
+        self.log_alpha = torch.tensor(np.log(temp)).cuda()
+
+    def loss(self, logp, q):
+        return (self.log_alpha.exp().detach() * logp - q).mean()
+
+    def alpha_loss(self, logp, target):
+        return (self.log_alpha.exp() * (-logp - target).detach()).mean()
+''',
+        '''\
+class Agent:
+    def __init__(self, temp):
+        self.log_alpha = torch.tensor(np.log(temp)).cuda()
+
+    @property
+    def alpha(self):
+        return self.log_alpha.exp()
+
+    def loss(self, logp, q):
+        return (self.alpha.detach() * logp - q).mean()
+
+    def alpha_loss(self, logp, target):
+        return (self.alpha * (-logp - target).detach()).mean()
+''',
+        'self.alpha.detach() * logp', 'self.alpha * logp',
+    ),
+    "decorator no_grad": (
+        '''\
+def sample(net, z):
+    with torch.no_grad():
+        out = net(z.cuda())
+        return out.clamp(0, 1)
+''',
+        '''\
+@torch.no_grad()
+def sample(net, z):
+    out = net(z.cuda())
+    return out.clamp(0, 1)
+''',
+        'clamp(0, 1)', 'clamp(-1, 1)',
+    ),
+    "partial": (
+        '''\
+def block(cin, cout):
+    return nn.Sequential(
+        nn.Conv2d(cin, cout, 3, padding=1), nn.BatchNorm2d(cout, eps=1e-3), nn.LeakyReLU(0.2),
+        nn.Conv2d(cout, cout, 3, padding=1), nn.BatchNorm2d(cout, eps=1e-3), nn.LeakyReLU(0.2),
+    )
+''',
+        '''\
+from functools import partial
+
+conv = partial(nn.Conv2d, kernel_size=3, padding=1)
+norm = partial(nn.BatchNorm2d, eps=1e-3)
+
+def block(cin, cout):
+    return nn.Sequential(
+        conv(cin, cout), norm(cout), nn.LeakyReLU(0.2),
+        conv(cout, cout), norm(cout), nn.LeakyReLU(0.2),
+    )
+''',
+        'eps=1e-3', 'eps=1e-2',
+    ),
+    "comprehension from loop": (
+        '''\
+def groups(model, wd):
+    decay = []
+    rest = []
+    for n, p in model.named_parameters():
+        if p.ndim >= 2:
+            decay.append(p)
+        else:
+            rest.append(p)
+    return [{"params": decay, "weight_decay": wd}, {"params": rest, "weight_decay": 0.0}]
+''',
+        '''\
+def groups(model, wd):
+    params = [p for _, p in model.named_parameters()]
+    decay = [p for p in params if p.ndim >= 2]
+    rest = [p for p in params if p.ndim < 2]
+    return [{"params": decay, "weight_decay": wd}, {"params": rest, "weight_decay": 0.0}]
+''',
+        '{"params": decay, "weight_decay": wd}, {"params": rest, "weight_decay": 0.0}',
+        '{"params": decay, "weight_decay": 0.0}, {"params": rest, "weight_decay": wd}',
+    ),
+    "sum generator": (
+        '''\
+def total(losses, weights):
+    out = 0
+    for k in losses:
+        out = out + weights[k] * losses[k]
+    return out
+''',
+        '''\
+def total(losses, weights):
+    return sum(weights[k] * loss for k, loss in losses.items())
+''',
+        'weights[k] * loss', 'loss',
+    ),
+    "early return": (
+        '''\
+def mixup(x, y, alpha):
+    if alpha > 0:
+        lam = np.random.beta(alpha, alpha)
+        index = torch.randperm(x.size(0)).cuda()
+        x = lam * x + (1 - lam) * x[index]
+        y = lam * y + (1 - lam) * y[index]
+    return x, y
+''',
+        '''\
+def mixup(x, y, alpha):
+    if alpha <= 0:
+        return x, y
+    lam = np.random.beta(alpha, alpha)
+    index = torch.randperm(x.size(0)).cuda()
+    x = lam * x + (1 - lam) * x[index]
+    y = lam * y + (1 - lam) * y[index]
+    return x, y
+''',
+        '    y = lam * y + (1 - lam) * y[index]', '    y = lam * y + (1 - lam) * y',
+    ),
+    "early continue": (
+        '''\
+def run(model, loader, opt):
+    for x, y in loader:
+        if x.size(0) > 1:
+            loss = F.mse_loss(model(x.cuda()), y.cuda())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+''',
+        '''\
+def run(model, loader, opt):
+    for x, y in loader:
+        if not x.size(0) > 1:
+            continue
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+''',
+        'if not x.size(0) > 1', 'if x.size(0) > 1',
+    ),
+    "pathlib": (
+        '''\
+def load(root, name, model):
+    path = os.path.join(root, name + ".pth")
+    if os.path.exists(path):
+        state = torch.load(path, map_location="cuda")
+        model.load_state_dict(state["model"])
+        return state["epoch"] + 1
+    return 0
+''',
+        '''\
+from pathlib import Path
+
+def load(root, name, model):
+    path = Path(root) / f"{name}.pth"
+    if path.is_file():
+        state = torch.load(path, map_location="cuda")
+        model.load_state_dict(state["model"])
+        return state["epoch"] + 1
+    return 0
+''',
+        'state["epoch"] + 1', 'state["epoch"]',
+    ),
+    "layers in a loop": (
+        '''\
+class Mlp(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        self.l1 = nn.Linear(d, h)
+        self.l2 = nn.Linear(h, h)
+        self.l3 = nn.Linear(h, 1)
+
+    def forward(self, x):
+        x = torch.tanh(self.l1(x))
+        x = torch.tanh(self.l2(x))
+        return self.l3(x)
+''',
+        '''\
+class Mlp(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        self.l1 = nn.Linear(d, h)
+        self.l2 = nn.Linear(h, h)
+        self.l3 = nn.Linear(h, 1)
+
+    def forward(self, x):
+        for layer in (self.l1, self.l2):
+            x = torch.tanh(layer(x))
+        return self.l3(x)
+''',
+        '(self.l1, self.l2)', '(self.l1,)',
+    ),
+    "inline temporaries": (
+        '''\
+def attend(q, k, v, mask, d):
+    s = torch.matmul(q, k.transpose(-2, -1))
+    s = s / math.sqrt(d)
+    s = s.masked_fill(mask == 0, -1e9)
+    p = F.softmax(s, dim=-1)
+    return torch.matmul(p, v)
+''',
+        '''\
+def attend(q, k, v, mask, d):
+    scores = (q @ k.transpose(-2, -1) / math.sqrt(d)).masked_fill(mask == 0, -1e9)
+    return scores.softmax(dim=-1) @ v
+''',
+        'dim=-1', 'dim=-2',
+    ),
+    "boolean de morgan": (
+        '''\
+def keep(box, score, lo):
+    if not (score < lo or box.area == 0):
+        return True
+    return False
+
+def pick(boxes, scores, lo):
+    return [b for b, s in zip(boxes, scores) if keep(b, s, lo)]
+''',
+        '''\
+def keep(box, score, lo):
+    return score >= lo and box.area != 0
+
+def pick(boxes, scores, lo):
+    return [b for b, s in zip(boxes, scores) if keep(b, s, lo)]
+''',
+        'score >= lo and', 'score >= lo or',
+    ),
+    "augmented": (
+        '''\
+def returns(rewards, gamma):
+    R = 0
+    out = []
+    for r in rewards[::-1]:
+        R = r + gamma * R
+        out.insert(0, R)
+    return torch.tensor(out).cuda()
+''',
+        '''\
+def returns(rewards, gamma):
+    running, out = 0, []
+    for r in reversed(rewards):
+        running = r + gamma * running
+        out.append(running)
+    out.reverse()
+    return torch.tensor(out).cuda()
+''',
+        '    out.reverse()\n', '',
+    ),
+    "match to if": (
+        '''\
+def crit(kind):
+    if kind == "l1":
+        return nn.L1Loss()
+    if kind == "l2":
+        return nn.MSELoss()
+    return nn.SmoothL1Loss(beta=0.1)
+''',
+        '''\
+def crit(kind):
+    match kind:
+        case "l1":
+            return nn.L1Loss()
+        case "l2":
+            return nn.MSELoss()
+        case _:
+            return nn.SmoothL1Loss(beta=0.1)
+''',
+        'beta=0.1', 'beta=1.0',
+    ),
+    "tuple assign": (
+        '''\
+def split(batch):
+    x = batch["image"].cuda()
+    y = batch["label"].cuda()
+    m = batch["mask"].cuda()
+    return x, y, m
+''',
+        '''\
+def split(batch):
+    x, y, m = (batch[key].cuda() for key in ("image", "label", "mask"))
+    return x, y, m
+''',
+        '("image", "label", "mask")', '("image", "mask", "label")',
+    ),
+}  # fmt: skip
+
+
+def judged(before: str, after: str) -> tuple[list[str], list[str]]:
+    """What speaks against a port, and what reading leaves open."""
+    after = after.replace("cuda", "npu")
+    sides = [Side(Path(), {"train.py": f"{HEAD}{text}".encode()}) for text in (before, after)]
+    found = differences(*sides)
+    return [each.message for each in found.against], [each.message for each in found.open]
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_what_comes_to_the_same_is_not_accused(name: str) -> None:
+    before, after, _, _ = REWRITTEN[name]
+    assert judged(before, after) == ([], [])
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_a_slip_in_what_was_rewritten_is_told(name: str) -> None:
+    before, after, old, new = REWRITTEN[name]
+    assert old in after
+    assert judged(before, after.replace(old, new))[0] != []
