@@ -560,6 +560,8 @@ def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
         ("config/base.txt", "--dropout 0.5\n", "--dropout 0\n", ["model"]),
         ("requirements.txt", "torch==2.1\n", "torch==2.3\n", []),
         ("notes.txt", "cards 8\n", "cards 16\n", []),
+        ("run.sh", "for s in 1 2; do\n  python train.py \\\n  --env ant\ndone\n", "for s in 1 2; do\n  python train.py \\\n  --env ant --policy_freq 1\ndone\n", ["settings"]),
+        ("run.sh", "python train.py --env ant\n", "python train.py --env ant --device_type npu --log_file x\n", []),
         ("tests/test_net.py", "def test_net(self):\n    self.assertLess(a, 1)\n", "def test_net(self):\n    self.assertTrue(True)\n", ["tests"]),
         ("tests/test_net.py", "def test_net(self):\n    self.assertLess(a, 1)\n    b()\n", "def test_net(self):\n    b()\n", ["tests"]),
     ],
@@ -576,6 +578,11 @@ import torch.backends.cudnn as cudnn
 def replay(agent, batches, limit, done, labels, kind):
     cudnn.benchmark = True
     found = []
+    past = [limit]
+    if done > max(past):
+        agent.stop()
+    past.append(done)
+    agent.keep(past)
     for batch in batches:
         if kind != "full":
             continue
@@ -602,6 +609,11 @@ def replay(agent, batches, limit, done, labels, kind):
         ("float(done) if len(found) < limit else 0", "0 if len(found) > limit else float(done)", ["computing"]),
         ("    mask = float(done) if len(found) < limit else 0", "    ended = len(found) > limit\n    mask = 0 if ended else float(done)", ["computing"]),
         ("best > limit", "limit < best", []),
+        ("best / 2", "best / limit", ["computing"]),
+        (
+            "    if done > max(past):\n        agent.stop()\n    past.append(done)\n",
+            "    past.append(done)\n    if done > max(past):\n        agent.stop()\n", ["computing"],
+        ),
         ("best > limit", "best < limit", ["computing"]),
         (
             '        if kind != "full":\n            continue\n        if batch.is_npu:\n            labels = labels.npu()\n        found.append(agent.score(batch, labels))\n',

@@ -77,6 +77,18 @@ def target(reward, done, q, gamma):
 ''',
         'reward if done else reward + gamma * q.max()', 'reward + gamma * q.max() if done else reward',
     ),
+    "a logarithm": (
+        '''\
+def compress(x, low):
+    return torch.log(torch.clamp(x, min=low) * 2)
+''',
+        '''\
+def compress(x, low):
+    kept = torch.clamp(x, min=low)
+    return torch.log(2 * kept)
+''',
+        "2 * kept", "2 + kept",
+    ),
     "ternary return": (
         '''\
 def scale(step, warmup, total):

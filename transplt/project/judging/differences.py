@@ -60,6 +60,7 @@ _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$"
 _NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
+_SetIn = dict[str, list[tuple[str, int]]]
 #: Where it goes on after a statement.
 _GOES_ON = (ast.Continue, ast.Break, ast.With)
 #: So many broken numbers under one name may be results.
@@ -288,14 +289,9 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
             continue
         before, after = (neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data))
         old, new = _set_in(before, after), _set_in(after, before)
-        for name in old.keys() ^ new.keys() if path.endswith(".sh") else ():
-            (value, line), *_ = new.get(name) or old[name]
-            given = f"--{name} " in "".join(after if name in new else before)
-            if given and not _OF_HOST.search(name.replace("freq", "")):
-                what = f"{name} {f'is {value}, and was not given' if name in new else f'was {value}, and is not given'}"
-                place = (path, line if name in new else 1)
-                theme = theme_of(name) or "settings"
-                found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, place, f"{shown(path)}:1")
+        for what, line, name in _flags(before, after, old, new) if path.endswith(".sh") else ():
+            theme = theme_of(name) or "settings"
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:1")
         for name in old.keys() & new.keys():
             for (one, there), (other, line) in zip(old[name], new[name], strict=False):
                 theme = theme_of(name)
@@ -306,7 +302,17 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
                     found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
 
 
-def _set_in(lines: list[str], others: list[str]) -> dict[str, list[tuple[str, int]]]:
+def _flags(before: list[str], after: list[str], old: _SetIn, new: _SetIn) -> Iterator[tuple[str, int, str]]:
+    """The options that only one of two scripts gives a program: what of them, the line in the port, their names."""
+    for name in old.keys() ^ new.keys():
+        (value, line), *_ = new.get(name) or old[name]
+        if f"--{name} " in "".join(after if name in new else before) and not _OF_HOST.search(name.replace("freq", "")):
+            is_new = name in new
+            what = f"{name} is {value}, and was not given" if is_new else f"{name} was {value}, and is not given"
+            yield what, line if is_new else 1, name
+
+
+def _set_in(lines: list[str], others: list[str]) -> _SetIn:
     """What lines of settings set that the others do not have, and in which line."""
     counts, values = Counter(map(str.strip, others)), defaultdict[str, list[tuple[str, int]]](list)
     for number, line in enumerate(lines, 1):

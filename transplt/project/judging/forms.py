@@ -23,6 +23,7 @@ _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 _CHOICES = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$")
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
+_COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Numbers that a command line in a text gives to options.
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
@@ -118,6 +119,8 @@ class Reader:
         if not isinstance(node, ast.Call):
             return False
         name, silent = ast.unparse(node.func), self.words["silent"]
+        if last_name(node.func) == "log" and (_COMPUTES.match(name) or not node.args):
+            return False  # a logarithm
         of_card = name.partition(".")[0] in self.cards or re.search(r"\.(?:npu|cuda)\.", name)
         return last_name(node.func) in silent or name in silent or bool(of_card and "seed" in name)
 

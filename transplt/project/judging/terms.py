@@ -127,6 +127,10 @@ def slip(one: tuple[Form, ...], other: tuple[Form, ...]) -> tuple[str, Form, For
     heads = [each[0] if each and isinstance(each[0], str) else " " for each in (left, right)]
     if heads[0][1:] == heads[1][1:] and {heads[0][0], heads[1][0]} == {"$", "."}:
         return "this field of another object", left, right
+    return _other_operation(left, right, heads)
+
+
+def _other_operation(left: Form, right: Form, heads: list[str]) -> tuple[str, Form, Form] | None:
     known = [head in read_table(TABLE)["operations"]["counts"] for head in heads]
     if all(known) and sorted(map(repr, left[1:])) == sorted(map(repr, right[1:])):
         return "another operation", left, right
