@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable, Sequence
 
-from transplt.project.judging.forms import _LIBRARIES, _NOTHING, Form, Reader, of_constant, sorted_form
+from transplt.project.judging.forms import LIBRARIES, NOTHING, Form, Reader, of_constant, root_of, sorted_form
 from transplt.project.judging.statements import TABLE, Statement, neutral_tree
 from transplt.project.judging.terms import NEXT, chosen, folded, joined, negated, short, turned
 from transplt.rules.tables import read_table
@@ -85,9 +85,12 @@ class Carrier(Reader):
                 self.left -= 1
                 if self.left < 0:
                     raise TooMuch
-                if isinstance(node, ast.If) and (_jumps(node.body) or _jumps(node.orelse)):
-                    effects += self._branches(node, body[at + 1 :])
-                    break
+                if isinstance(node, ast.If):
+                    leaves = _jumps(node.body) or _jumps(node.orelse)
+                    effects += self._branches(node, body[at + 1 :] if leaves else [])
+                    if leaves:
+                        break
+                    continue
                 getattr(self, f"_do_{type(node).__name__}", self._other)(node)
                 if effects and effects[-1][0] in ("return", "raise", "break", "continue"):
                     break
@@ -102,13 +105,10 @@ class Carrier(Reader):
     def _do_Return(self, node: ast.Return) -> None:
         self.effects.append(("return", self._of(node.value)))
 
-    def _do_Raise(self, node: ast.Raise) -> None:
-        self.effects.append(("raise",))
-
     def _do_Break(self, node: ast.stmt) -> None:
         self.effects.append((type(node).__name__.lower(),))
 
-    _do_Continue = _do_Break
+    _do_Continue = _do_Raise = _do_Break
 
     def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.env[node.name] = self._closed(node)
@@ -134,7 +134,7 @@ class Carrier(Reader):
     def _changes(self, call: ast.Call, function: ast.Attribute) -> bool:
         """Whether a call may change what it is a method of: a list of the function, or something else."""
         name = _slot(function.value)
-        held = self.env.get(name, _NOTHING)
+        held = self.env.get(name, NOTHING)
         is_list = held[0] in ("$List", "append", "comp", "reversed", "phi")
         match function.attr, call.args:
             case "append", [value] if is_list:
@@ -186,9 +186,6 @@ class Carrier(Reader):
             case _:
                 raise TooMuch
 
-    def _do_If(self, node: ast.If) -> None:
-        self.effects += self._branches(node, [])
-
     def _branches(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Form, ...]:
         """What is done in two branches, and after them where one of them leaves: the rest belongs to both."""
         test, before, events = self._of(node.test), self.env, self.events
@@ -206,7 +203,7 @@ class Carrier(Reader):
         elif any(each[0] in _ENDS for each in other[-1:]):
             theirs = mine
         names = {**mine, **theirs}
-        self.env = {name: chosen(test, mine.get(name, _NOTHING), theirs.get(name, _NOTHING)) for name in names}
+        self.env = {name: chosen(test, mine.get(name, NOTHING), theirs.get(name, NOTHING)) for name in names}
         return joined(test, one, other)
 
     def _do_Match(self, node: ast.Match) -> None:
@@ -289,7 +286,7 @@ class Carrier(Reader):
         forms = []
         for each in (each for each in node.items if each not in calm):
             value = self._of(each.context_expr)
-            forms += [value] if value != _NOTHING else []
+            forms += [value] if value != NOTHING else []
             if each.optional_vars is not None:
                 self._set(each.optional_vars, value)
         self.calm += bool(calm)
@@ -366,8 +363,8 @@ class Carrier(Reader):
                     return self._inlined(place, function, [], {})
             if _OWNERS.fullmatch(owner):
                 return (f"${name}",)
-        root = _root_of(value)
-        if root not in self.env and root != "self" and root in _LIBRARIES | self.imported:
+        root = root_of(value)
+        if root not in self.env and root != "self" and root in LIBRARIES | self.imported:
             self.libraries.add(name)
             return (f"${name}",)
         return (f".{name}", self._of(value))
@@ -445,7 +442,7 @@ class Carrier(Reader):
 
     def _of_call(self, node: ast.Call) -> Form:
         if self._is_silent(node):
-            return _NOTHING
+            return NOTHING
         function, name, owner = node.func, last_name(node.func), last_name(getattr(node.func, "value", None))
         match name, node.args:
             case "list" | "tuple", [whole]:
@@ -570,11 +567,11 @@ class Carrier(Reader):
             found = self._body(function)
         kept = {key: value for key, value in self.env.items() if "." in key}
         self.env, self.above, self.path = {**outer, **kept}, above, path
-        *effects, last = [*found, _NOTHING] if not found or found[-1][0] != "return" else found
+        *effects, last = [*found, NOTHING] if not found or found[-1][0] != "return" else found
         if any(_returns(each) for each in effects):
             raise TooMuch
         self.effects += effects
-        return last[1] if last[0] == "return" else _NOTHING
+        return last[1] if last[0] == "return" else NOTHING
 
 
 def _slot(node: ast.AST) -> str:
@@ -632,7 +629,7 @@ def _is_fixed(node: ast.AST) -> bool:
         case ast.Constant() | ast.Lambda():
             return True
         case ast.Attribute(value=ast.Name(id=name)):
-            return name in _LIBRARIES
+            return name in LIBRARIES
         case ast.Dict(keys=keys, values=values):
             return all(key is not None and _is_fixed(key) for key in keys) and all(map(_is_fixed, values))
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
@@ -644,12 +641,6 @@ def _is_fixed(node: ast.AST) -> bool:
         case ast.UnaryOp(operand=operand):
             return _is_fixed(operand)
     return False
-
-
-def _root_of(node: ast.AST) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_calm(node: ast.AST) -> bool:

@@ -17,14 +17,14 @@ from transplt.syntax.nodes import last_name
 
 #: An operation and what it is done to. What begins with $ says where a value is kept or handed on, with # what it is.
 Form = tuple[Any, ...]
-_NOTHING: Form = ("$",)
+NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
 _CHOICES = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$")
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
-_LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: Numbers that a command line in a text gives to options.
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
@@ -66,9 +66,9 @@ class Reader:
         node, parts = statement.node, [self._of(each) for each in statement.parts if isinstance(each, ast.expr)]
         match node:
             case ast.Assert() | ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.Raise():
-                return _NOTHING
+                return NOTHING
             case ast.Assign(targets=[target]) if _CHOICES.search(ast.unparse(target)):
-                return _NOTHING
+                return NOTHING
             case ast.AugAssign(op=op) if len(parts) > 1:
                 return ("$=", parts[0], sorted_form((type(op).__name__, *parts)))
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -79,12 +79,12 @@ class Reader:
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
                 return ("$said", *self._computed(statement))
             case ast.If(test=test, orelse=[]) if re.search(r"__name__|\.is_(?:npu|cuda)$", ast.unparse(test)):
-                return _NOTHING
+                return NOTHING
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)
                 if isinstance(node, ast.If) and isinstance(head := statement.parts[0], ast.expr):
                     parts = [self._of(upright(head)[0])]  # the statements below know whether it is turned
-                return _NOTHING if below and all(map(self._says_nothing, below)) else (type(node).__name__, *parts)
+                return NOTHING if below and all(map(self._says_nothing, below)) else (type(node).__name__, *parts)
         return ("$=", *parts)
 
     def _computed(self, statement: Statement) -> Iterator[Form]:
@@ -127,11 +127,11 @@ class Reader:
     def _of(self, node: ast.AST | None) -> Form:
         match node:
             case None | ast.JoinedStr():
-                return _NOTHING
+                return NOTHING
             case ast.Constant(value=str() as text) if flags := _FLAGS.findall(text):
                 return ("$", *((f"#{name} {number}",) for name, number in flags))
             case ast.Constant(value=value):
-                return _NOTHING if _is_device(node) else of_constant(value)
+                return NOTHING if _is_device(node) else of_constant(value)
             case ast.Call():
                 return self._of_call(node)
             case ast.Attribute(value=value, attr=name) if name in _TENSORS or isinstance(value, (ast.Call, ast.BinOp)):
@@ -167,7 +167,7 @@ class Reader:
     def _of_operator(self, node: ast.AST) -> Form:
         match node:
             case ast.BinOp(left=left, right=right) if _is_text(left) or _is_text(right):
-                return _NOTHING
+                return NOTHING
             case ast.BinOp(left=left, op=ast.Div() | ast.Mult() | ast.FloorDiv(), right=right) if (
                 self.off.get(last_name(right)) in _ONE
             ):
@@ -198,14 +198,14 @@ class Reader:
         function, name = node.func, last_name(node.func)
         off = [each for each in node.keywords if self.off.get(last_name(each.value), "1") not in _ONE]
         if self._is_silent(node) or any(each.arg == "enabled" for each in off):
-            return _NOTHING
+            return NOTHING
         if name in self.words["handed on"] and node.args:
             return self._of(node.args[0])
         owner = function.value if isinstance(function, ast.Attribute) else None
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own:
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
-        of = () if owner is None or _root(owner) in _LIBRARIES else (self._of(owner),)
+        of = () if owner is None or root_of(owner) in LIBRARIES else (self._of(owner),)
         forms = (*of, *map(self._of, given))
         if name in self.defined:
             return (f"$call {name}", *forms)
@@ -238,7 +238,7 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 
-def _root(node: ast.AST) -> str:
+def root_of(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -246,7 +246,7 @@ def _root(node: ast.AST) -> str:
 
 def of_constant(value: object) -> Form:
     if value is None or value is Ellipsis or (isinstance(value, str) and _PATH.search(value)):
-        return _NOTHING
+        return NOTHING
     return (f"#{float(value) if type(value) is int and abs(value) < 1 << 53 else value}",)
 
 

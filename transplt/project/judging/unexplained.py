@@ -431,13 +431,9 @@ def _carried_alike(
             slipped.append(Otherwise(_telling(gone[one], found[1]), _telling(new[other], found[2]), found[0]))
     return {
         id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
-        if not each.said and not found.isdisjoint({each.place, (each.path, _inside(each))})
+        if not each.said  # a definition stands for the scope that it opens
+        and (each.place in found or (each.path, f"{each.scope}.{target(each)}".lstrip(".")) in found)
     }, slipped  # fmt: skip
-
-
-def _inside(each: Statement) -> str:
-    """The scope that a definition opens."""
-    return f"{each.scope}.{getattr(each.node, 'name', '')}".lstrip(".")
 
 
 def _telling(side: Sequence[Statement], part: Form) -> Statement | None:
