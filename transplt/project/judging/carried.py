@@ -99,19 +99,21 @@ class Carrier(Reader):
         return tuple(effects)
 
     def _other(self, node: ast.stmt) -> None:
-        if not isinstance(node, (ast.Pass, ast.Import, ast.ImportFrom, ast.Assert, ast.Delete)):
-            raise TooMuch
-
-    def _do_Return(self, node: ast.Return) -> None:
-        self.effects.append(("return", self._of(node.value)))
-
-    def _do_Break(self, node: ast.stmt) -> None:
-        self.effects.append((type(node).__name__.lower(),))
-
-    _do_Continue = _do_Raise = _do_Break
-
-    def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.env[node.name] = self._closed(node)
+        match node:
+            case ast.Return(value=value):
+                self.effects.append(("return", self._of(value)))
+            case ast.Raise() | ast.Break() | ast.Continue():
+                self.effects.append((type(node).__name__.lower(),))
+            case ast.FunctionDef(name=name):
+                self.env[name] = self._closed(node)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._set(target, self._of(value))
+            case ast.AugAssign(target=target, op=op, value=value):
+                self._set(target, self._of(ast.BinOp(_loaded(target), op, value)))
+            case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Delete() | ast.AnnAssign():
+                pass
+            case _:
+                raise TooMuch
 
     def _closed(self, node: ast.AST) -> Form:
         self.closures.append((node, self.env))
@@ -162,13 +164,6 @@ class Carrier(Reader):
                     self._set(one, each)
             else:
                 self._set(target, self._of(value))
-
-    def _do_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self._set(node.target, self._of(node.value))
-
-    def _do_AugAssign(self, node: ast.AugAssign) -> None:
-        self._set(node.target, self._of(ast.BinOp(_loaded(node.target), node.op, node.value)))
 
     def _set(self, target: ast.AST, value: Form) -> None:
         match target:
