@@ -12,7 +12,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.forms import of_constant
-from transplt.project.judging.sides import IGNORES, Side, pairs
+from transplt.project.judging.sides import IGNORES, Side
 from transplt.project.judging.statements import Apart, Statement, compared, neutral
 from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
 from transplt.project.judging.tricks import (
@@ -28,6 +28,7 @@ from transplt.project.judging.tricks import (
     tricks,
 )
 from transplt.project.judging.unexplained import Otherwise, Unexplained
+from transplt.proof.prove.branches import twins
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
@@ -142,7 +143,10 @@ def differences(original: Side, port: Side) -> Differences:
     changed = [path for path in port.python if original.files.get(path) != port.files[path]]
     before = {path: original.statements(path) for path in original.python if path in changed or path not in port.files}
     after = {path: port.statements(path) for path in changed}
-    found.successors = pairs(original, port, before, after)
+    found.successors = twins(*(
+        {path: [each.text for each in told] for path, told in side.items() if path not in other.files}
+        for side, other in ((before, port), (after, original))
+    ))
     renamed = {path: found.successors.get(path, path) for path in before}
     theirs = [replace(each, path=renamed[path]) for path, told in before.items() for each in told]
     lost = {path for path in before if path not in port.files and path not in found.successors}

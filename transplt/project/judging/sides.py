@@ -1,13 +1,11 @@
-"""The two programs as they are read: their files, which of them belong together, and a copy of a port to be checked."""
+"""The two programs as they are read: their files, their statements, and a copy of a port to be checked."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from posixpath import basename
 
 from transplt.base.disk.git_index import find_repository
 from transplt.base.disk.git_objects import commit_of
@@ -25,10 +23,6 @@ _PYTHON = (".py", ".pyw")
 IGNORES = re.compile(rb"transplt(?=\s*[:=-]*\s*[a-z])", re.IGNORECASE)
 #: What a migration reports into its output, and nobody runs.
 _REPORTS = frozenset((CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, PAGE))
-#: Shares of the statements of a file by which another one is its successor.
-_SAME = 0.4
-#: Of a line that is in more files than these nothing is learnt.
-_MOST = 8
 
 
 @dataclass(slots=True)
@@ -95,24 +89,3 @@ def copy_to_check(port: Side, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(IGNORES.sub(b"_" * 8, data))
 
-
-def pairs(
-    original: Side, port: Side, before: dict[str, list[Statement]], after: dict[str, list[Statement]]
-) -> dict[str, str]:
-    """Paths of files that only the original has -> those of the port that hold what they held, by the statements of
-    both."""
-    there: dict[str, list[str]] = defaultdict(list)
-    for path, said in after.items():
-        if path not in original.files:
-            for text in {each.text for each in said}:
-                there[text].append(path)
-    found: dict[str, str] = {}
-    for path, said in before.items():
-        if path in port.files:
-            continue
-        texts, taken = {each.text for each in said}, {*found.values()}
-        votes = Counter(other for text in texts for other in there[text][:_MOST] if other not in taken)
-        best = max(votes, key=lambda each: (votes[each], basename(each) == basename(path), each), default="")
-        if best and votes[best] >= _SAME * len(texts):
-            found[path] = best
-    return found

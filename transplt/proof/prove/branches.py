@@ -6,9 +6,11 @@ import ast
 import difflib
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import basename
 
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
@@ -20,6 +22,10 @@ from transplt.proof.prove.training import Place
 HELPER = "npu_port.py"
 #: What gives a function that draws numbers another stream of them.
 _GIVES = "generator="
+#: Share of the lines of a file by which another one is its successor.
+_SAME = 0.4
+#: Of a line that is in more files than these nothing is learnt.
+_MOST = 8
 
 
 @dataclass(frozen=True)
@@ -47,17 +53,21 @@ class OneSided:
 
 
 def ways(original: Path, migrated: Path) -> list[Way]:
-    """The branches that both programs have, matched by their lines; files that do not parse have none."""
+    """The branches that both programs have, matched by the lines of their conditions; files that do not parse have
+    none. What is the first line of a branch in the original may stand deeper in the migrated program, behind a
+    question for an NPU."""
     found: list[Way] = []
-    for name, before, after in files_of_both(original, migrated):
+    for name, *texts in files_of_both(original, migrated):
         try:
-            tree = ast.parse(before)
+            mine, theirs = ([*_branches(ast.parse(text))] for text in texts)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        lines = _matched(before, after)
-        for header, first, word in _branches(tree):
-            if header in lines and first in lines:
-                found.append(Way(name, (header, lines[header]), (first, lines[first]), word))
+        lines = _matched(*texts)
+        there = {(header, word): first for header, first, word in theirs}
+        for header, first, word in mine:
+            same = lines.get(header, 0)
+            if first in lines and (same, word) in there:
+                found.append(Way(name, (header, same), (first, there[same, word]), word))
     return found
 
 
@@ -65,9 +75,12 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     """The lines of the migrated program that no line of the original stands for, by path; those too that give a
     generator of their own where the original gives none."""
     found: dict[str, list[int]] = {}
-    gone = [text for _, twin, text in files_of_both(migrated, original) if not twin]
-    for name, before, after in files_of_both(original, migrated):
-        before = before or _renamed(gone, after)
+    both = [*files_of_both(original, migrated)]
+    gone = {name: text for name, twin, text in files_of_both(migrated, original) if not twin}
+    new = {name: lines_of(after) for name, before, after in both if not before}
+    origins = {new: gone[old] for old, new in twins({old: lines_of(text) for old, text in gone.items()}, new).items()}
+    for name, before, after in both:
+        before = before or origins.get(name, "")
         texts = [lines_of(text) for text in (before, after)]
         gives = [[_GIVES in line for line in lines] for lines in texts]
         lines_of_both = _matched(before, after)
@@ -78,17 +91,26 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
             if new not in kept and "seed" in (call := line.partition("(")[0].strip()) and call in seeds:
                 seeds.remove(call)
                 kept.add(new)
-        lines = [number for number in range(1, len(lines_of(after)) + 1) if number not in kept]
+        lines = [number for number in range(1, len(texts[1]) + 1) if number not in kept]
         found |= {name: lines} if lines else {}
     return found
 
 
-def _renamed(gone: Sequence[str], after: str) -> str:
-    """Of the files that the port has no more, the one of which most lines stand in a file that is new there, or ""."""
-    lines = {*lines_of(after)}
-    shares = [(len(lines & (own := {*lines_of(text)})) / len(own or "?"), text) for text in gone]
-    share, text = max(shares, default=(0.0, ""))
-    return text if share > 0.5 else ""
+def twins(gone: Mapping[str, Iterable[str]], new: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Paths of files that only the original has -> those that only the port has and that hold what they held, by the
+    lines or statements of both."""
+    there: dict[str, list[str]] = defaultdict(list)
+    for path, said in new.items():
+        for text in {*said}:
+            there[text].append(path)
+    found: dict[str, str] = {}
+    for path, said in gone.items():
+        texts, taken = {*said}, {*found.values()}
+        votes = Counter(other for text in texts for other in there[text][:_MOST] if other not in taken)
+        best = max(votes, key=lambda each: (votes[each], basename(each) == basename(path), each), default="")
+        if best and votes[best] >= _SAME * len(texts):
+            found[path] = best
+    return found
 
 
 def draws_by_itself(migrated: Path, lines: Mapping[str, Sequence[int]]) -> bool:
