@@ -38,10 +38,12 @@ for step in range(4):
 PORT = ORIGINAL.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
 
 
-def judged(folder: Path, port: str | dict[str, str], *options: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the JSON of a judgement of a port of ORIGINAL."""
+def judged(
+    folder: Path, port: str | dict[str, str], *options: str, original: str = ORIGINAL
+) -> tuple[int, dict[str, Any]]:
+    """The exit code and the JSON of a judgement of a port of an original."""
     files = port if isinstance(port, dict) else {"main.py": port}
-    for side, texts in (("original", {"main.py": ORIGINAL}), ("port", files)):
+    for side, texts in (("original", {"main.py": original}), ("port", files)):
         for path, text in texts.items():
             (folder / side / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / side / path).write_text(text, encoding="utf-8")
@@ -240,6 +242,45 @@ def test_a_run_has_the_last_word(port: str, mark: str, what: str, tmp_path: Path
     assert (run["mark"], code) == (mark, int(mark == "against"))
     assert what in run["sentence"]
     assert run["lines"][1].startswith("operators on the card: ")
+
+
+#: What ends a program by a signal when all is done.
+KILLED = "import os\nos.kill(os.getpid(), 6)\n"
+#: A device that is chosen by hand, and the same where an NPU comes first.
+CHOSEN = """\
+if args.lr > 0:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+else:
+    device = "cpu"
+model = nn.Linear(4, 1).to(device)
+"""
+CHOSEN_BY_HAND = """\
+if args.lr > 0:
+    if torch.npu.is_available():
+        device = "npu"
+    else:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+else:
+    device = "cpu"
+model = nn.Linear(4, 1).to(device)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("original", "port", "mark", "what"),
+    [
+        (ORIGINAL + KILLED, PORT, "not judged", "stops, after 4 steps that agree: ended with exit code -6"),
+        (ORIGINAL, PORT + KILLED, "against", "ended with exit code -6"),
+        (ORIGINAL.replace("model = nn.Linear(4, 1).cuda()\n", CHOSEN),
+         PORT.replace("model = nn.Linear(4, 1).npu()\n", CHOSEN_BY_HAND), "good", "equal: 4 steps"),
+    ],
+    ids=["the original is killed", "the port is killed", "a device chosen by hand"],
+)  # fmt: skip
+def test_a_port_is_not_blamed_for_its_original(original: str, port: str, mark: str, what: str, tmp_path: Path) -> None:
+    _, table = judged(tmp_path, port, "--prove", "main.py", original=original)
+    run = table["parts"][-1]
+    assert (run["mark"], what in run["sentence"]) == (mark, True), run
 
 
 def test_the_samples_are_accepted(subtests: pytest.Subtests) -> None:

@@ -207,6 +207,8 @@ def test_what_is_said_of_ranks(reference: Run, ranks: Run, verdict: str) -> None
         ("RuntimeError: modified: [torch.cuda.FloatTensor [64, 1]] is at version 2",
          "RuntimeError: modified: [npuFloatType [64, 1]] is at version 2", True),
         ("RuntimeError: found cuda:0 and cpu", "RuntimeError: found npu:0 and cpu", True),
+        ("ended with exit code -6: loss 0.5", "ended with exit code -6: loss 0.4", True),
+        ("ended with exit code -6: loss 0.5", "ended with exit code 1: loss 0.5", False),
         ("NameError: name 'x' is not defined", "NameError: name 'y' is not defined", False),
         ("RuntimeError: modified: [torch.cuda.FloatTensor [64, 1]] is at version 2",
          "RuntimeError: modified: [npuHalfType [64, 1]] is at version 2", False),

@@ -41,7 +41,7 @@ _SMALL = 3
 class Proof:
     """All comparisons of two programs. The verdict is the gravest of theirs, and names what was not compared. `memory`
     is what the migrated program held of its card, in words, `advice` what helps where a program stops; `idle`: the
-    original stopped before its first step, so that no migrated program can be held against it; `operators`: how many
+    original stopped, before its first step or where the migrated program went on; `operators`: how many
     ran on the card of each program, by itself (0 of the original where its layers are one operator of an NPU: an LSTM
     is many of a GPU); `caught`: the error that the migrated program printed and went on
     from, as a clause."""
@@ -104,7 +104,10 @@ class Prover:
         notes = dict.fromkeys(note for host in hosts for note in host["notes"])  # such as how large a data set is
         proof.parts[0].findings.remarks += [*notes, *_silent(alone)]
         proof.advice += self._advice(reference, alone, own)
-        proof.idle = reference.stop is not None and not any(training.steps for training in reference.trainings)
+        stepped = any(training.steps for training in reference.trainings)
+        proof.idle = reference.stop is not None and (
+            not stepped or (proof.verdict.word is Word.RUNS and not proof.caught)
+        )
         proof.parts[0].findings.remarks += proof.advice
         if self.original.witness is REDIRECTED and self.migrated.options.portable:  # another witness would be asked
             proof.parts[0].findings.reasons.append("the migrated program on CUDA (leave out --against)")

@@ -219,8 +219,10 @@ def at_once(*runs: Callable[[], _Result]) -> list[_Result]:
 
 
 def _neutral(reason: str) -> str:
-    """The text of an error without the names that only one kind of card has, or only one run."""
-    tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", without_uuids(reason))
+    """The text of an error without the names that only one kind of card has, or only one run, and without what was
+    printed before a signal came."""
+    ended = re.sub(r"(exit code -\d+): .*", r"\1", without_uuids(reason))
+    tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", ended)
     return re.sub("cuda|gpu|npu", "npu", tensors, flags=re.IGNORECASE)
 
 
