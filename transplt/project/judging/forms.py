@@ -235,6 +235,8 @@ def _is_device(node: ast.AST) -> bool:
 def _is_text(node: ast.AST) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_text(node.left) or _is_text(node.right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return _is_text(node.func.value)
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 

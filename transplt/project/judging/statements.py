@@ -24,6 +24,7 @@ _MOVES = frozenset("npu cpu contiguous int long item".split())
 #: What `transplt judge` takes for a part of a training: places of arguments, keywords aside, and all that themes are.
 TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
+_NOT_SPELLED = frozenset("annotation returns type_comment type_params ctx kind".split())
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
 _OPPOSITES: dict[type, type[ast.cmpop]] = {
     ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt,
@@ -156,12 +157,32 @@ def statements_of(tree: ast.Module, path: str) -> list[Statement]:
     found = []
     while pending:
         node, where = pending.pop()
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        node = _as_one(node)
+        if _is_text_alone(node):
             continue
         statement = _statement(node, transformer, path, where)
         found.append(statement)
         pending += reversed([*_below(node, statement)])
     return found
+
+
+def _is_text_alone(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _as_one(node: ast.AST) -> ast.AST:
+    """Two branches that give a value to one thing, or give one back, as a conditional expression."""
+    if not isinstance(node, ast.If) or not len(node.body) == len(node.orelse) == 1:
+        return node
+    found: ast.AST = node
+    match _as_one(node.body[0]), _as_one(node.orelse[0]):
+        case ast.Assign(targets=[one], value=value), ast.Assign(targets=[two], value=other) if (
+            ast.unparse(one) == ast.unparse(two)
+        ):
+            found = ast.Assign([one], ast.IfExp(node.test, value, other))
+        case ast.Return(value=ast.expr() as value), ast.Return(value=ast.expr() as other):
+            found = ast.Return(ast.IfExp(node.test, value, other))
+    return ast.copy_location(found, node)
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.Constant]:
@@ -282,7 +303,7 @@ _ELSEWHERE, SHORT = 3, 15
 
 def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Keys = _KEYS) -> Apart:
     """Which statements of two programs match, and which do not. Files that belong together have one path."""
-    gone, new = [*before], [*after]
+    gone, new = _unlike([*before], [*after])
     alike: list[tuple[Statement, Statement]] = []
     for number, key in enumerate(keys):
         there: dict[Hashable, list[Statement]] = defaultdict(list)
@@ -299,3 +320,45 @@ def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Key
                 left.append(each)
         gone, new = left, [each for each in new if id(each) not in matched]
     return Apart(gone, new, alike)
+
+
+def _unlike(*sides: list[Statement]) -> list[list[Statement]]:
+    """Both programs without the functions that are the same: nothing in these can be a difference, whoever asks."""
+    spelled: list[dict[tuple[str, str], list[Hashable]]] = []
+    for side in sides:
+        found = defaultdict[tuple[str, str], list[Hashable]](list)
+        for each in side:
+            if isinstance(each.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found[each.path, f"{each.scope}.{each.node.name}".lstrip(".")].append(_spelled(each.node))
+        spelled.append(found)
+    same = {place for place, found in spelled[0].items() if spelled[1].get(place) == found}
+    return [[each for each in side if same.isdisjoint(_around(each))] for side in sides]
+
+
+def _around(each: Statement) -> Iterator[tuple[str, str]]:
+    """The functions that a statement is in, and the one that it begins."""
+    name = each.node.name if isinstance(each.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
+    parts = [*filter(None, (*each.scope.split("."), name))]
+    return ((each.path, ".".join(parts[:end])) for end in range(1, len(parts) + 1))
+
+
+def _spelled(function: ast.AST) -> Hashable:
+    """A function without the names of its own variables, docstrings and types."""
+    inside = [*ast.walk(function)]
+    names = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    given = {each.arg for each in inside if isinstance(each, ast.arg)}
+    given.update(name for each in inside if isinstance(each, (ast.Global, ast.Nonlocal)) for name in each.names)
+    is_plain = sum(isinstance(each, (ast.FunctionDef, ast.Lambda, ast.ClassDef)) for each in inside) == 1
+    own, known = names - given if is_plain else set(), dict[str, int]()
+
+    def of(node: object) -> Hashable:
+        if isinstance(node, list):
+            return (*(of(each) for each in node if not _is_text_alone(each)),)
+        if not isinstance(node, ast.AST):
+            return neutral(node) if isinstance(node, str) else repr(node)
+        if isinstance(node, ast.Name) and node.id in own:
+            return known.setdefault(node.id, len(known))
+        fields = ast.iter_fields(_as_one(node))
+        return (type(node).__name__, *(of(value) for name, value in fields if name not in _NOT_SPELLED))
+
+    return of(function)

@@ -187,6 +187,8 @@ def moved(
 ) -> Iterator[tuple[Statement, Grade, str]]:
     """What is as it was, but not on a card any more, or only now. `there`: what the port puts on a card, by file."""
     for before, after in alike:
+        if before.raw == after.raw:
+            continue
         what = after.raw.partition(" ")[2]
         if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
             name = ast.unparse(after.parts[0])
@@ -195,7 +197,7 @@ def moved(
                 yield after, _AGAINST, f"{name} is not put on a card any more"
         if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
             yield after, _AGAINST, f"the test computes this on a card, too: {what}"
-        if before.raw != after.raw and not after.said and "cpu" not in before.raw and "npu" not in after.raw:
+        if not after.said and "cpu" not in before.raw and "npu" not in after.raw:
             on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
             if on_card and "cpu" in after.raw and "map_location" not in after.raw:
                 yield after, _AGAINST, f"computed on the CPU now: {what}"

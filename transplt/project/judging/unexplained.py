@@ -600,7 +600,7 @@ def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set
     for one, other in alike:
         if places.get(one.place) != other.place or one.said:
             continue
-        if _excludes(one, other):
+        if one.guards != other.guards and _excludes(one, other):
             yield Otherwise(one, other, "under the opposite condition now")
         if one.loop != other.loop and not _BAR.match(one.text) and isinstance(one.node, (ast.Expr, ast.AugAssign)):
             yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
