@@ -91,6 +91,8 @@ class Carrier(Reader):
                     if leaves:
                         break
                     continue
+                if isinstance(node, (ast.For, ast.While)) and node.orelse:
+                    raise TooMuch
                 getattr(self, f"_do_{type(node).__name__}", self._other)(node)
                 if effects and effects[-1][0] in ("return", "raise", "break", "continue"):
                     break
@@ -109,7 +111,7 @@ class Carrier(Reader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._set(target, self._of(value))
             case ast.AugAssign(target=target, op=op, value=value):
-                self._set(target, self._of(ast.BinOp(_loaded(target), op, value)))
+                self._set(target, self._of(ast.BinOp(target, op, value)))
             case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Delete() | ast.AnnAssign():
                 pass
             case _:
@@ -173,7 +175,7 @@ class Carrier(Reader):
                 for at, each in enumerate(elts):
                     self._set(each, self._item(value, of_constant(at)))
             case ast.Attribute() | ast.Subscript():
-                self._event("store", self._of(_loaded(target)), value)
+                self._event("store", self._of(target), value)
                 if name := _slot(target):
                     self.env[name] = short(value)
                 elif name := _slot(getattr(target, "value", target)):
@@ -193,9 +195,9 @@ class Carrier(Reader):
         self.events = most
         (one, mine), (other, theirs) = sides
         # What a branch that ends the function leaves behind is of no use to anybody.
-        if any(each[0] in _ENDS for each in one[-1:]):
+        if one and one[-1][0] in _ENDS:
             mine = theirs
-        elif any(each[0] in _ENDS for each in other[-1:]):
+        elif other and other[-1][0] in _ENDS:
             theirs = mine
         names = {**mine, **theirs}
         self.env = {name: chosen(test, mine.get(name, NOTHING), theirs.get(name, NOTHING)) for name in names}
@@ -214,13 +216,9 @@ class Carrier(Reader):
         self.effects += self._run(rest)
 
     def _do_While(self, node: ast.While) -> None:
-        if node.orelse:
-            raise TooMuch
         self._loop(("while",), [ast.If(node.test, node.body, [ast.Break()])], {})
 
     def _do_For(self, node: ast.For) -> None:
-        if node.orelse:
-            raise TooMuch
         match node.iter, node.target:
             case ast.Call(args=[whole, other]), ast.Tuple(elts=[one, two]) if last_name(node.iter.func) == "product":
                 return self._do_For(ast.For(one, whole, [ast.For(two, other, node.body, [])], []))
@@ -405,12 +403,9 @@ class Carrier(Reader):
                 return self._of(whole), at
             case ast.Call(func=ast.Name(id="range")):
                 return self._of(node), at
-            case ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]):
-                over = self._of(whole)
-                return over, ("$List", key := ("[]", over, at), ("[]", over, key))
-            case ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]):
-                over = self._of(whole)
-                return over, ("[]", over, ("[]", over, at))
+            case ast.Call(func=ast.Attribute(value=whole, attr="items" | "values" as which), args=[]):
+                value = ("[]", over := self._of(whole), key := ("[]", over, at))
+                return over, ("$List", key, value) if which == "items" else value
         over = self._of(node)
         if over[0] == "comp" and repr(at) in repr(over[2]):
             return over[1], over[2]  # a list of what comes of another one, in the same loop
@@ -579,17 +574,6 @@ def _slot(node: ast.AST) -> str:
     return ""
 
 
-def _loaded(node: ast.AST) -> ast.expr:
-    match node:
-        case ast.Name(id=name):
-            return ast.Name(name, ast.Load())
-        case ast.Attribute(value=value, attr=attr):
-            return ast.Attribute(value, attr, ast.Load())
-        case ast.Subscript(value=value, slice=at):
-            return ast.Subscript(value, at, ast.Load())
-    raise TooMuch
-
-
 def _jumps(body: Iterable[ast.AST]) -> bool:
     """Whether statements leave what is around them."""
     for node in body:
@@ -608,33 +592,23 @@ def _stored(node: ast.AST) -> Iterable[str]:
     """The variables that a statement gives a value, or may change."""
     for each in ast.walk(node):
         match each:
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case ast.Attribute(ctx=ast.Store()):
+            case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 yield _slot(each)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
-                yield _slot(owner)
-            case ast.Subscript(value=owner, ctx=ast.Store()):
-                yield _slot(owner)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=it))) | ast.Subscript(value=it, ctx=ast.Store()):
+                yield _slot(it)
 
 
 def _is_fixed(node: ast.AST) -> bool:
     """Whether the value of a module is the same at all times: numbers, tables of them, parts of libraries."""
     match node:
-        case ast.Constant() | ast.Lambda():
+        case ast.Constant() | ast.Lambda() | ast.expr_context() | ast.operator() | ast.unaryop():
             return True
         case ast.Attribute(value=ast.Name(id=name)):
             return name in LIBRARIES
-        case ast.Dict(keys=keys, values=values):
-            return all(key is not None and _is_fixed(key) for key in keys) and all(map(_is_fixed, values))
-        case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            return all(map(_is_fixed, elts))
-        case ast.Call(func=function, args=args, keywords=words) if last_name(function) in ("partial", "dict"):
-            return all(map(_is_fixed, (*args, *(word.value for word in words))))
-        case ast.BinOp(left=left, right=right):
-            return _is_fixed(left) and _is_fixed(right)
-        case ast.UnaryOp(operand=operand):
-            return _is_fixed(operand)
+        case ast.Call(func=function, args=args, keywords=words):
+            return last_name(function) in ("partial", "dict") and all(map(_is_fixed, (*args, *words)))
+        case ast.Dict() | ast.List() | ast.Tuple() | ast.BinOp() | ast.UnaryOp() | ast.keyword():
+            return all(map(_is_fixed, ast.iter_child_nodes(node)))
     return False
 
 

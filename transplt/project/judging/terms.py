@@ -10,7 +10,9 @@ from transplt.project.judging.statements import TABLE
 from transplt.rules.tables import read_table
 
 _NEGATIVE = {"NotEq": "Eq", "IsNot": "Is", "NotIn": "In"}
-_POSITIVE = {value: key for key, value in _NEGATIVE.items()}
+_OPPOSITES = {**_NEGATIVE, **{value: key for key, value in _NEGATIVE.items()}}
+_TURNED = {"Lt": "LtE", "LtE": "Lt"}
+_OTHERS = {"And": "Or", "Or": "And"}
 #: So few parts may differ in what is one shape.
 _FEW, _MANY = 3, 12
 _TRUE, _FALSE = ("#True",), ("#False",)
@@ -20,15 +22,16 @@ NEXT: tuple[Form, ...] = (("continue",),)
 
 def negated(form: Form) -> Form:
     """The opposite of a condition."""
-    name = form[0]
-    if name == "Not":
-        return (*form[1],)
-    if name in ("Lt", "LtE"):
-        return ("LtE" if name == "Lt" else "Lt", form[2], form[1])
-    if name in ("And", "Or"):
-        return sorted_form(("Or" if name == "And" else "And", *map(negated, form[1:])))
-    other = _NEGATIVE.get(name) or _POSITIVE.get(name)
-    return (other, *form[1:]) if other else {_TRUE: _FALSE, _FALSE: _TRUE}.get(form, ("Not", form))
+    match form:
+        case ("Not", inner):
+            return (*inner,)
+        case ("Lt" | "LtE" as name, one, other):
+            return (_TURNED[name], other, one)
+        case ("And" | "Or" as name, *parts):
+            return sorted_form((_OTHERS[name], *map(negated, parts)))
+        case (name, *parts) if name in _OPPOSITES:
+            return (_OPPOSITES[name], *parts)
+    return {_TRUE: _FALSE, _FALSE: _TRUE}.get(form, ("Not", form))
 
 
 def upright_form(form: Form) -> tuple[Form, bool]:
