@@ -42,7 +42,6 @@ _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
 _COLLECTS = re.compile(
     r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
 )
-_OF_SETTINGS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)\w*|self", re.IGNORECASE)
 _LINE = "\n"
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 #: A function of which so many statements differ both ways, more than one of so many, was written anew.
@@ -147,7 +146,7 @@ class Unexplained:
                 elif one.said and other.said and (found := _says_other(one.text, other.text)):
                     self.told.append(Otherwise(one, other, found, words=("metric",)))
                 elif found or self.theirs.form(one)[0] not in _SILENT:
-                    self._settled |= {id(one), id(other), *_ends(one, other)}
+                    self._settled |= {id(one), id(other)}
                     if found and not self._is_aside(other):
                         words = _parents(self.theirs.form(one), self.mine.form(other))
                         self.told.append(Otherwise(one, other, found, words=words))
@@ -215,8 +214,6 @@ class Unexplained:
                         found = f"{left[0][1:]} became {_said(right[0])}"
                 case _:
                     return self._left_out(one, *words, forms[1])
-        if forms[0] == forms[1]:
-            found = _of_another(one, other, known)
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
@@ -367,7 +364,7 @@ class Unexplained:
 
     def _is_idle(self, each: Statement) -> bool:
         return (
-            not self._settled.isdisjoint({id(each), *([id(each.node)] if isinstance(each.node, ast.Continue) else ())})
+            id(each) in self._settled
             or is_option(each)
             or each.scope.endswith(TELLS)
             or bool(_NOT_TRAINED.search(each.path))
@@ -468,22 +465,6 @@ def _says_other(one: str, other: str) -> str:
     if texts[0] != texts[1] or said[0] == said[1]:
         return ""
     return f"{', '.join(said[0])} became {', '.join(said[1])}"
-
-
-def _ends(*pair: Statement) -> Iterator[int]:
-    """What ends the branches of conditions that stand for each other: a `continue` there needs no other reason."""
-    return (id(each.node.body[-1]) for each in pair if isinstance(each.node, ast.If))
-
-
-def _of_another(one: Statement, other: Statement, known: set[str]) -> str:
-    """Which variable a field is taken of, where that is another that both functions have."""
-    fields = ([node for node in each.inside() if isinstance(node, ast.Attribute)] for each in (one, other))
-    for left, right in zip(*fields, strict=False):
-        owners = getattr(left.value, "id", ""), getattr(right.value, "id", "")
-        another = left.attr == right.attr and owners[0] != owners[1] and {*owners} <= known
-        if another and not all(map(_OF_SETTINGS.fullmatch, owners)):
-            return f"{owners[1]}.{right.attr} stands where {owners[0]}.{left.attr} stood"
-    return ""
 
 
 def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]:
