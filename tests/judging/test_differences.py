@@ -689,3 +689,27 @@ def test_what_setup_py_installs_is_no_computation() -> None:
     files = {"setup.py": setup, "train.py": TRAINING}
     assert told(files, files | {"setup.py": setup.replace("'torch'", "'torch', 'torch-npu==2.14.0'")}) == []
     assert told(files, files | {"setup.py": setup.replace("'net'", "'net-npu'").replace("'torch'", "'torch>=2.1'")}) == []
+
+
+_ATTENTION = """\
+    s = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    return s.softmax(dim=-1) @ v
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (_ATTENTION, "    return F.scaled_dot_product_attention(q, k, v)\n"),
+        ("    return torch.einsum('bqd,bkd->bqk', q, k) * v\n", "    return q @ k.transpose(1, 2) * v\n"),
+        ("    p = F.log_softmax(q, dim=1)\n    return F.nll_loss(p, k) * v\n", "    return F.cross_entropy(q, k) * v\n"),
+        ("    a, b = q.chunk(2, dim=-1)\n    return F.silu(a) * b + k - v\n",
+         "    return torch_npu.npu_swiglu(q, dim=-1) + k - v\n"),
+    ],
+    ids=["attention", "einsum", "cross entropy", "swiglu"],
+)  # fmt: skip
+def test_one_operation_for_several_is_neither_accepted_nor_accused(one: str, other: str) -> None:
+    head, tail = "def forward(q, k, v):\n", "\nfor batch in loader:\n    forward(*batch).backward()\n"
+    before, after = ({"m.py": f"import torch\n{head}{body}{tail}".encode()} for body in (one, other))
+    found = differences(Side(Path("o"), before), Side(Path("p"), after))
+    assert (found.against, bool(found.open)) == ([], True)

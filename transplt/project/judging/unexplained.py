@@ -280,9 +280,9 @@ class Unexplained:
                 found = counts & other
                 counts -= found
                 other -= found
-            first, both_ways = len(self.told), all(both)
+            first, both_ways, spelt = len(self.told), all(both), _is_spelling(*both)
             self._tell((less[place], more[place]), *both, pairs)
-            if _is_rewritten(place, less[place], more[place], sizes[place]):
+            if spelt or _is_rewritten(place, less[place], more[place], sizes[place]):
                 name = place[1].rpartition(".")[2] or "the module"
                 # What is gone or new as a whole, while nothing else is done in its place, is told all the same.
                 self.told[first:] = [
@@ -373,7 +373,6 @@ class Unexplained:
     def _tell(
         self, said: tuple[_Done, _Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]
     ) -> None:
-        sure = not _is_spelling(less, more)
         does = {word for _, counts in said[0] for word in counts if word[0].islower()}
         #: Functions of new files that do what the original does elsewhere: what else they do is a difference.
         stand_in = {each.place for each, counts in said[1] if does & {*counts}}
@@ -387,11 +386,11 @@ class Unexplained:
                 more, less = more - new, less - gone
                 told.add(id(before))
                 counts_here = each.path not in self.fresh or each.place in stand_in
-                self._add(before, each, new, gone, sure=sure and counts_here, whole=before is None and new == counts)
+                self._add(before, each, new, gone, sure=counts_here, whole=before is None and new == counts)
         for each, counts in said[0]:
             if id(each) not in told and (gone := counts & less):
                 less -= gone
-                self._add(each, None, Counter(), gone, sure=sure, whole=gone == counts)
+                self._add(each, None, Counter(), gone, sure=True, whole=gone == counts)
 
     def _add(
         self, before: Statement | None, after: Statement | None, new: Counter[str], gone: Counter[str], *, sure: bool,
@@ -481,9 +480,10 @@ def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]
 
 
 def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
-    """Whether all that is done otherwise is known to be written in either way."""
-    words, rows = {*less} | {*more}, read_table(TABLE)["spellings"]
-    return bool(less and more) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
+    """Whether all operations that are others are known to be written in either way."""
+    gone, new = ({word for word in side if word[0] not in "#("} for side in (less, more))
+    words, rows = gone | new, read_table(TABLE)["spellings"]
+    return bool(gone and new) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
 
 
 def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
