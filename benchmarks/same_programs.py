@@ -61,8 +61,9 @@ def _named(tree: ast.Module) -> None:
                 numbers = (isinstance(getattr(each, "value", None), int | float) for each in call.args)
                 places = [at for at, found in enumerate(numbers) if found]
                 if places:
-                    value, call.args[places[0]] = call.args[places[0]], ast.Name("a_number", ast.Load())
-                    function.body.insert(number, ast.Assign([ast.Name("a_number", ast.Store())], value, lineno=node.lineno))
+                    kept = ast.Assign([ast.Name("a_number", ast.Store())], call.args[places[0]], lineno=node.lineno)
+                    call.args[places[0]] = ast.Name("a_number", ast.Load())
+                    function.body.insert(number, kept)
                     break
             else:
                 continue

@@ -13,7 +13,7 @@ from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.forms import of_constant
 from transplt.project.judging.sides import IGNORES, Side
-from transplt.project.judging.statements import Apart, Statement, compared, neutral
+from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike
 from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
 from transplt.project.judging.tricks import (
     READS,
@@ -117,7 +117,7 @@ class _Both:
     places: dict[tuple[str, str], int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.apart = compared(self.theirs, self.mine)
+        self.apart = compared(*unlike(self.theirs, self.mine))
         self.places = {each.place: each.line for each in reversed(self.mine)}
 
     @property

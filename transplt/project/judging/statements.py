@@ -6,7 +6,7 @@ import ast
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -289,7 +289,7 @@ class Apart:
 
 
 #: What has to be the same, the closest first: what moved is the same as well.
-_Keys = tuple[Callable[[Statement], Hashable], ...]
+_Keys = Sequence[Callable[[Statement], Hashable]]
 _KEYS: _Keys = (
     lambda each: (each.path, each.scope, each.guards, each.raw),
     lambda each: (each.path, each.scope, each.guards, each.text),
@@ -301,9 +301,12 @@ _KEYS: _Keys = (
 _ELSEWHERE, SHORT = 3, 15
 
 
-def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Keys = _KEYS) -> Apart:
-    """Which statements of two programs match, and which do not. Files that belong together have one path."""
-    gone, new = _unlike([*before], [*after])
+def compared(
+    before: Iterable[Statement], after: Iterable[Statement], keys: _Keys = _KEYS, elsewhere: int = _ELSEWHERE
+) -> Apart:
+    """Which statements of two programs match, and which do not. Files that belong together have one path; from the key
+    of number `elsewhere` on short statements match nothing."""
+    gone, new = [*before], [*after]
     alike: list[tuple[Statement, Statement]] = []
     for number, key in enumerate(keys):
         there: dict[Hashable, list[Statement]] = defaultdict(list)
@@ -312,7 +315,7 @@ def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Key
         left, matched = [], set()
         for each in gone:
             same = there[key(each)]
-            if same and (number < _ELSEWHERE or len(each.text) > SHORT):
+            if same and (number < elsewhere or len(each.text) > SHORT):
                 other = same.pop()
                 matched.add(id(other))
                 alike.append((each, other))
@@ -322,7 +325,7 @@ def compared(before: Iterable[Statement], after: Iterable[Statement], keys: _Key
     return Apart(gone, new, alike)
 
 
-def _unlike(*sides: list[Statement]) -> list[list[Statement]]:
+def unlike(*sides: list[Statement]) -> list[list[Statement]]:
     """Both programs without the functions that are the same: nothing in these can be a difference, whoever asks."""
     spelled: list[dict[tuple[str, str], list[Hashable]]] = []
     for side in sides:

@@ -19,7 +19,7 @@ from transplt.project.judging.reading import (
     readings,
     sets_of,
 )
-from transplt.project.judging.statements import TABLE, Apart, Statement
+from transplt.project.judging.statements import TABLE, Apart, Statement, compared
 from transplt.project.judging.terms import slip
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
@@ -167,20 +167,13 @@ class Unexplained:
             lambda each, form: _blank(form, "$"),
             lambda each, form: _blank(form, "$#"),
         )
-        for key in keys:
-            there: dict[Hashable, list[Statement]] = defaultdict(list)
-            for each in reversed(new):
-                there[type(each.node), key(each, self.mine.form(each))].append(each)
-            left, taken = [], set[int]()
-            for each in gone:
-                if same := there[type(each.node), key(each, self.theirs.form(each))]:
-                    taken.add(id(other := same.pop()))
-                    yield each, other
-                else:
-                    left.append(each)
-            gone, new = left, [each for each in new if id(each) not in taken]
-        for each in gone:
-            mine = operations(self.theirs.form(each))
+        forms = {id(each): self.theirs.form(each) for each in gone} | {id(each): self.mine.form(each) for each in new}
+        same = [lambda each, key=key: (type(each.node), key(each, forms[id(each)])) for key in keys]
+        found = compared(gone, new, same, elsewhere=len(same))
+        yield from found.alike
+        new = found.new
+        for each in found.gone:
+            mine = operations(forms[id(each)])
             own = (operations(self.mine.form(other)) for other in new)
             shares = [(2 * (mine & each).total() / ((mine + each).total() or 1), -at) for at, each in enumerate(own)]
             if shares and (best := max(shares))[0] >= _ALIKE:
@@ -245,7 +238,7 @@ class Unexplained:
             [each for each in new if self._has_a_reason(each)],
         )
         spare = [
-            _sum(self._spared(reading, side, kept))
+            sum(self._spared(reading, side, kept), Counter[str]())
             for reading, side, kept in zip((self.theirs, self.mine), (gone, new), asked, strict=True)
         ]
         less, more = defaultdict[Scope, _Done](list), defaultdict[Scope, _Done](list)
@@ -259,7 +252,7 @@ class Unexplained:
         )
         left: dict[Scope, tuple[Counter[str], Counter[str]]] = {}
         for place in dict.fromkeys((*less, *more)):
-            gone_here, new_here = (_sum(counts for _, counts in side[place]) for side in (less, more))
+            gone_here, new_here = (sum((counts for _, counts in side[place]), Counter[str]()) for side in (less, more))
             left[place] = gone_here - new_here, new_here - gone_here
             for counts, known in zip(left[place], held, strict=True):
                 _take_out(counts, known)
@@ -484,13 +477,6 @@ def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
     gone, new = ({word for word in side if word[0] not in "#("} for side in (less, more))
     words, rows = gone | new, read_table(TABLE)["spellings"]
     return bool(gone and new) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
-
-
-def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
-    total = Counter[str]()
-    for each in counts:
-        total += each
-    return total
 
 
 def _take_out(counts: Counter[str], held: set[str]) -> None:
