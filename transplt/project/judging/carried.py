@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable, Sequence
 
-from transplt.project.judging.forms import LIBRARIES, NOTHING, Form, Reader, of_constant, root_of, sorted_form
+from transplt.project.judging.forms import LIBRARIES, NOTHING, OWNERS, Form, Reader, of_constant, root_of, sorted_form
 from transplt.project.judging.statements import TABLE, Statement, neutral_tree
 from transplt.project.judging.terms import NEXT, chosen, folded, joined, negated, short, turned
 from transplt.rules.tables import read_table
@@ -15,7 +15,6 @@ from transplt.syntax.nodes import last_name
 
 #: What an effect is worth is told by its number: ("ev", 3). So many steps are taken for one function.
 _MOST, _DEEP, _UNROLLED = 2000, 6, 8
-_OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
 _CHANGES = re.compile(
     r"[A-Z]|\w+_$|(?:rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|beta|\w*seed\w*)$"
 )
@@ -346,7 +345,7 @@ class Carrier(Reader):
         return (f"${name}",)
 
     def _attribute(self, value: ast.AST, name: str) -> Form:
-        if (isinstance(value, ast.Name) and value.id not in self.env) or _OWNERS.fullmatch(last_name(value)):
+        if (isinstance(value, ast.Name) and value.id not in self.env) or OWNERS.fullmatch(last_name(value)):
             owner = last_name(value)
             if (slot := f"{owner}.{name}") in self.env:
                 return self.env[slot]
@@ -354,7 +353,7 @@ class Carrier(Reader):
                 function = self._tree(place)
                 if any(last_name(each) == "property" for each in function.decorator_list):  # type: ignore[attr-defined]
                     return self._inlined(place, function, [], {})
-            if _OWNERS.fullmatch(owner):
+            if OWNERS.fullmatch(owner):
                 return (f"${name}",)
         root = root_of(value)
         if root not in self.env and root != "self" and root in LIBRARIES | self.imported:
@@ -375,7 +374,7 @@ class Carrier(Reader):
         numbers = dict[Form, Form]()
         if value[0] == "$List":
             numbers = {of_constant(number): each for number, each in enumerate(value[1:])}
-        if value[0][1:] and _OWNERS.fullmatch(value[0][1:]) and at[0][:1] == "#":
+        if value[0][1:] and OWNERS.fullmatch(value[0][1:]) and at[0][:1] == "#":
             return (f"${at[0][1:]}",)
         return numbers.get(at, ("[]", value, at))
 

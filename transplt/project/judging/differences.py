@@ -39,16 +39,19 @@ _HELP = {
     ALSO: "",
 }
 _SETTINGS = re.compile(r"\.(?:ya?ml|json|toml|ini|cfg|sh|conf|txt)$")
-_SETTING = re.compile(r"""(?:^|[\s,{])(?:--)?["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]|\s(?=-?\d))\s*["']?(-?[\w.+-]+)""")
+_SETTING = re.compile(r"""(?:^|[\s,{])-{0,2}["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]|\s(?=-?\d))\s*["']?(-?[\w.+-]+)""")
+#: What starts a program in Python, and what a line gives it.
+_STARTED = re.compile(r"[\w/.-]+\.py\b|\btorchrun\b|\bpython3?\b(?!.*\.py)")
+_FLAG = re.compile(r"""(?<!\S)(--?)([A-Za-z][\w-]*)(?:[ =]+["']?(-?[\w.$][^\s"']*))?""")
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")
 _OF_CARDS = re.compile(
-    r"npu|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
+    r"npu|cudnn|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
 )
 #: What a port changes as a matter of course.
 _OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
-_OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|/", re.IGNORECASE)
+_OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|threads|/", re.IGNORECASE)
 #: So many other statements, and such a share of all, are no port's.
 _DRIFTED, _DRIFTED_SHARE = 40, 0.065
 _OF_MANY = re.compile(r"ampler|shuffle|world|npu|batch")
@@ -87,7 +90,7 @@ class Differences:
     def sort(self) -> None:
         """Bring the findings into the order of the files."""
         for findings in (self.against, self.open, self.also):
-            findings.sort(key=lambda each: (each.path, each.span.line))
+            findings.sort(key=lambda each: (each.path, each.span.line, each.message))
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
@@ -107,7 +110,7 @@ class Differences:
 class _Both:
     """Both programs as they are compared: `theirs` and `mine` are the statements of files that differ, those of the
     original under the paths that these have in the port; `lost` are files that it has not, `places` the lines of its
-    functions, `origin` the former names of its files."""
+    functions, `stood` where something of the original would be, `origin` the former names of its files."""
 
     theirs: list[Statement]
     mine: list[Statement]
@@ -115,10 +118,16 @@ class _Both:
     origin: dict[str, str]
     apart: Apart = field(init=False)
     places: dict[tuple[str, str], int] = field(init=False)
+    stood: set[tuple[str, int]] = field(default_factory=set)
+    _near: dict[tuple[str, str], list[tuple[int, int]]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.apart = compared(*unlike(self.theirs, self.mine))
         self.places = {each.place: each.line for each in reversed(self.mine)}
+        self._near = defaultdict(list)
+        for one, other in sorted(self.apart.alike, key=lambda pair: pair[0].line):
+            if one.place == other.place:
+                self._near[one.place].append((one.line, other.line))
 
     @property
     def has_cards(self) -> bool:
@@ -132,9 +141,13 @@ class _Both:
         return f"{shown(self.origin.get(statement.path, statement.path))}:{statement.line}"
 
     def place(self, statement: Statement) -> tuple[str, int]:
-        """Where in the port a statement of the original would stand: at the beginning of its function."""
+        """Where in the port a statement of the original would stand: behind the one before it, else where its function
+        begins. `stood` are all such places."""
         path, top = statement.path, self.places.get((statement.path, ""), 1)
-        return path, self.places.get((path, statement.scope), top)
+        before = [mine for theirs, mine in self._near[statement.place] if theirs < statement.line]
+        place = path, before[-1] if before else self.places.get((path, statement.scope), top)
+        self.stood.add(place)
+        return place
 
 
 def differences(original: Side, port: Side) -> Differences:
@@ -207,24 +220,45 @@ def _misleads(found: Differences, both: _Both, around: Around, same: set[int]) -
 
 
 def _options(found: Differences, both: _Both) -> None:
-    """Options that only one of the two has."""
+    """Options that only one of the two has, and those that have another default where they are now."""
     gone, new = (
-        {(each.path, name): each for each in side for name, _ in options_of(each)}
+        {(each.path, name): (each, words.get("default", "")) for each in side for name, words in options_of(each)}
         for side in (both.apart.gone, both.apart.new)
     )
-    for path, name in gone.keys() ^ new.keys():
+    old = {each.path for each in both.theirs}
+    made = [(each, *told) for each in both.mine for told in options_of(each)]
+    for path, name in sorted(gone.keys() | new.keys()):
         if TESTS.search(path) or path in both.lost or _OF_CARDS.search(neutral(name)):
             continue
-        if each := gone.get((path, name)):
+        there = [
+            (one, words.get("default", "")) for one, other, words in made
+            if other == name and (one.path == path or one.path not in old)
+        ]  # fmt: skip
+        each, default = gone.get((path, name)) or new[path, name]
+        if (path, name) not in gone:
+            if not any(key[1] == name for key in gone):
+                found.say(Grade.TOLD, ALSO, "options", f"the option --{name} is new", (path, each.line))
+        elif not there:
             what, place = f"the option --{name} is gone", both.place(each)
             found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
-        else:
-            found.say(Grade.TOLD, ALSO, "options", f"the option --{name} is new", (path, new[path, name].line))
+        elif all(_is_other(default, value) and other.place != each.place for other, value in there):
+            what, other = f"the default of --{name} was {default} and is {there[0][1]}", there[0][0]
+            theme = theme_of(name) or "options"
+            found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
+
+
+def _is_other(*defaults: str) -> bool:
+    """Whether two defaults are other numbers or texts; one that is worked out may be the same."""
+    try:
+        one, other = map(ast.literal_eval, defaults)
+    except (ValueError, SyntaxError):
+        return False
+    return bool(one != other) and not (isinstance(one, str) and _OF_HOST.search(f"{one} {other}"))
 
 
 def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around: Around) -> None:
     """What is computed otherwise, where nothing else has been told of."""
-    known = {(each.path, each.span.line) for each in found.against}
+    known = {(each.path, each.span.line) for each in found.against} - both.stood
     has_cards = both.has_cards
     for each in told:
         before, after, at = each.before, each.after, each.at
@@ -293,27 +327,46 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
             continue
         before, after = (neutral(each.decode("utf-8", "replace")).splitlines() for each in (was, data))
         old, new = _set_in(before, after), _set_in(after, before)
-        for what, line, name in _flags(before, after, old, new) if path.endswith(".sh") else ():
+        for what, line, name in _flags(before, after) if path.endswith(".sh") else ():
             theme = theme_of(name) or "settings"
             found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:1")
-        for name in old.keys() & new.keys():
+        for name in sorted(old.keys() & new.keys()):
             for (one, there), (other, line) in zip(old[name], new[name], strict=False):
                 theme = theme_of(name)
-                if not theme and not path.endswith((".sh", ".txt")) and not _OF_HOST.search(f"{name} {one} {other}"):
+                plain = path.endswith(".txt") or (path.endswith(".sh") and not (_is_number(one) and _is_number(other)))
+                if not theme and not plain and not _OF_HOST.search(f"{name} {one} {other}"):
                     theme = "settings"
                 if theme and one != other:
                     what = f"{name} was {one} and is {other}"
                     found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
 
 
-def _flags(before: list[str], after: list[str], old: _SetIn, new: _SetIn) -> Iterator[tuple[str, int, str]]:
+def _flags(before: list[str], after: list[str]) -> Iterator[tuple[str, int, str]]:
     """The options that only one of two scripts gives a program: what of them, the line in the port, their names."""
-    for name in old.keys() ^ new.keys():
-        (value, line), *_ = new.get(name) or old[name]
-        if f"--{name} " in "".join(after if name in new else before) and not _OF_HOST.search(name.replace("freq", "")):
-            is_new = name in new
-            what = f"{name} is {value}, and was not given" if is_new else f"{name} was {value}, and is not given"
-            yield what, line if is_new else 1, name
+    old, new = _given(before), _given(after)
+    for name in sorted(old.keys() ^ new.keys()):
+        if not _OF_HOST.search(name.replace("freq", "")):
+            value, line = new.get(name) or old[name]
+            told, given = (value, " given") if value else ("given", "")
+            what = f"{name} is {told}, and was not{given}" if name in new else f"{name} was {told}, and is not{given}"
+            yield what, line if name in new else 1, name
+
+
+def _given(lines: list[str]) -> dict[str, tuple[str, int]]:
+    """The options that a script gives programs: all in a command of Python, elsewhere those with numbers."""
+    found, inside = dict[str, tuple[str, int]](), False
+    for number, line in enumerate(lines, 1):
+        started = _STARTED.search(line)
+        inside = (inside or started is not None) and not line.lstrip().startswith("#")
+        for dashes, name, value in _FLAG.findall(line[started.end() :] if started else line):
+            if inside or (dashes == "--" and value.strip("-").isdigit()):
+                found[name] = value, number
+        inside = inside and line.rstrip().endswith("\\")
+    return found
+
+
+def _is_number(value: str) -> bool:
+    return re.fullmatch(r"-?\d[\d.e+-]*", value) is not None
 
 
 def _set_in(lines: list[str], others: list[str]) -> _SetIn:

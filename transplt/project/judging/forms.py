@@ -25,6 +25,8 @@ _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
 LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+#: What holds settings, or is the object itself.
+OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
 #: Numbers that a command line in a text gives to options.
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
@@ -134,7 +136,9 @@ class Reader:
                 return NOTHING if _is_device(node) else of_constant(value)
             case ast.Call():
                 return self._of_call(node)
-            case ast.Attribute(value=value, attr=name) if name in _TENSORS or isinstance(value, (ast.Call, ast.BinOp)):
+            case ast.Attribute(value=value, attr=name) if isinstance(value, (ast.Call, ast.BinOp)) or (
+                name in _TENSORS and not OWNERS.fullmatch(last_name(value))
+            ):
                 return (name, self._of(value))
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
                 return (f"${name}",)

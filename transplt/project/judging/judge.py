@@ -207,7 +207,8 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
     left = [f"not decided: {were}; only --prove can tell whether the port computes the same"] if anew else []
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
-    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, (*both,))
+    ordered = (*mine, *(each for each in both if not each.finding.open))
+    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, ordered)
 
 
 def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
