@@ -50,6 +50,7 @@ class Carrier(Reader):
         self.path, self.outer = place[0], place[1].rpartition(".")[0]
         self.left, self.events, self.depth, self.calm, self.above = _MOST, 0, 0, 0, tuple[tuple[str, str], ...]([place])
         self.closures.clear()
+        self.used = set[tuple[str, str]]()
         function = self._tree(place)
         try:
             arguments = function.args  # type: ignore[attr-defined]
@@ -545,6 +546,7 @@ class Carrier(Reader):
         """What comes of a call of a function of which the body is known."""
         if place in self.above or len(self.above) >= _DEEP:
             raise TooMuch
+        self.used.add(place)
         outer, above, path = self.env, self.above, self.path
         self.above, self.path = (*above, place), place[0]
         own = {**(env or {key: value for key, value in outer.items() if "." in key})}

@@ -299,9 +299,11 @@ def _values(side: Side) -> dict[str, set[str]]:
 
 
 def _around(both: _Both, fresh: set[str]) -> Around:
+    #: What the original gives as a number: an option for that is not one that is off.
+    given = {word.arg for one in both.apart.gone for call in one.inside() for word in getattr(call, "keywords", ())}
     options = {
         name: words.get("default", "") for each in both.apart.new for name, words in options_of(each)
-        if words.get("default", "None") in _OFF and words.get("action") != "'store_false'"
+        if name not in given and words.get("default", "None") in _OFF and words.get("action") != "'store_false'"
     }  # fmt: skip
     scopes = {each.place for each in both.theirs}
     returns = {each.place for each in both.apart.gone if isinstance(each.node, ast.Return)}

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from transplt.project.judging.forms import Form, Reader, nodes, of_constant, operations
-from transplt.project.judging.statements import Apart, Statement
+from transplt.project.judging.statements import Apart, Statement, upright
 from transplt.project.judging.themes import OPTIONS, defaults_of, name_of
 from transplt.syntax.nodes import last_name
 
@@ -23,6 +23,7 @@ _DEEP, _MOST = 6, 2000
 _SETTINGS = re.compile(r"argv|add_argument|parse_args|ArgumentParser|setattr|fields\(|safe_load|dataclass|field\(")
 _TRAINS = re.compile(r"backward|\.step\(|loss|criterion|[Mm]odel\w*\(|[Nn]et\w*\(|optimizer|forward|torch\.|nn\.")
 _ENVIRONMENT = re.compile(r"environ")
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: What a call hands on to what it is called on.
 _ADDS = ("append", "extend", "update", "add")
 
@@ -64,6 +65,22 @@ class Reading:
         if id(statement) not in self._forms:
             self._forms[id(statement)] = self.reader.form(statement)
         return self._forms[id(statement)]
+
+    def plain_tests(self, place: Scope) -> set[str]:
+        """The conditions in a function that leave nothing out behind them."""
+        found = set[str]()
+        for each in self._inside[place]:
+            match each.node, each.parts:
+                case ast.If(body=[*_, last]), [ast.expr() as test] if not isinstance(last, _LEAVES):
+                    found.add(ast.unparse(upright(test)[0]))
+        return found
+
+    def loops(self, each: Statement, place: Scope | None) -> int | None:
+        """In how many loops of a function a statement is done, where that calls the statement's function once."""
+        name = _last(each.place)
+        asked = self._inside[place] if name and place and place != each.place else ()
+        calls = [one.loop for one in asked if re.search(rf"\b{name}\(", one.text)]
+        return calls[0] + each.loop if len(calls) == 1 else None
 
     def held(self, forms: Iterable[Form]) -> set[str]:
         """The numbers and texts that may stand in the place of names: values of these names, and what is in statements

@@ -97,7 +97,7 @@ def neutral(text: str) -> str:
 class _Neutral(ast.NodeTransformer):
     """Takes out of expressions what a pure port changes; `constants` stand for names of the module."""
 
-    def __init__(self, constants: dict[str, ast.Constant]) -> None:
+    def __init__(self, constants: dict[str, ast.expr]) -> None:
         self.constants = constants
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -160,6 +160,9 @@ def statements_of(tree: ast.Module, path: str) -> list[Statement]:
         node = _as_one(node)
         if _is_text_alone(node):
             continue
+        if len(singles := _singles(node)) > 1:
+            pending += ((each, where) for each in reversed(singles))
+            continue
         statement = _statement(node, transformer, path, where)
         found.append(statement)
         pending += reversed([*_below(node, statement)])
@@ -168,6 +171,19 @@ def statements_of(tree: ast.Module, path: str) -> list[Statement]:
 
 def _is_text_alone(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _singles(node: ast.AST) -> list[ast.Assign]:
+    """`a, b = x, y` as two statements, where no value is of what was set before it."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            said = [*map(ast.unparse, names)]
+            reads = [re.compile(rf"(?<![\w.]){re.escape(each)}(?!\w)") for each in said]
+            later = ((each, ast.unparse(value)) for at, each in enumerate(reads) for value in values[at + 1 :])
+            if not any(each.search(value) for each, value in later):
+                pairs = zip(names, values, strict=True)
+                return [ast.copy_location(ast.Assign([name], value), node) for name, value in pairs]
+    return []
 
 
 def _as_one(node: ast.AST) -> ast.AST:
@@ -185,13 +201,16 @@ def _as_one(node: ast.AST) -> ast.AST:
     return ast.copy_location(found, node)
 
 
-def _constants(tree: ast.Module) -> dict[str, ast.Constant]:
-    """The numbers that stand under names in capitals."""
-    found: dict[str, ast.Constant] = {}
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """The numbers that stand under names in capitals, alone or several."""
+    found: dict[str, ast.expr] = {}
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float()) as value):
                 if name.isupper():
+                    found[name] = value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple(elts=elts) | ast.List(elts=elts) as value):
+                if name.isupper() and all(isinstance(getattr(each, "value", None), int | float) for each in elts):
                     found[name] = value
     return found
 
@@ -325,7 +344,7 @@ def compared(
     return Apart(gone, new, alike)
 
 
-def unlike(*sides: list[Statement]) -> list[list[Statement]]:
+def unlike(*sides: list[Statement]) -> tuple[list[Statement], list[Statement]]:
     """Both programs without the functions that are the same: nothing in these can be a difference, whoever asks."""
     spelled: list[dict[tuple[str, str], list[Hashable]]] = []
     for side in sides:
@@ -335,7 +354,8 @@ def unlike(*sides: list[Statement]) -> list[list[Statement]]:
                 found[each.path, f"{each.scope}.{each.node.name}".lstrip(".")].append(_spelled(each.node))
         spelled.append(found)
     same = {place for place, found in spelled[0].items() if spelled[1].get(place) == found}
-    return [[each for each in side if same.isdisjoint(_around(each))] for side in sides]
+    before, after = ([each for each in side if same.isdisjoint(_around(each))] for side in sides)
+    return before, after
 
 
 def _around(each: Statement) -> Iterator[tuple[str, str]]:

@@ -40,6 +40,8 @@ _PUT = re.compile(r"\.(?:npu|to)\(")
 _WHERE = re.compile(r"npu|device|prepare|accel|\.to\(\*\*", re.IGNORECASE)
 #: What chooses a card, or asks whether there is one.
 _CARD = re.compile(r"npu|accelerator|\bif\b|\bor\b|is_available|device_?type", re.IGNORECASE)
+_BY_VARIABLE = re.compile(r"(?<!not )os\.(?:environ|getenv)")
+_GIVES_CPU = re.compile(r"Return (?:torch\.device\()?'cpu'\)?$")
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
 #: A model or a loss that is given something in the memory of the host.
 _CALLS_MODEL = re.compile(r"(?:model|net|criterion)\w*(?:\.cpu\(\))?\(.*\.cpu\(\)")
@@ -203,14 +205,20 @@ def moved(
                 yield after, _AGAINST, f"computed on the CPU now: {what}"
 
 
-def on_the_host(both: Apart) -> Iterator[tuple[Statement, Statement, str]]:
-    """Names and options of a device that is a card in the original, and the CPU in the port."""
+def on_the_host(both: Apart) -> Iterator[tuple[Statement | None, Statement, str]]:
+    """Names and options of a device that is a card in the original, and the CPU in the port; a new function that gives
+    the CPU, unless a variable of the environment is set."""
     before = (each for each in both.gone if _CARD.search(each.raw))
     cards = {(each.path, each.scope, name): each for each in before for name in _devices(each)}
     for each in both.new:
         for name in _devices(each) if "cpu" in each.raw and not _CARD.search(each.raw) else ():
             if one := cards.get((each.path, each.scope, name)):
                 yield one, each, f"{name} is the CPU now"
+    made = {f"{each.scope}.{each.node.name}".lstrip(".") for each in both.new if isinstance(each.node, ast.FunctionDef)}
+    asked = {each.place for each in both.new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
+    for each in both.new:
+        if each.scope in made and each.place not in asked and _GIVES_CPU.match(each.text):
+            yield None, each, f"{each.scope} gives the CPU, whether there is a card or not"
 
 
 def _devices(each: Statement) -> list[str]:

@@ -25,6 +25,7 @@ from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
 _Pair = tuple[Statement, Statement]
+_Places = tuple[Scope, Scope]
 _Done = list[tuple[Statement, Counter[str]]]
 #: Names of what differs in every port, and of what no training computes.
 _OF_HOST = re.compile(
@@ -123,6 +124,7 @@ class Unexplained:
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
         alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self.same]
         self.told += (*_disordered(alike, self._places, modules), *_outdated(alike, self._places))
+        self.told += self._elsewhere(alike)
         self.told += self._reversed(*self._rest)
         sure = {each.at.place for each in self.told if each.sure and not each.rewritten}
         self.told += (each for each in slipped if each.at.place not in sure)
@@ -320,6 +322,24 @@ class Unexplained:
             for counts in both:
                 counts += Counter[str]()  # without what is none
 
+    def _elsewhere(self, alike: Iterable[_Pair]) -> Iterator[Otherwise]:
+        """What is done under another condition that both programs have, or moved between a loop and a function that
+        the loop calls."""
+        for one, other in alike:
+            place, form = self._places.get(one.place), self.theirs.form(one)
+            if one.said or not isinstance(one.node, (ast.Expr, ast.AugAssign)) or not operations(form):
+                continue
+            if place == other.place:
+                tests = {each.removeprefix("not (") for each in {*one.guards} ^ {*other.guards}}
+                known = [self.theirs.plain_tests(one.place), self.mine.plain_tests(other.place)]
+                if tests and all(tests <= each for each in known) and not any(map(_OF_HOST.search, tests)):
+                    yield Otherwise(one, other, "under another condition now")
+            elif place is not None:
+                home = self._homes.get(other.place)
+                for loops in ((one.loop, self.mine.loops(other, place)), (self.theirs.loops(one, home), other.loop)):
+                    if loops[0] is not None and loops[1] is not None and loops[0] != loops[1]:
+                        yield Otherwise(one, other, f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop")
+
     def _unread(self) -> Iterator[Otherwise]:
         """Settings that are read as they were, and of which nobody makes use any more."""
         for one, other in self.apart.alike:
@@ -409,20 +429,43 @@ def _carried_alike(
         new[each.place].append(each)
     carriers = [Carrier(each.reader, each.statements) for each in (theirs, mine)]
     same, slipped = [set[Scope](), set[Scope]()], list[Otherwise]()
+    helpers = set[Scope](), set[Scope]()
+    #: Functions that no statement differs in: what they do may be written out where they were called.
+    kept = {one for one, other in places.items() if not (gone[one] or new[other])}
+    wide = [each.reader.defined | {place[1].rpartition(".")[2] for place in kept} for each in (theirs, mine)]
     for one, other in places.items():
         if not (gone[one] or new[other]) or one not in carriers[0].functions or other not in carriers[1].functions:
             continue
         before, after = carriers[0].carried(one), carriers[1].carried(other)
-        if before is not None and before == after:
+        is_same = before is not None and before == after
+        if is_same:
+            helpers[0].update(carriers[0].used)
+            helpers[1].update(carriers[1].used)
+        if is_same or _written_out(carriers, wide, (one, other)):
             same[0].add(one)
             same[1].add(other)
         elif before is not None and after is not None and (found := slip(before, after)):
             slipped.append(Otherwise(_telling(gone[one], found[1]), _telling(new[other], found[2]), found[0]))
+    for reading, settled, used in zip((theirs, mine), same, helpers, strict=True):
+        open_to = {name for place, names in reading.names.items() if place not in settled | used for name in names}
+        own = used - {*places, *places.values()}
+        settled.update(each for each in own if each[1].rpartition(".")[2] not in open_to)
     return {
         id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
         if not each.said  # a definition stands for the scope that it opens
         and (each.place in found or (each.path, f"{each.scope}.{target(each)}".lstrip(".")) in found)
     }, slipped  # fmt: skip
+
+
+def _written_out(carriers: Sequence[Carrier], wide: Sequence[set[str]], place: _Places) -> bool:
+    """Whether two functions come to the same where what both programs have, and call there, is carried out as well."""
+    own = [each.defined for each in carriers]
+    for carrier, names in zip(carriers, wide, strict=True):
+        carrier.defined = names
+    before, after = (carrier.carried(each) for carrier, each in zip(carriers, place, strict=True))
+    for carrier, names in zip(carriers, own, strict=True):
+        carrier.defined = names
+    return before is not None and before == after
 
 
 def _telling(side: Sequence[Statement], part: Form) -> Statement | None:
@@ -447,6 +490,8 @@ def _repeats(done: tuple[Statement, Counter[str]]) -> str:
     each, counts = done
     if any(isinstance(node, ast.comprehension) for node in each.inside()):
         return "comprehension"
+    if any(isinstance(node, ast.Lambda) for node in each.inside()) and "map(" in each.text:
+        return "loop"
     again = any(count >= _MANY for word, count in counts.items() if word[0].islower() or word[0] == "F")
     return "loop" if isinstance(each.node, ast.For) else "again" if again else ""
 
