@@ -64,6 +64,8 @@ _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$"
 _NAMED, _SHOWN = 5, 150
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
+#: An option, and its default.
+_Option = tuple[Statement, str]
 _SetIn = dict[str, list[tuple[str, int]]]
 #: Where it goes on after a statement.
 _GOES_ON = (ast.Continue, ast.Break, ast.With)
@@ -128,6 +130,11 @@ class _Both:
         for one, other in sorted(self.apart.alike, key=lambda pair: pair[0].line):
             if one.place == other.place:
                 self._near[one.place].append((one.line, other.line))
+
+    @property
+    def fresh(self) -> set[str]:
+        """Files that only the port has."""
+        return {each.path for each in self.mine} - {each.path for each in self.theirs}
 
     @property
     def has_cards(self) -> bool:
@@ -225,26 +232,27 @@ def _options(found: Differences, both: _Both) -> None:
         {(each.path, name): (each, words.get("default", "")) for each in side for name, words in options_of(each)}
         for side in (both.apart.gone, both.apart.new)
     )
-    old = {each.path for each in both.theirs}
     made = [(each, *told) for each in both.mine for told in options_of(each)]
     for path, name in sorted(gone.keys() | new.keys()):
         if TESTS.search(path) or path in both.lost or _OF_CARDS.search(neutral(name)):
             continue
-        there = [
-            (one, words.get("default", "")) for one, other, words in made
-            if other == name and (one.path == path or one.path not in old)
-        ]  # fmt: skip
-        each, default = gone.get((path, name)) or new[path, name]
-        if (path, name) not in gone:
-            if not any(key[1] == name for key in gone):
-                found.say(Grade.TOLD, ALSO, "options", f"the option --{name} is new", (path, each.line))
-        elif not there:
-            what, place = f"the option --{name} is gone", both.place(each)
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
-        elif all(_is_other(default, value) and other.place != each.place for other, value in there):
-            what, other = f"the default of --{name} was {default} and is {there[0][1]}", there[0][0]
-            theme = theme_of(name) or "options"
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
+        if one := gone.get((path, name)):
+            here = [(each, words.get("default", "")) for each, other, words in made if other == name]
+            _option(found, both, name, one, [each for each in here if each[0].path in (path, *both.fresh)])
+        elif not any(key[1] == name for key in gone):
+            found.say(Grade.TOLD, ALSO, "options", f"the option --{name} is new", (path, new[path, name][0].line))
+
+
+def _option(found: Differences, both: _Both, name: str, gone: _Option, there: list[_Option]) -> None:
+    """What became of an option, which is made `there` now."""
+    each, default = gone
+    if not there:
+        what, place = f"the option --{name} is gone", both.place(each)
+        found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
+    elif all(_is_other(default, value) and other.place != each.place for other, value in there):
+        what, other = f"the default of --{name} was {default} and is {there[0][1]}", there[0][0]
+        theme = theme_of(name) or "options"
+        found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
 
 
 def _is_other(*defaults: str) -> bool:

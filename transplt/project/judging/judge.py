@@ -195,7 +195,8 @@ def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tupl
 def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, well: str) -> Part:
     if drift:
         return Part(title, Mark.OPEN, drift if code == TRAINS_OTHERWISE else "for the same reason")
-    both = tuple(each for each in against if each.finding.code == code)
+    ordered = sorted(against, key=lambda each: not each.finding.open)
+    both = tuple(each for each in ordered if each.finding.code == code)
     mine = tuple(each for each in both if each.finding.open)
     themes = Counter(each.finding.api for each in mine)
     told = f"{many(len(mine), 'line')} that may hide an error, skip work or make up a result"
@@ -207,8 +208,7 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
     left = [f"not decided: {were}; only --prove can tell whether the port computes the same"] if anew else []
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
-    ordered = (*mine, *(each for each in both if not each.finding.open))
-    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, ordered)
+    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, both)
 
 
 def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
@@ -230,7 +230,10 @@ def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], No
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
     counted = Counter(blocks[id(each.finding)] for each in against)
     told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
-    wrong = f"CUDA is left at {many(len(against), 'place')} ({told})" if against else ""
+    old = sum(each.finding.api.startswith("numpy") for each in against)
+    wrong = f"CUDA is left at {many(len(against) - old, 'place')}" if len(against) > old else ""
+    wrong += f"{' and ' * bool(wrong)}{many(old, 'name')} of NumPy that it has no more" if old else ""
+    wrong += f" ({told})" * bool(against)
     if not wrong and not any(map(_NAMES_CARD.search, port.files.values())):
         wrong = "no file of the port names an NPU"
     well, mark = "nothing that stops it or computes something else", Mark.AGAINST if wrong else Mark.GOOD

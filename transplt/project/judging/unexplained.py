@@ -287,6 +287,8 @@ class Unexplained:
         for number, each in enumerate(self.told):
             if (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
                 self.told[number] = replace(each, rewritten=name)
+            elif at and at.scope and at.place not in self._homes and _asks_a_name(at) and not each.rewritten:
+                self.told[number] = replace(each, rewritten=at.scope.rpartition(".")[2])
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
@@ -422,34 +424,26 @@ def _carried_alike(
 ) -> tuple[set[int], list[Otherwise]]:
     """The statements of functions that differ, and come to the same where they are carried out, without what they say;
     and the functions that come to something else of the same shape."""
-    gone, new = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
-    for each in differ.gone:
-        gone[each.place].append(each)
-    for each in differ.new:
-        new[each.place].append(each)
+    gone, new = _by_place(differ.gone), _by_place(differ.new)
     carriers = [Carrier(each.reader, each.statements) for each in (theirs, mine)]
     same, slipped = [set[Scope](), set[Scope]()], list[Otherwise]()
     helpers = set[Scope](), set[Scope]()
     #: Functions that no statement differs in: what they do may be written out where they were called.
-    kept = {one for one, other in places.items() if not (gone[one] or new[other])}
-    wide = [each.reader.defined | {place[1].rpartition(".")[2] for place in kept} for each in (theirs, mine)]
+    kept = {one[1].rpartition(".")[2] for one, other in places.items() if not (gone[one] or new[other])}
     for one, other in places.items():
         if not (gone[one] or new[other]) or one not in carriers[0].functions or other not in carriers[1].functions:
             continue
         before, after = carriers[0].carried(one), carriers[1].carried(other)
-        is_same = before is not None and before == after
-        if is_same:
+        if is_same := before is not None and before == after:
             helpers[0].update(carriers[0].used)
             helpers[1].update(carriers[1].used)
-        if is_same or _written_out(carriers, wide, (one, other)):
+        if is_same or _written_out(carriers, kept, (one, other)):
             same[0].add(one)
             same[1].add(other)
         elif before is not None and after is not None and (found := slip(before, after)):
             slipped.append(Otherwise(_telling(gone[one], found[1]), _telling(new[other], found[2]), found[0]))
     for reading, settled, used in zip((theirs, mine), same, helpers, strict=True):
-        open_to = {name for place, names in reading.names.items() if place not in settled | used for name in names}
-        own = used - {*places, *places.values()}
-        settled.update(each for each in own if each[1].rpartition(".")[2] not in open_to)
+        settled |= _helpers(reading, settled, used - {*places, *places.values()})
     return {
         id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
         if not each.said  # a definition stands for the scope that it opens
@@ -457,15 +451,27 @@ def _carried_alike(
     }, slipped  # fmt: skip
 
 
-def _written_out(carriers: Sequence[Carrier], wide: Sequence[set[str]], place: _Places) -> bool:
+def _by_place(side: Iterable[Statement]) -> defaultdict[Scope, list[Statement]]:
+    found = defaultdict[Scope, list[Statement]](list)
+    for each in side:
+        found[each.place].append(each)
+    return found
+
+
+def _helpers(reading: Reading, settled: set[Scope], own: set[Scope]) -> set[Scope]:
+    """Functions of one program alone that were carried out, and that no other function asks for than those."""
+    open_to = {name for place, names in reading.names.items() if place not in settled | own for name in names}
+    return {each for each in own if each[1].rpartition(".")[2] not in open_to}
+
+
+def _written_out(carriers: Sequence[Carrier], kept: set[str], places: _Places) -> bool:
     """Whether two functions come to the same where what both programs have, and call there, is carried out as well."""
-    own = [each.defined for each in carriers]
-    for carrier, names in zip(carriers, wide, strict=True):
-        carrier.defined = names
-    before, after = (carrier.carried(each) for carrier, each in zip(carriers, place, strict=True))
-    for carrier, names in zip(carriers, own, strict=True):
-        carrier.defined = names
-    return before is not None and before == after
+    found = []
+    for carrier, place in zip(carriers, places, strict=True):
+        own, carrier.defined = carrier.defined, carrier.defined | kept
+        found.append(carrier.carried(place))
+        carrier.defined = own
+    return found[0] is not None and found[0] == found[1]
 
 
 def _telling(side: Sequence[Statement], part: Form) -> Statement | None:
@@ -483,6 +489,11 @@ def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:
     shapes = [{*map(_repeats, side)} - {""} for side in sides]
     looped = any("comprehension" in one - other and other - one for one, other in (shapes, shapes[::-1]))
     return bool(fewer) and (looped or apart_from_it >= _SEVERAL or (differ >= _MANY and _SHARE * differ > size))
+
+
+def _asks_a_name(each: Statement) -> bool:
+    """Whether a condition is a variable alone: what a function of several uses is given."""
+    return isinstance(each.node, ast.If) and isinstance(each.parts[0], ast.Name)
 
 
 def _repeats(done: tuple[Statement, Counter[str]]) -> str:
