@@ -407,7 +407,7 @@ def test_another_release_is_said_once() -> None:
     before = TRAINING + "".join(f"\n\ndef {each}(x):\n    y = x.{each}(2)\n    return y + 1\n" for each in names)
     after = PORT + "".join(f"\n\ndef {each}(x, z):\n    y = x.other(z, 3)\n    return y\n" for each in names)
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, after)]
-    assert differences(*sides).drift.startswith("ORIGINAL is probably not what was ported: 180 of 229 statements")
+    assert differences(*sides).drift.startswith("ORIGINAL is probably not what was ported: 180 of 230 statements")
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, before.replace("cuda", "npu"))]
     assert differences(*sides).drift == ""
 
@@ -538,7 +538,7 @@ class Agent:
         ('"score", total.mean()', '"the score", total.mean()', []),
         ('    print("score", total.mean(), kept)\n', "    print(kept)\n", []),
         ("total.mean()", "total.max()", ["metric"]),
-        ("self.crop(state), ", "state, ", ["data"]),
+        ("self.crop(state), ", "state, ", ["computing"]),
         ("self.crop(state), self.crop(reward)", "state, reward", ["computing"]),
         ("        self.model.load_state_dict(", "        self.unused(", ["computing"]),
         ("        dist.all_reduce(total)\n", "", ["computing"]),

@@ -42,7 +42,7 @@ _SETTINGS = re.compile(r"\.(?:ya?ml|json|toml|ini|cfg|sh|conf|txt)$")
 _SETTING = re.compile(r"""(?:^|[\s,{])-{0,2}["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]|\s(?=-?\d))\s*["']?(-?[\w.+-]+)""")
 #: What starts a program in Python, and what a line gives it.
 _STARTED = re.compile(r"[\w/.-]+\.py\b|\btorchrun\b|\bpython3?\b(?!.*\.py)")
-_FLAG = re.compile(r"""(?<!\S)(--?)([A-Za-z][\w-]*)(?:[ =]+["']?(-?[\w.$][^\s"']*))?""")
+_FLAG = re.compile(r"""(?<!\S)(--?)([A-Za-z][\w-]*)(?:[ =]+["']?((?:-(?=[\d.]))?[\w.$][^\s"']*))?""")
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")

@@ -135,7 +135,8 @@ def _replaces(each: Statement, around: Around) -> _Told:
 def _reads_results(each: Statement, around: Around) -> _Told:
     sets = any(_RESULT.search(name_of(target)) for target in getattr(each.node, "targets", ()))
     if around.tables and (sets or each.said or isinstance(each.node, ast.Return)) and around.is_old(each):
-        names = sorted(around.tables.intersection(node.id for node in each.inside() if isinstance(node, ast.Name)))
+        used = (neutral(node.id) for node in ast.walk(each.node) if isinstance(node, ast.Name))
+        names = sorted(around.tables.intersection(used))
         return (_AGAINST, f"a result comes from {names[0]}") if names else None
     return None
 
