@@ -261,11 +261,16 @@ def sorted_form(form: Form) -> Form:
     return (form[0], *sorted(form[1:], key=str)) if form[0] in _EITHER_WAY else form
 
 
+def parts_of(form: Form) -> Iterator[Form]:
+    """A form, and all that are in it."""
+    yield form
+    for each in form[1:]:
+        yield from parts_of(each)
+
+
 def nodes(form: Form) -> Iterator[str]:
     """All words of a form."""
-    yield form[0]
-    for each in form[1:]:
-        yield from nodes(each)
+    return (each[0] for each in parts_of(form))
 
 
 def operations(form: Form) -> Counter[str]:

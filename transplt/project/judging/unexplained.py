@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 
 from transplt.project.judging.carried import Carrier
-from transplt.project.judging.forms import Form, apart, nodes, operations
+from transplt.project.judging.forms import Form, apart, nodes, operations, parts_of
 from transplt.project.judging.reading import (
     TELLS,
     Reading,
@@ -543,15 +543,11 @@ def _take_out(counts: Counter[str], held: set[str]) -> None:
 
 def _parents(one: Form, other: Form) -> tuple[str, ...]:
     """What is given something else in the second of two forms: arguments first, then functions."""
-    both = Counter(_edges(one)), Counter(_edges(other))
-    parents = {parent for parent, _ in (both[0] - both[1]) + (both[1] - both[0]) if parent[0] not in "$#"}
+    gone, new = (
+        Counter((each[0], below[0]) for each in parts_of(form) for below in each[1:]) for form in (one, other)
+    )
+    parents = {parent for parent, _ in (gone - new) + (new - gone) if parent[0] not in "$#"}
     return tuple(each.rstrip("=") for each in sorted(parents, key=lambda each: (each[-1] != "=", each)))
-
-
-def _edges(form: Form) -> Iterator[tuple[str, str]]:
-    for each in form[1:]:
-        yield form[0], each[0]
-        yield from _edges(each)
 
 
 def _listed(new: Counter[str], gone: Counter[str]) -> str:
@@ -593,10 +589,7 @@ def _blank(form: Form, kinds: str) -> Form:
 
 
 def _compared_in(form: Form) -> Iterator[Form]:
-    if form[0] in ("Lt", "LtE"):
-        yield form
-    for each in form[1:]:
-        yield from _compared_in(each)
+    return (each for each in parts_of(form) if each[0] in ("Lt", "LtE"))
 
 
 def _is_name(form: Form) -> bool:
