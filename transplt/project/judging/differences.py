@@ -163,10 +163,7 @@ def differences(original: Side, port: Side) -> Differences:
     changed = [path for path in port.python if original.files.get(path) != port.files[path]]
     before = {path: original.statements(path) for path in original.python if path in changed or path not in port.files}
     after = {path: port.statements(path) for path in changed}
-    found.successors = twins(*(
-        {path: [each.text for each in told] for path, told in side.items() if path not in other.files}
-        for side, other in ((before, port), (after, original))
-    ))
+    found.successors = twins(before, after, lambda told: (each.text for each in told))
     renamed = {path: found.successors.get(path, path) for path in before}
     theirs = [replace(each, path=renamed[path]) for path, told in before.items() for each in told]
     lost = {path for path in before if path not in port.files and path not in found.successors}

@@ -7,10 +7,11 @@ import difflib
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import basename
+from typing import TypeVar
 
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
@@ -18,6 +19,7 @@ from transplt.base.text.source import lines_of
 from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.training import Place
 
+_File = TypeVar("_File")
 #: The helper of a port to many cards: none of its own lines makes the program train otherwise.
 HELPER = "npu_port.py"
 #: What gives a function that draws numbers another stream of them.
@@ -76,9 +78,9 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     generator of their own where the original gives none."""
     found: dict[str, list[int]] = {}
     both = [*files_of_both(original, migrated)]
-    gone = {name: text for name, twin, text in files_of_both(migrated, original) if not twin}
-    new = {name: lines_of(after) for name, before, after in both if not before}
-    origins = {new: gone[old] for old, new in twins({old: lines_of(text) for old, text in gone.items()}, new).items()}
+    old = {name: text for name, _, text in files_of_both(migrated, original)}
+    named = twins(old, {name: text for name, _, text in both}, lines_of)
+    origins = {other: old[name] for name, other in named.items()}
     for name, before, after in both:
         before = before or origins.get(name, "")
         texts = [lines_of(text) for text in (before, after)]
@@ -96,16 +98,22 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     return found
 
 
-def twins(gone: Mapping[str, Iterable[str]], new: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def twins(
+    before: Mapping[str, _File], after: Mapping[str, _File], texts_of: Callable[[_File], Iterable[str]]
+) -> dict[str, str]:
     """Paths of files that only the original has -> those that only the port has and that hold what they held, by the
     lines or statements of both."""
+    gone, new = (
+        {path: {*texts_of(file)} for path, file in side.items() if path not in other}
+        for side, other in ((before, after), (after, before))
+    )
     there: dict[str, list[str]] = defaultdict(list)
-    for path, said in new.items():
-        for text in {*said}:
+    for path, texts in new.items():
+        for text in texts:
             there[text].append(path)
     found: dict[str, str] = {}
-    for path, said in gone.items():
-        texts, taken = {*said}, {*found.values()}
+    for path, texts in gone.items():
+        taken = {*found.values()}
         votes = Counter(other for text in texts for other in there[text][:_MOST] if other not in taken)
         best = max(votes, key=lambda each: (votes[each], basename(each) == basename(path), each), default="")
         if best and votes[best] >= _SAME * len(texts):
