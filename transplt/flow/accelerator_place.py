@@ -257,7 +257,9 @@ def _on_their_own(project: ProjectFacts) -> frozenset[str]:
 def _in_the_package(
     project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str
 ) -> HelperPlace:
-    """The place, or the one package beside it that all scripts import: it may be installed without what lies there."""
+    """The place, or the one package beside it that all scripts import, or of several the file's own: they may be installed
+    without what lies there.
+    """
     folder = posixpath.dirname(place.paths[0])
     if place.package:
         return place
@@ -265,6 +267,9 @@ def _in_the_package(
     edges = [edge for each in together for edge in layout.edges.get(each, ()) if edge.base == folder]
     names = {edge.name.partition(".")[0] for edge in edges}
     packages = [name for name in names - NO_HOME if in_folder(folder, f"{name}/{INIT}", "") in project.placing]
+    top = outermost_package(path, project.placing)
+    if len(packages) > 1 and top and posixpath.dirname(top) == folder and is_installed(project, folder):
+        return replace(place, paths=(f"{top}/{posixpath.basename(place.paths[0])}",), package=posixpath.basename(top))
     if len(packages) != 1 or (len(names) > 1 and not is_installed(project, folder)):
         return place  # with other modules beside it, the package is one folder of the program
     inner = f"{folder}/{packages[0]}" if folder else packages[0]

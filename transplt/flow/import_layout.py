@@ -111,24 +111,26 @@ def is_a_library_inside(path: str, base: str, top: str) -> bool:
 
 
 def _edges(project: ProjectFacts, files: Mapping[str, Placing], path: str, facts: Placing) -> Iterator[ImportEdge]:
+    modules = {each.rpartition(".")[0] for each in facts.imported}
     for name in facts.imported:
+        within = int(name not in modules)
         if name.startswith("."):
-            target = _by_place(files, path, name)
+            target = _by_place(files, path, name, within)
             if target and target != path:
                 yield ImportEdge(target, None, "")
             continue
-        target = _by_name(project, files, path, name)
+        target = _by_name(project, files, path, name, within)
         if target and target != path:
             yield ImportEdge(target, *_base(target, name))
 
 
-def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, name: str) -> str:
+def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, name: str, within: int) -> str:
     """The file that an absolute import names: one beside a script comes first, as for the interpreter."""
     if name.partition(".")[0] == "torch":
         return ""  # whatever has this name beside a file, the project would not run if it were found
     folder = posixpath.dirname(path)
     package = in_folder(folder, INIT, "") in files
-    beside = "" if name.partition(".")[0] in sys.stdlib_module_names else _by_place(files, path, f".{name}")
+    beside = "" if name.partition(".")[0] in sys.stdlib_module_names else _by_place(files, path, f".{name}", within)
     if beside == in_folder(folder, INIT, ""):
         beside = ""  # the folder of the file itself
     known = project.path_of(name)
@@ -153,8 +155,10 @@ def _starts_here(project: ProjectFacts, files: Mapping[str, Placing], path: str,
     return any(known in files and _base(known, each)[0] == posixpath.dirname(path) for known, each in found)
 
 
-def _by_place(files: Mapping[str, Placing], path: str, name: str) -> str:
-    """The file that a relative import names; empty where there is none."""
+def _by_place(files: Mapping[str, Placing], path: str, name: str, within: int) -> str:
+    """The file that a relative import names; empty where there is none. Of a name the last `within` parts may be what
+    a module defines: `utils.masking.Mask` is nothing of a file `utils.py`.
+    """
     dotted = name.lstrip(".")
     folder = path.rpartition("/")[0]
     for _ in range(len(name) - len(dotted) - 1):
@@ -163,10 +167,10 @@ def _by_place(files: Mapping[str, Placing], path: str, name: str) -> str:
         folder = folder.rpartition("/")[0]
     stem = (f"{folder}/" if folder else "") + dotted.replace(".", "/") if dotted else folder
     while len(stem) > len(folder):
-        for each in (f"{stem}.py", f"{stem}/{INIT}"):
+        for each in (f"{stem}.py", f"{stem}/{INIT}")[within < 0 :]:
             if each in files:
                 return each
-        stem = stem.rpartition("/")[0]
+        stem, within = stem.rpartition("/")[0], within - 1
     beside = in_folder(folder, INIT, "")
     return beside if beside in files else ""
 
