@@ -102,7 +102,8 @@ OF_CUDA = "def get_config():\n    return 'cuda'\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
                   "configs/ve/one.py": f"from configs.base import get\n{GET}", "configs/ve/alone.py": GET}  # fmt: skip
 
-TWO_PACKAGES = {"cm/__init__.py": "", "metrics/__init__.py": "", "cm/util.py": "", "metrics/fid.py": "",
+TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm', 'metrics'])\n",
+                "cm/__init__.py": "", "metrics/__init__.py": "", "cm/util.py": "", "metrics/fid.py": "",
                 "cm/net.py": "from cm import util\nx()\n",
                 "scripts/train.py": "from cm import net\nfrom metrics import fid\nx()\n"}  # fmt: skip
 
@@ -207,10 +208,8 @@ TWO_PACKAGES = {"cm/__init__.py": "", "metrics/__init__.py": "", "cm/util.py": "
         ({**CONFIGURATIONS, "main.py": "from configs.base import get\nx('cuda')\n", "configs/ve/alone.py": OF_CUDA},
          "configs/ve/alone.py", "from device import DEVICE_TYPE", "device.py"),
         # Of several packages that one setup.py installs, each has its own: what lies beside them is not installed.
-        ({**TWO_PACKAGES, "setup.py": "from setuptools import setup\nsetup(py_modules=['cm', 'metrics'])\n"}, "cm/net.py",
-         "from cm.device import DEVICE_TYPE", "cm/device.py"),
-        ({**TWO_PACKAGES, "setup.py": "from setuptools import setup\nsetup(py_modules=['cm', 'metrics'])\n"},
-         "scripts/train.py", "from cm.device import DEVICE_TYPE", "cm/device.py"),
+        (TWO_PACKAGES, "cm/net.py", "from cm.device import DEVICE_TYPE", "cm/device.py"),
+        (TWO_PACKAGES, "scripts/train.py", "from cm.device import DEVICE_TYPE", "cm/device.py"),
         # `utils.masking` is a folder of the program, not a part of the file `utils.py` beside the one that imports it.
         ({"run.py": "from layers.net import Net\nx()\n", "layers/net.py": "from utils.masking import Mask\nx()\n",
           "layers/utils.py": "", "utils/masking.py": "", "layers/old.py": "from utils.masking import Mask\n"}, "run.py",

@@ -257,8 +257,8 @@ def _on_their_own(project: ProjectFacts) -> frozenset[str]:
 def _in_the_package(
     project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str
 ) -> HelperPlace:
-    """The place, or the one package beside it that all scripts import, or of several the file's own: they may be installed
-    without what lies there.
+    """The place, or the one package beside it that all scripts import, or of several the file's own: they may be
+    installed without what lies there.
     """
     folder = posixpath.dirname(place.paths[0])
     if place.package:

@@ -6,7 +6,7 @@ i + shift - left <= j <= i + shift + right; `left` and `right` are -1 where noth
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -185,7 +185,7 @@ def fused(
     return out.contiguous()
 
 
-@cache
+@lru_cache(8)
 def _triangle(device: torch.device) -> torch.Tensor:
     """True above the diagonal, 2048 x 2048, made once for a device."""
     with torch.inference_mode(False):

@@ -37,7 +37,7 @@ def _on_cores(grid: _Grid, kind: str) -> Any:
     return (min(blocks, _cores(kind)),)
 
 
-@functools.cache
+@functools.lru_cache(8)
 def _cores(kind: str) -> int:
     """How many cores of a kind the card has, as triton-ascend says it, or torch_npu; 40 and 20 (the smaller Atlas A2)
     where neither does, as in Triton's interpreter.

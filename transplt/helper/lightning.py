@@ -113,7 +113,7 @@ def _options_of_the_command(kind: str, given: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-@functools.cache
+@functools.lru_cache(8)
 def _npu_accelerator_class(package: str) -> Any:
     base: Any = importlib.import_module(f"{package}.accelerators").Accelerator
 
@@ -205,7 +205,7 @@ def _npu_strategy(package: str, strategy: Any, cards: list[int], several: bool, 
     return strategy
 
 
-@functools.cache
+@functools.lru_cache(8)
 def _ddp_class_on_npu(kind: Any) -> Any:
     """A class of Lightning's DDP strategies, without what it does for CUDA alone."""
 

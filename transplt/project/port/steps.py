@@ -102,6 +102,7 @@ def _read(file: Changed) -> Source:
 
 def _with(source: Source, edits: Iterable[Finding]) -> bytes:
     pieces = [(edit.span.start, edit.span.end, edit.edit.after.encode()) for edit in edits if edit.edit is not None]
+    pieces.sort(key=lambda piece: (*piece[:2], not piece[2].endswith(b"\n")))  # lines above what begins a line anew
     return source.encode(splice(source.utf8, pieces))
 
 
