@@ -198,7 +198,7 @@ def test_a_test_for_the_cpu_in_front_of_what_the_file_compiles(source: str, code
     """An NPU would be sent to the kernel, although the path in torch stands beside it."""
     found = [each for each in migrate(COMPILED.replace("SOURCE", source)).findings if each.code == "NPU272"]
     assert [each.code for each in found] == codes
-    assert all("bias_act, by way of train.Fused" in each.message for each in found)
+    assert all("bias_act, through train.Fused" in each.message for each in found)
 
 
 @pytest.mark.parametrize("test", ['device.type != "cpu"', 'device == "cpu"', 'name != "cpu"'])

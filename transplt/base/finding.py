@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from transplt.base.language import marked
-
 #: The code of the remark that says which level of apex a program got, and why.
 APEX_LEVEL = "NPU773"
 #: The help of an edit that is made on request, where it says nothing else.
@@ -32,9 +30,6 @@ class Effort(str, Enum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
-
-
-EFFORT_TEXT = dict(zip(Effort, (marked("less than an hour"), marked("hours"), marked("a day or more")), strict=True))
 
 
 class Operation(str, Enum):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from transplt.base.finding import EFFORT_TEXT, Effort, Level
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Effort, Level
 from transplt.base.language import marked
 from transplt.rules.tables import rules_dir
 

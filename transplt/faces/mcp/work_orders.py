@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from transplt.base.finding import EFFORT_TEXT, Effort
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Effort
 from transplt.engine.actions.action import BLOCKING, blocking_text
 from transplt.faces.mcp.answers import cut
 

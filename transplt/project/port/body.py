@@ -53,7 +53,7 @@ def body(
     if len(items) > room:
         more = len(items) - room + 1
         items[room - 1 :] = [f"- and {more} more"]
-    return "\n".join([*lines, *(items or ["Nothing known to transplt."])]) + "\n"
+    return "\n".join([*lines, *(items or ["Nothing that transplt knows of."])]) + "\n"
 
 
 def _left(actions: Sequence[Action]) -> Iterator[str]:

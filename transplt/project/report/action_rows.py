@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from transplt.base.finding import EFFORT_TEXT
+from transplt.base.efforts import EFFORT_TEXT
 from transplt.base.render.cell import cell
 from transplt.engine.actions.action import Action
 from transplt.project.report.action_lines import place_text

@@ -17,7 +17,8 @@ from typing import Any
 
 import transplt
 from transplt.base.disk.manifest import PAGES
-from transplt.base.finding import EFFORT_TEXT, Finding, Level
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Finding, Level
 from transplt.base.language import gettext, marked, ngettext, of_pages, translated
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import transplt
-from transplt.base.finding import EFFORT_TEXT, Finding
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Finding
 from transplt.base.render.cell import cell
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from transplt.base.finding import EFFORT_TEXT, Operation, Replacement
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Operation, Replacement
 from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.project.report.check_results import CheckedFinding, CheckResult
