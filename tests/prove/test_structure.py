@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -43,63 +42,23 @@ def test_mixed_precision_adds_events(added: Sequence[str]) -> None:
     [
         (("clip",), (), f"{CLIP} of the original is missing"),
         (("scheduler",), (), "a step of StepLR of the original is missing"),
+        (("mode",), (), "the switch to training of the original is missing"),
         ((), ("clip",), f"{CLIP} is not in the original"),
         ((), ("zero_grad",), "zero_grad is not in the original"),
         (("clip",), ("scheduler",), f"a step of StepLR appears where the original has {CLIP}"),
+        (("clip", "mode"), ("mode", "clip"), "the switch to training appears where the original does not have it"),
+        (("no_grad",), (), "no_grad of the original is missing"),
     ],
 )
 def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> None:
     assert said(training(*one), training(*other))[:1] == [told]
 
 
-LEFT = {"train": False, "of": "Net"}
-BACK = {"train": True, "of": "Net"}
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "told"),
-    [
-        # in front of the training, and behind the evaluation
-        ([BACK, "batch", LEFT, "batch", "save", BACK, "batch"], ["batch", LEFT, "batch", BACK, "save", "batch"], None),
-        ([LEFT, "batch", "scheduler", "save"], [LEFT, "batch", "save", "scheduler"], None),
-        ([LEFT, "batch", BACK, "batch"], [LEFT, "batch", "batch"], "the switch to training of the original is missing"),
-        (["batch", LEFT, "batch"], ["batch", "batch"], "the switch to evaluation of the original is missing"),
-        (["save", "load"], ["load"], "the saving of w.pt of the original is missing"),
-        (["batch"], ["batch", "in memory"], None),
-        (["backward", "zero_grad", "loader", "zero_grad"], ["backward", "loader", "zero_grad"], None),
-        (["backward", "zero_grad"], ["backward"], "zero_grad of the original is missing"),
-    ],
-)
-def test_where_modes_and_weights_count(one: list[Any], other: list[Any], told: str | None) -> None:
-    fields = {"save": {"file": "w.pt", "path": "/w.pt", "bare": True}, "scheduler": {"kind": "ReduceLROnPlateau"}}
-    other_fields = {"loader": 0, "epoch": 0, "indices": [], "loss": [], "dtype": []}
-    trainings = []
-    for events in (one, other):
-        begun = Told().made()
-        for event in events:
-            if isinstance(event, dict):
-                begun.tell("mode", **event)
-            elif event == "in memory":
-                begun.tell("save", file="", path="")
-            else:
-                begun.tell(event, **fields.get(event, other_fields))
-        trainings.append(begun.tell("backward", loss=[], dtype=[]).training())
-    assert said(*trainings) == ([told] if told is not None else [])
-
-
-@pytest.mark.parametrize("graph", [False, True])
-def test_a_missing_no_grad_counts_where_graphs_are_kept(*, graph: bool) -> None:
-    """Not where no_grad is a decorator, stands elsewhere, or the network is frozen."""
-    one, other = Told().made(), Told().made()
-    one.tell("no_grad").tell("evaluated", graph=False)
-    other.tell("evaluated", graph=graph)
-    assert said(one.training(), other.training()) == ["no_grad of the original is missing"] * graph
-
-
 @pytest.mark.parametrize(
     ("one", "other", "told"),
     [
         (("autocast", "clip"), (), f"{CLIP} of the original is missing"),
+        (("autocast", "clip"), ("mode",), f"the switch to training appears where the original has {CLIP}"),
         (("clip",), ("autocast",), f"{CLIP} of the original is missing"),
         (("autocast",), ("no_grad", "clip"), f"{CLIP} is not in the original"),
     ],

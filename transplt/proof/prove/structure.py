@@ -36,13 +36,6 @@ FILES = ("save", "load")
 _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
 
 
-#: What a network's mode and weights count for.
-_COMPUTES = frozenset({"backward", "batch", "evaluated", "load", "loader", "no_grad", "step", "through"})
-
-#: What gradients are computed by, or used for.
-_OF_GRADIENTS = frozenset({"backward", "clip", "step", "unscale"})
-
-
 @dataclass(frozen=True)
 class Change:
     """Events of the original without a counterpart, and events of the other without one, at the same point; `before`
@@ -55,7 +48,7 @@ class Change:
 
     @property
     def decisive(self) -> bool:
-        """Whether it changes what is computed. A lost no_grad does not, but may keep graphs that fill the memory."""
+        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
         return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
             event.kind in _DECISIVE for event in self.gained
         )
@@ -90,14 +83,12 @@ def changes(one: Training, other: Training) -> list[Change]:
     """Where the events differ, in order. A run that was cut after its steps is compared as far as both came."""
     kinds = {event.kind for event in one.events}
     skipped = _ADDED - kinds
-    # Where an evaluation needs none, as with a frozen network, none is missing.
-    if _graphs(one) >= _graphs(other):
-        skipped |= {"no_grad"}
-    if len(one.of("loader")) != len(other.of("loader")):  # by passes that one does without, others would be shifted
-        skipped |= {"loader"}
-    left, right = (
-        [event for event in _settled(each) if event.kind in {*_NAMES, "skipped"} - skipped] for each in (one, other)
-    )
+    left = [event for event in one.events if event.kind in _NAMES or event.kind == "skipped"]
+    right = [
+        event
+        for event in other.events
+        if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
+    ]
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -107,43 +98,6 @@ def changes(one: Training, other: Training) -> list[Change]:
             after = right[d] if d < len(right) else None
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
-
-
-def _settled(training: Training) -> list[Event]:
-    """The events in an order that does not hang on where a program has no need of one. A mode is chosen at any place in
-    front of what computes; the first, in which networks are made, need not be. So it is with the saving of weights
-    behind it, and with gradients that are cleared, once, in front of a backward pass. What goes through memory, as
-    objects that are sent to ranks, is no file."""
-    settled: list[Event] = []
-    chosen: list[Event] = []
-    cleared: list[Event] = []
-    evaluated = False
-    for event in training.events:
-        if event.kind in FILES and "path" in event.fields and not event.fields["path"]:
-            continue
-        if event.kind == "mode":
-            evaluated |= not event.fields.get("train")
-            chosen = [each for each in chosen if each.fields.get("of") != event.fields.get("of") or each.kind == "save"]
-        if event.kind == "save" and event.fields.get("bare"):
-            chosen.insert(0, event)
-        elif event.kind == "mode" and evaluated:
-            chosen.append(event)
-        elif event.kind == "zero_grad":
-            cleared = [event]
-        elif event.kind != "mode":
-            if event.kind in _COMPUTES:
-                settled += chosen
-                chosen = []
-            if event.kind in _OF_GRADIENTS:
-                settled += cleared
-                cleared = []
-            settled.append(event)
-    return settled + [each for each in chosen if each.kind == "save"]
-
-
-def _graphs(training: Training) -> int:
-    """How many evaluations keep graphs."""
-    return sum(bool(event.fields.get("graph")) for event in training.of("evaluated"))
 
 
 def unrepeated_files(one: Training, again: Training) -> set[str]:

@@ -110,7 +110,8 @@ class Tolerance:
         for gap in gaps:
             kind, *numbers = gap.figure
             if kind in _KINDS and math.isfinite(gap.gap):
-                at = (int(numbers[0]), int(numbers[1])) if len(numbers) > 1 else (None, None)
+                of_a_step = len(numbers) > 1 and isinstance(numbers[1], int)
+                at = (int(numbers[0]), int(numbers[1])) if of_a_step else (None, None)
                 found.append(Width(*at, *(self.bound(gap) if each == kind else None for each in _KINDS)))
         return widest(found)
 
