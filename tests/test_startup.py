@@ -99,6 +99,6 @@ def test_explain_imports_no_tuning_for_a_dotted_name(tmp_path: Path) -> None:
     assert "torch.npu.amp.autocast" in said
     assert heavy(modules) == []
     assert {name for name in modules if name.startswith("transplt.fixers.")} <= {
-        "transplt.fixers.by_name", "transplt.fixers.tunings", "transplt.fixers.tunings.table", "transplt.fixers.adaptors",
-        "transplt.fixers.adaptors.table",
+        "transplt.fixers.by_name", "transplt.fixers.tunings", "transplt.fixers.tunings.table",
+        "transplt.fixers.adaptors", "transplt.fixers.adaptors.table",
     }  # fmt: skip
