@@ -41,7 +41,7 @@ def install() -> None:
     for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
         if "step" in vars(kind):
             _record(kind, "step", "scheduler", _scheduled)
-    _record(torch, "save", "save", _saved)
+    _record(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
     _record(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f), "path": _path(f)})
     for owner, name in ((os, "remove"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "move")):
         _record_some(owner, name, "remove" if name in ("remove", "unlink") else "rename", _changed)
@@ -162,12 +162,6 @@ def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) 
     return {"bound": float(value)}
 
 
-def _saved(obj: Any, f: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
-    """The file, and whether it gets tensors by their names and nothing else."""
-    bare = isinstance(obj, dict) and all(isinstance(each, torch.Tensor) for each in obj.values())
-    return {"file": _file(f), "path": _path(f), "bare": bare}
-
-
 def _changed(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
     """The file that is removed, renamed, or asked for."""
     return {"file": _file(args[0]), "path": _path(args[0])} if args else None
@@ -278,8 +272,7 @@ def _evaluated(module: Any, args: Any) -> None:
                 {name: shown for name, tensor in tensors if (shown := figures(tensor)) is not None}
                 for tensors in (module.named_buffers(), copies)
             )
-            graph = torch.is_grad_enabled() and any(each.requires_grad for each in module.parameters())
-        emit("evaluated", of=type(module).__name__, b=held, p=copied, graph=graph)
+        emit("evaluated", of=type(module).__name__, b=held, p=copied)
 
 
 def _watch_autocast() -> None:
