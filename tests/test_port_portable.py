@@ -265,6 +265,27 @@ def test_what_people_change_in_the_module_stays(project: Path, old: str, new: st
     assert "Nothing that transplt knows of." in text
 
 
+FLASH = """\
+import torch
+from typing_extensions import Self
+from flash_attn import flash_attn_func
+from pkg.model import make
+
+
+def attend(self: Self, q, k, v):
+    return flash_attn_func(q.cuda(), k, v, causal=True)
+"""
+
+
+def test_an_import_above_one_that_is_guarded_is_replayed_above_it(project: Path) -> None:
+    """Both go in at one place."""
+    commit(project, "Attend", pkg__attend=FLASH)
+    port(project, "--adapt", "attention")
+    text = at(project, "pkg/attend.py")
+    ast.parse(text)
+    assert 0 < text.index("import DEVICE_TYPE") < text.index("if DEVICE_TYPE ==") < text.index("import flash_attn_func")
+
+
 def test_what_people_change_in_an_edited_line_stays(project: Path) -> None:
     port(project)
     edit(project, "train.py", 'map_location=f"{DEVICE_TYPE}:0"', 'map_location="cpu"')
