@@ -544,7 +544,6 @@ class Agent:
         ("        dist.all_reduce(total)\n", "", ["computing"]),
         ("self.run(self.train_data", "self.run(self.test_data", ["computing"]),
         ("--steps 128", "--steps 32", ["computing"]),
-        ("state.width", "reward.width", ["computing"]),
     ],
 )
 def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
@@ -619,7 +618,7 @@ def replay(agent, batches, limit, done, labels, kind):
             '        if kind != "full":\n            continue\n        if batch.is_npu:\n            labels = labels.npu()\n        found.append(agent.score(batch, labels))\n',
             '        if kind == "full":\n            found.append(agent.score(batch, labels))\n', [],
         ),
-        ('if kind != "full"', 'if kind == "full"', ["computing"]),
+        ('if kind != "full"', 'if kind == "full"', ["computing", "metric"]),
         ("    agent.model.npu()\n", "    place(agent.model)\n", ["computing", "judge"]),
         ("    agent.model.npu()\n", "    place(agent.model)\n\n\ndef place(what):\n    what.npu()\n", []),
     ],

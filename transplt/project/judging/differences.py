@@ -12,8 +12,9 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.forms import of_constant
+from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.sides import IGNORES, Side
-from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike
+from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike, without_leaving
 from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
 from transplt.project.judging.tricks import (
     READS,
@@ -27,7 +28,7 @@ from transplt.project.judging.tricks import (
     put_on_cards,
     tricks,
 )
-from transplt.project.judging.unexplained import Otherwise, Unexplained
+from transplt.project.judging.unexplained import Unexplained
 from transplt.proof.prove.branches import twins
 from transplt.syntax.nodes import last_name
 
@@ -67,8 +68,6 @@ _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_
 #: An option, and its default.
 _Option = tuple[Statement, str]
 _SetIn = dict[str, list[tuple[str, int]]]
-#: Where it goes on after a statement.
-_GOES_ON = (ast.Continue, ast.Break, ast.With)
 #: So many broken numbers under one name may be results.
 _MANY = 3
 
@@ -124,7 +123,7 @@ class _Both:
     _near: dict[tuple[str, str], list[tuple[int, int]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.apart = compared(*unlike(self.theirs, self.mine))
+        self.apart = without_leaving(compared(*unlike(self.theirs, self.mine)), self.theirs, self.mine)
         self.places = {each.place: each.line for each in reversed(self.mine)}
         self._near = defaultdict(list)
         for one, other in sorted(self.apart.alike, key=lambda pair: pair[0].line):
@@ -172,13 +171,12 @@ def differences(original: Side, port: Side) -> Differences:
     around = _around(both, fresh := {*changed} - {*renamed.values()})
     found.drift = _drift(both)
     told: list[Otherwise] = []
-    same = set[int]()
     if not found.drift:
         values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
         computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
-        both.apart, told, same = computed.apart, computed.told, computed.same
+        both.apart, told = computed.apart, computed.told
     _options(found, both)
-    _misleads(found, both, around, same)
+    _misleads(found, both, around)
     _settings(found, original, port)
     _computed(found, both, told, around)
     _tests(found, both, port, around.fresh)
@@ -205,12 +203,10 @@ def _drift(both: _Both) -> str:
     )
 
 
-def _misleads(found: Differences, both: _Both, around: Around, same: set[int]) -> None:
-    """What hides errors, makes up results, or is not on the card any more. How it goes on in a function that does the
-    `same` is no trick."""
+def _misleads(found: Differences, both: _Both, around: Around) -> None:
+    """What hides errors, makes up results, or is not on the card any more."""
     there = put_on_cards(both.mine)
-    new = [each for each in both.apart.new if id(each) not in same or not isinstance(each.node, _GOES_ON)]
-    for each, grade, what in (*tricks(new, around), *moved(both.apart.alike, there)):
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
         found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     for one, other, what in on_the_host(both.apart):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))

@@ -24,9 +24,9 @@ _CHOICES = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
-LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
+_LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: What holds settings, or is the object itself.
-OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
+_OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|cls", re.IGNORECASE)
 #: Numbers that a command line in a text gives to options.
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
@@ -137,7 +137,7 @@ class Reader:
             case ast.Call():
                 return self._of_call(node)
             case ast.Attribute(value=value, attr=name) if isinstance(value, (ast.Call, ast.BinOp)) or (
-                name in _TENSORS and not OWNERS.fullmatch(last_name(value))
+                name in _TENSORS and not _OWNERS.fullmatch(last_name(value))
             ):
                 return (name, self._of(value))
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
@@ -209,7 +209,7 @@ class Reader:
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own:
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
-        of = () if owner is None or root_of(owner) in LIBRARIES else (self._of(owner),)
+        of = () if owner is None or _root_of(owner) in _LIBRARIES else (self._of(owner),)
         forms = (*of, *map(self._of, given))
         if name in self.defined:
             return (f"$call {name}", *forms)
@@ -244,7 +244,7 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 
-def root_of(node: ast.AST) -> str:
+def _root_of(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

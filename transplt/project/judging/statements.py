@@ -29,8 +29,9 @@ _SAID = frozenset("print info debug warning warn error log write add_scalar set_
 _OPPOSITES: dict[type, type[ast.cmpop]] = {
     ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt,
 }  # fmt: skip
-#: Where a statement stands: scope, guards, in a loop, at the end of its function.
-_Where = tuple[str, tuple[str, ...], int, bool]
+#: Where a statement stands: scope, guards, in a loop, at the end of its function, behind what leaves.
+_Where = tuple[str, tuple[str, ...], int, bool, tuple[str, ...]]
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
 ASIDE = "something aside fails"
 _TRAINS = re.compile(
@@ -43,7 +44,7 @@ _TRAINS = re.compile(
 class Statement:
     """A statement, or the head of a compound one: its `text` without devices, its `raw` text with them in one
     spelling. `scope` is the function around it, `guards` are the conditions that it is under; `loop`: in so many loops,
-    `last`: at the end of its function."""
+    `last`: at the end of its function; `behind`: what cannot be, as it leaves before (`if x: continue`)."""
 
     text: str
     raw: str
@@ -54,6 +55,7 @@ class Statement:
     guards: tuple[str, ...] = ()
     loop: int = 0
     last: bool = False
+    behind: tuple[str, ...] = ()
     _inside: list[ast.AST] = field(default_factory=list, repr=False)
 
     @property
@@ -64,6 +66,11 @@ class Statement:
     def place(self) -> tuple[str, str]:
         """Its file, and the function around it."""
         return self.path, self.scope
+
+    @property
+    def conditions(self) -> set[str]:
+        """All that holds where it is reached."""
+        return {*self.guards, *self.behind}
 
     @property
     def shown(self) -> str:
@@ -153,14 +160,14 @@ def _stands_aside(name: str) -> bool:
 def statements_of(tree: ast.Module, path: str) -> list[Statement]:
     """All statements of a file, in their order. RecursionError for one that is nested too deeply."""
     transformer = _Neutral(_constants(tree))
-    pending: list[tuple[ast.AST, _Where]] = [(node, ("", (), 0, False)) for node in reversed(tree.body)]
+    pending: list[tuple[ast.AST, _Where]] = [(node, ("", (), 0, False, ())) for node in reversed(tree.body)]
     found = []
     while pending:
         node, where = pending.pop()
-        node = _as_one(node)
+        node = _as_one(_calm_inside(node))
         if _is_text_alone(node):
             continue
-        if len(singles := _singles(node)) > 1:
+        if len(singles := _singles(node) or _rounds(node)) > 1:
             pending += ((each, where) for each in reversed(singles))
             continue
         statement = _statement(node, transformer, path, where)
@@ -184,6 +191,40 @@ def _singles(node: ast.AST) -> list[ast.Assign]:
                 pairs = zip(names, values, strict=True)
                 return [ast.copy_location(ast.Assign([name], value), node) for name, value in pairs]
     return []
+
+
+class _Put(ast.NodeTransformer):
+    """Puts a value in the place of a name."""
+
+    def __init__(self, name: str, value: ast.expr) -> None:
+        self.name, self.value = name, value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.copy_location(_copied(self.value), node) if node.id == self.name else node
+
+
+def _rounds(node: ast.AST) -> list[ast.AST]:
+    """A loop over parts that are written there, round for round."""
+    match node:
+        case ast.For(target=ast.Name(id=name), iter=ast.Tuple(elts=parts) | ast.List(elts=parts), body=body, orelse=[]):
+            inside = [each for one in body for each in ast.walk(one)]
+            leaves = any(isinstance(each, (ast.Break, ast.Continue)) for each in inside)
+            stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+            if not leaves and name not in stored and all(isinstance(each, (ast.Name, ast.Attribute)) for each in parts):
+                return [_Put(name, each).visit(_copied(one)) for each in parts for one in body]
+    return []
+
+
+def _calm_inside(node: ast.AST) -> ast.AST:
+    """A function under `@torch.no_grad()` as one with a block around all that it does."""
+    if isinstance(node, ast.FunctionDef):
+        calm = [each for each in node.decorator_list if re.search(r"\b(?:no_grad|inference_mode)\b", ast.unparse(each))]
+        if calm:
+            around = ast.copy_location(ast.With([ast.withitem(each) for each in calm], node.body), calm[0])
+            node = copy.copy(node)
+            node.decorator_list = [each for each in node.decorator_list if each not in calm]
+            node.body = [around]
+    return node
 
 
 def _as_one(node: ast.AST) -> ast.AST:
@@ -250,11 +291,6 @@ def upright(test: ast.expr) -> tuple[ast.expr, bool]:
     return test, False
 
 
-def neutral_tree(node: ast.AST) -> ast.AST:
-    """A piece of a program as a pure port does not change it."""
-    return _Neutral({}).visit(_copied(node))  # type: ignore[no-any-return]
-
-
 def _copied(node: Any) -> Any:
     """An expression that may be changed; several times faster than copy.deepcopy."""
     if isinstance(node, list):
@@ -278,9 +314,10 @@ def does_nothing(node: ast.AST) -> bool:
 
 def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
-    scope, guards, loop = head.scope, head.guards, head.loop
+    scope, guards, loop, behind = head.scope, head.guards, head.loop, head.behind
     if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), 0
+        behind = ()
     test, turned = "", False
     if isinstance(node, (ast.If, ast.While)) and isinstance(given := head.parts[0], ast.expr):
         test, turned = ast.unparse(upright(given)[0]), upright(node.test)[1]
@@ -293,9 +330,14 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
             under = (*guards, test if turned == (name == "orelse") else f"not ({test})")
         elif aside and name == "handlers":
             under = (*guards, ASIDE)
+        left = behind
         for each in value:
             inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))
-            yield each, (scope, under, inside, defines and each is value[-1])
+            yield each, (scope, under, inside, defines and each is value[-1], left)
+            if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _LEAVES):
+                asked, opposite = upright(each.test)
+                said = neutral(ast.unparse(asked))
+                left = (*left, said if opposite else f"not ({said})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +384,28 @@ def compared(
                 left.append(each)
         gone, new = left, [each for each in new if id(each) not in matched]
     return Apart(gone, new, alike)
+
+
+def asked_in(guard: str) -> str:
+    """The question behind a guard, whichever way it was answered."""
+    return guard[5:-1] if guard.startswith("not (") else guard
+
+
+def without_leaving(found: Apart, before: Iterable[Statement], after: Iterable[Statement]) -> Apart:
+    """What differs without `continue` and `return` under a question that the other program asks around the rest."""
+    asked = (
+        {(each.place, asked_in(guard)) for each in side if not isinstance(each.node, _LEAVES) for guard in each.guards}
+        for side in (after, before)
+    )
+    gone, new = (
+        [each for each in side if not (_goes_on(each) and (each.place, asked_in(each.guards[-1])) in there)]
+        for side, there in zip((found.gone, found.new), asked, strict=True)
+    )
+    return Apart(gone, new, found.alike)
+
+
+def _goes_on(each: Statement) -> bool:
+    return bool(each.guards) and each.text in ("Continue", "Return")
 
 
 def unlike(*sides: list[Statement]) -> tuple[list[Statement], list[Statement]]:

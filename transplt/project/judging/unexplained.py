@@ -6,27 +6,18 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from transplt.project.judging.carried import Carrier
 from transplt.project.judging.forms import Form, apart, nodes, operations, parts_of
-from transplt.project.judging.reading import (
-    TELLS,
-    Reading,
-    Scope,
-    is_option,
-    places_of,
-    readings,
-    sets_of,
-)
-from transplt.project.judging.statements import TABLE, Apart, Statement, compared
-from transplt.project.judging.terms import slip
+from transplt.project.judging.order import disordered, outdated
+from transplt.project.judging.otherwise import Otherwise
+from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
+from transplt.project.judging.rewritten import Done, asks_a_name, is_rewritten
+from transplt.project.judging.statements import TABLE, Apart, Statement, asked_in, compared
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
 _Pair = tuple[Statement, Statement]
-_Places = tuple[Scope, Scope]
-_Done = list[tuple[Statement, Counter[str]]]
 #: Names of what differs in every port, and of what no training computes.
 _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
@@ -43,59 +34,9 @@ _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
 _COLLECTS = re.compile(
     r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
 )
-_LINE = "\n"
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
-#: A function of which so many statements differ both ways, more than one of so many, was written anew.
-_MANY, _SHARE, _SEVERAL = 3, 3, 2
-_DRAW = "draw of random numbers"
-#: Steps of a training of which the order counts, and which of them may not change places.
-_STEPS = {
-    "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
-    "ema": r"ema\w*\.update\(|update_ema", "scale": r"scaler\.update\(", "schedule": r"sched\w*\.step\(",
-    "step": r"\.step\(|\.data\.\w+_\(|\btrain\w*\(\w", "seed": r"manual_seed|seed_everything|set_seed|\.seed\(",
-    _DRAW: r"\b(?:rand\w*|normal_?|uniform_?|multinomial|bernoulli_?|sample|choice|shuffle)\(|\.apply\(|"
-    r"nn\.(?:Linear|Conv\w*|Embedding|LSTM|GRU|RNN|MultiheadAttention|Transformer\w*)\(",
-}  # fmt: skip
-_ORDER = frozenset({
-    ("seed", _DRAW), (_DRAW, "seed"), (_DRAW, _DRAW),
-    ("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale"),
-    *(pair for other in ("backward", "clip", "step") for pair in (("schedule", other), (other, "schedule"))),
-})  # fmt: skip
-_BAR = re.compile(r"Expr \w*bar\.")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
 _TURNED = "the same operations are put together otherwise"
-
-
-@dataclass(frozen=True, slots=True)
-class Otherwise:
-    """Something that is computed otherwise: the statements of the original and of the port, what it is, and the `words`
-    that differ. One that may come to the same is not `sure`; `rewritten`: the function around it, if
-    that was written anew and only a run can tell."""
-
-    before: Statement | None
-    after: Statement | None
-    what: str = ""
-    sure: bool = True
-    words: tuple[str, ...] = ()
-    rewritten: str = ""
-
-    @property
-    def at(self) -> Statement:
-        """Where it is, in the port if it is there."""
-        at = self.after or self.before
-        assert at is not None
-        return at
-
-    @property
-    def sentence(self) -> str:
-        """What a person reads of it."""
-        at = self.at
-        text, place = f"`{at.shown}`", at.scope or "the module"
-        if self.what:
-            return f"{text} in {place}: {self.what}"
-        if self.after and isinstance(self.after.node, (ast.If, ast.With, ast.Try, ast.For, ast.While)):
-            text += f" around `{ast.unparse(self.after.node.body[0]).partition(_LINE)[0]}`"
-        return f"{text} was added in {place}" if self.after else f"{text} was removed from {place}"
 
 
 class Unexplained:
@@ -112,31 +53,26 @@ class Unexplained:
         self._places = places_of(*sides, differ)
         self._homes = {new: old for old, new in self._places.items()}
         self.theirs, self.mine = readings(sides, differ, self._places, off, values)
-        #: Statements of functions that come to the same effects, however written.
-        self.same, slipped = _carried_alike(self._places, self.theirs, self.mine, differ)
-        self._rest = [[each for each in side if id(each) not in self.same] for side in (differ.gone, differ.new)]
-        self._settled: set[int] = {*self.same}
+        self._settled = set[int]()
         #: Numbers and texts that names took the place of, and that took the place of names.
         self._handed: tuple[set[str], set[str]] = (set(), set())
         self._changed = {each.node.name for each in differ.new if isinstance(each.node, ast.FunctionDef)}
         self._weigh({id(other): one for one, other in self._match()})
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
-        alike = [pair for pair in self.apart.alike if not {*map(id, pair)} <= self.same]
-        self.told += (*_disordered(alike, self._places, modules), *_outdated(alike, self._places))
+        alike = self.apart.alike
+        self.told += (*disordered(alike, self._places, modules), *outdated(alike, self._places))
         self.told += self._elsewhere(alike)
-        self.told += self._reversed(*self._rest)
-        sure = {each.at.place for each in self.told if each.sure and not each.rewritten}
-        self.told += (each for each in slipped if each.at.place not in sure)
+        self.told += self._reversed(differ.gone, differ.new)
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
         pairs of which that is open."""
         there: dict[Scope, tuple[list[Statement], list[Statement]]] = defaultdict(lambda: ([], []))
-        for each in self._rest[0]:
+        for each in self.apart.gone:
             there[self._places.get(each.place, ("", "?"))][0].append(each)
-        for each in self._rest[1]:
+        for each in self.apart.new:
             there[each.place][1].append(each)
         left, done = list[_Pair](), set[int]()
         for place, (gone, new) in there.items():
@@ -208,12 +144,14 @@ class Unexplained:
                     if right[0] not in self.theirs.held([left]):
                         found = f"{left[0][1:]} became {_said(right[0])}"
                 case _:
-                    return self._left_out(one, *words, forms[1])
+                    return self._left_out(one, other, *words, forms[1])
         self._handed[0].update(handed[0])
         self._handed[1].update(handed[1])
         return found
 
-    def _left_out(self, one: Statement, before: Counter[str], after: Counter[str], form: Form) -> str | None:
+    def _left_out(
+        self, one: Statement, other: Statement, before: Counter[str], after: Counter[str], form: Form
+    ) -> str | None:
         """What a statement does not give any more, where that is all that is another in it."""
         if isinstance(one.node, ast.AnnAssign) and any(word[0] == "#" for word in (before - after) + (after - before)):
             return "another default"
@@ -221,7 +159,8 @@ class Unexplained:
         gone = [word for word in gone if word != "call"]
         only = before >= after and before.keys() - after.keys() == {f"${each}" for each in gone}
         said = {word.rpartition(" ")[2] for word in nodes(form)}
-        if gone and only and self.mine.reader.own.isdisjoint(self._changed & said):
+        same = type(one.node) is type(other.node) and self.mine.reader.own.isdisjoint(self._changed & said)
+        if gone and only and same:
             return f"{_joined(gone)} left out"
         return None
 
@@ -243,7 +182,7 @@ class Unexplained:
             sum(self._spared(reading, side, kept), Counter[str]())
             for reading, side, kept in zip((self.theirs, self.mine), (gone, new), asked, strict=True)
         ]
-        less, more = defaultdict[Scope, _Done](list), defaultdict[Scope, _Done](list)
+        less, more = defaultdict[Scope, Done](list), defaultdict[Scope, Done](list)
         for place, each, counts in self.theirs.reached(asked[0], {*self._places}, self.mine.reader.attributes):
             less[self._places[place]].append((each, counts))
         for place, each, counts in self.mine.reached(asked[1], {*self._homes}, self.theirs.reader.attributes):
@@ -264,20 +203,23 @@ class Unexplained:
 
     def _tell_of(
         self, left: dict[Scope, tuple[Counter[str], Counter[str]]],
-        said: tuple[dict[Scope, _Done], dict[Scope, _Done]], spare: tuple[Counter[str], Counter[str]],
+        said: tuple[dict[Scope, Done], dict[Scope, Done]], spare: tuple[Counter[str], Counter[str]],
         pairs: dict[int, Statement],
     ) -> None:  # fmt: skip
         """Tell what is `left`, and leave open what is in functions that were written anew."""
         less, more = said
         sizes, helpers = Counter(each.place for each in self.mine.statements), dict[Scope, str]()
+        own = {each[1].rpartition(".")[2] for each in self.theirs.names.keys() & sizes.keys()} - {""}
         for place, both in left.items():
             for counts, other in zip(both, spare, strict=True):
                 found = counts & other
                 counts -= found
                 other -= found
-            first, both_ways, spelt = len(self.told), all(both), _is_spelling(*both)
-            self._tell((less[place], more[place]), *both, pairs)
-            if spelt or _is_rewritten(place, less[place], more[place], sizes[place]):
+            first, sides = len(self.told), (less[place], more[place])
+            both_ways = all(both)
+            anew = is_rewritten(place, sides, both, sizes[place], own)
+            self._tell(sides, *both, pairs)
+            if anew:
                 name = place[1].rpartition(".")[2] or "the module"
                 # What is gone or new as a whole, while nothing else is done in its place, is told all the same.
                 self.told[first:] = [
@@ -287,7 +229,7 @@ class Unexplained:
         for number, each in enumerate(self.told):
             if (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
                 self.told[number] = replace(each, rewritten=name)
-            elif at and at.scope and at.place not in self._homes and _asks_a_name(at) and not each.rewritten:
+            elif at and at.scope and at.place not in self._homes and asks_a_name(at) and not each.rewritten:
                 self.told[number] = replace(each, rewritten=at.scope.rpartition(".")[2])
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
@@ -332,8 +274,11 @@ class Unexplained:
             if one.said or not isinstance(one.node, (ast.Expr, ast.AugAssign)) or not operations(form):
                 continue
             if place == other.place:
-                tests = {each.removeprefix("not (") for each in {*one.guards} ^ {*other.guards}}
-                known = [self.theirs.plain_tests(one.place), self.mine.plain_tests(other.place)]
+                tests = {asked_in(each) for each in one.conditions ^ other.conditions}
+                known = [
+                    reading.plain_tests(each.place).union(map(asked_in, each.behind))
+                    for reading, each in ((self.theirs, one), (self.mine, other))
+                ]
                 if tests and all(tests <= each for each in known) and not any(map(_OF_HOST.search, tests)):
                     yield Otherwise(one, other, "under another condition now")
             elif place is not None:
@@ -386,7 +331,7 @@ class Unexplained:
         )
 
     def _tell(
-        self, said: tuple[_Done, _Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]
+        self, said: tuple[Done, Done], less: Counter[str], more: Counter[str], pairs: dict[int, Statement]
     ) -> None:
         does = {word for _, counts in said[0] for word in counts if word[0].islower()}
         #: Functions of new files that do what the original does elsewhere: what else they do is a difference.
@@ -419,94 +364,6 @@ class Unexplained:
         self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
 
 
-def _carried_alike(
-    places: Mapping[Scope, Scope], theirs: Reading, mine: Reading, differ: Apart
-) -> tuple[set[int], list[Otherwise]]:
-    """The statements of functions that differ, and come to the same where they are carried out, without what they say;
-    and the functions that come to something else of the same shape."""
-    gone, new = _by_place(differ.gone), _by_place(differ.new)
-    carriers = [Carrier(each.reader, each.statements) for each in (theirs, mine)]
-    same, slipped = [set[Scope](), set[Scope]()], list[Otherwise]()
-    helpers = set[Scope](), set[Scope]()
-    #: Functions that no statement differs in: what they do may be written out where they were called.
-    kept = {one[1].rpartition(".")[2] for one, other in places.items() if not (gone[one] or new[other])}
-    for one, other in places.items():
-        if not (gone[one] or new[other]) or one not in carriers[0].functions or other not in carriers[1].functions:
-            continue
-        before, after = carriers[0].carried(one), carriers[1].carried(other)
-        if is_same := before is not None and before == after:
-            helpers[0].update(carriers[0].used)
-            helpers[1].update(carriers[1].used)
-        if is_same or _written_out(carriers, kept, (one, other)):
-            same[0].add(one)
-            same[1].add(other)
-        elif before is not None and after is not None and (found := slip(before, after)):
-            slipped.append(Otherwise(_telling(gone[one], found[1]), _telling(new[other], found[2]), found[0]))
-    for reading, settled, used in zip((theirs, mine), same, helpers, strict=True):
-        settled |= _helpers(reading, settled, used - {*places, *places.values()})
-    return {
-        id(each) for reading, found in zip((theirs, mine), same, strict=True) for each in reading.statements
-        if not each.said  # a definition stands for the scope that it opens
-        and (each.place in found or (each.path, f"{each.scope}.{target(each)}".lstrip(".")) in found)
-    }, slipped  # fmt: skip
-
-
-def _by_place(side: Iterable[Statement]) -> defaultdict[Scope, list[Statement]]:
-    found = defaultdict[Scope, list[Statement]](list)
-    for each in side:
-        found[each.place].append(each)
-    return found
-
-
-def _helpers(reading: Reading, settled: set[Scope], own: set[Scope]) -> set[Scope]:
-    """Functions of one program alone that were carried out, and that no other function asks for than those."""
-    open_to = {name for place, names in reading.names.items() if place not in settled | own for name in names}
-    return {each for each in own if each[1].rpartition(".")[2] not in open_to}
-
-
-def _written_out(carriers: Sequence[Carrier], kept: set[str], places: _Places) -> bool:
-    """Whether two functions come to the same where what both programs have, and call there, is carried out as well."""
-    found = []
-    for carrier, place in zip(carriers, places, strict=True):
-        own, carrier.defined = carrier.defined, carrier.defined | kept
-        found.append(carrier.carried(place))
-        carrier.defined = own
-    return found[0] is not None and found[0] == found[1]
-
-
-def _telling(side: Sequence[Statement], part: Form) -> Statement | None:
-    """The statement that says a part, as far as can be told."""
-    words = {word.strip("#$=.") for word in re.findall(r"[\w.#$]+", str(part))}
-    return max(side, key=lambda each: len(words.intersection(re.findall(r"[\w.]+", each.text))), default=None)
-
-
-def _is_rewritten(place: Scope, less: _Done, more: _Done, size: int) -> bool:
-    """Whether a function was written anew: many of its statements differ both ways, another function stands for several
-    of them, or a comprehension for a loop or for what was repeated."""
-    sides = [{id(each): (each, counts) for each, counts in side if counts}.values() for side in (less, more)]
-    fewer, differ = min(map(len, sides)), min(len({id(each) for each, _ in side}) for side in (less, more))
-    apart_from_it = max(sum(each.place[1] != place[1] for each, _ in side) for side in sides)
-    shapes = [{*map(_repeats, side)} - {""} for side in sides]
-    looped = any("comprehension" in one - other and other - one for one, other in (shapes, shapes[::-1]))
-    return bool(fewer) and (looped or apart_from_it >= _SEVERAL or (differ >= _MANY and _SHARE * differ > size))
-
-
-def _asks_a_name(each: Statement) -> bool:
-    """Whether a condition is a variable alone: what a function of several uses is given."""
-    return isinstance(each.node, ast.If) and isinstance(each.parts[0], ast.Name)
-
-
-def _repeats(done: tuple[Statement, Counter[str]]) -> str:
-    """How a statement does something several times."""
-    each, counts = done
-    if any(isinstance(node, ast.comprehension) for node in each.inside()):
-        return "comprehension"
-    if any(isinstance(node, ast.Lambda) for node in each.inside()) and "map(" in each.text:
-        return "loop"
-    again = any(count >= _MANY for word, count in counts.items() if word[0].islower() or word[0] == "F")
-    return "loop" if isinstance(each.node, ast.For) else "again" if again else ""
-
-
 def _says_other(one: str, other: str) -> str:
     """What a message says in the place of another, where it is of the same numbers."""
     texts, said = (_REDUCES.sub("", one), _REDUCES.sub("", other)), (_REDUCES.findall(one), _REDUCES.findall(other))
@@ -526,13 +383,6 @@ def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]
         if names - kept and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
             yield Otherwise(each, None)
         kept -= names
-
-
-def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
-    """Whether all operations that are others are known to be written in either way."""
-    gone, new = ({word for word in side if word[0] not in "#("} for side in (less, more))
-    words, rows = gone | new, read_table(TABLE)["spellings"]
-    return bool(gone and new) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
 
 
 def _take_out(counts: Counter[str], held: set[str]) -> None:
@@ -606,63 +456,3 @@ def target(each: Statement) -> Hashable:
         case ast.Expr(value=ast.Call()):
             return ast.unparse(getattr(each.parts[0], "func", each.parts[0]))
     return each.guards, type(each.node).__name__
-
-
-def _disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set[str]) -> Iterator[Otherwise]:
-    """Steps of a training that come in another order, or once for each round of another loop."""
-    there: dict[Scope, list[tuple[str, Statement, Statement]]] = defaultdict(list)
-    made = "|".join(sorted(modules))  # what gives parameters their first values
-    steps = _STEPS | {_DRAW: rf"{_STEPS[_DRAW]}|\b(?:{made})\(" if made else _STEPS[_DRAW]}
-    for one, other in alike:
-        if places.get(one.place) != other.place or one.said:
-            continue
-        if one.guards != other.guards and _excludes(one, other):
-            yield Otherwise(one, other, "under the opposite condition now")
-        if one.loop != other.loop and not _BAR.match(one.text) and isinstance(one.node, (ast.Expr, ast.AugAssign)):
-            yield Otherwise(one, other, "moved out of a loop" if other.loop < one.loop else "moved into a loop")
-        kind = next((kind for kind, form in steps.items() if re.search(form, one.text)), "")
-        if kind and isinstance(one.node, (ast.Expr, ast.Assign)):
-            there[other.place].append((kind, one, other))
-    for each in there.values():
-        each.sort(key=lambda step: step[1].line)
-        for number, step in enumerate(each):
-            yield from _overtaken(step, each[number + 1 :])
-
-
-def _outdated(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[Otherwise]:
-    """What is read before something is added to it, where it was read after that, and the other way."""
-    there: dict[Scope, list[_Pair]] = defaultdict(list)
-    for one, other in alike:
-        if places.get(one.place) == other.place and one.scope and not one.said:
-            there[other.place].append((one, other))
-    for pairs in there.values():
-        pairs.sort(key=lambda pair: pair[0].line)
-        lines = [other.line for _, other in pairs]
-        for one, other in pairs if lines != sorted(lines) else ():
-            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
-            for before, after in pairs if sets else ():
-                turned = (before.line - one.line) * (after.line - other.line) < 0 and not _excludes(other, after)
-                reads = {each.id for each in after.inside() if isinstance(each, ast.Name)} - sets_of(after)
-                if turned and not reads.isdisjoint(sets):
-                    yield Otherwise(one, other, f"changed places with `{after.shown}`, which reads what it changes")
-
-
-def _overtaken(
-    step: tuple[str, Statement, Statement], later: list[tuple[str, Statement, Statement]]
-) -> Iterator[Otherwise]:
-    """The first step that came after another one, and comes before it now where that counts."""
-    kind, _, place = step
-    later = [each for each in later if not _excludes(place, each[2])]
-    stepped = any(each == "step" and after.line > place.line for each, _, after in later)
-    for each, before, after in later:
-        lost = (kind, each) == ("zero_grad", "backward") and stepped
-        if after.line < place.line and (lost or (kind, each) in _ORDER):
-            yield Otherwise(before, after, f"the {each} comes before the {kind} now")
-            return
-
-
-def _excludes(one: Statement, other: Statement) -> bool:
-    """Whether two statements are in different branches of one condition."""
-    return any(f"not ({each})" in other.guards for each in one.guards) or any(
-        f"not ({each})" in one.guards for each in other.guards
-    )
