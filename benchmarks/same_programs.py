@@ -120,6 +120,91 @@ class _Format(ast.NodeTransformer):
         return ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, [])
 
 
+class _Logged(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        match node.value:
+            case ast.Call(func=ast.Name(id="print"), args=[one], keywords=[]):
+                return ast.Expr(ast.Call(ast.Attribute(ast.Name("logger"), "info"), [one], []))
+        return node
+
+
+def _logged(tree: ast.Module) -> None:
+    _Logged().visit(tree)
+    _at_top(tree, "import logging\nlogger = logging.getLogger(__name__)")
+
+
+def _at_top(tree: ast.Module, text: str) -> None:
+    after = [at for at, node in enumerate(tree.body) if getattr(node, "module", "") == "__future__"]
+    start = after[-1] + 1 if after else bool(tree.body and isinstance(tree.body[0], ast.Expr))
+    tree.body[start:start] = ast.parse(text).body
+
+
+def _hinted(tree: ast.Module) -> None:
+    for function in _functions(tree):
+        function.returns = ast.Name("object")
+        for each in function.args.args:
+            each.annotation = None if each.arg == "self" else ast.Name("object")
+
+
+def _guarded(tree: ast.Module) -> None:
+    """`if x: ...` at the end of a loop or a function -> `if not x: continue` or `return` before the rest."""
+    for owner in [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.FunctionDef))]:
+        match owner.body[-1]:
+            case ast.If(test=test, body=[_, _, *_] as body, orelse=[]):
+                leaves = ast.Continue() if isinstance(owner, ast.For) else ast.Return()
+                owner.body[-1:] = [ast.If(ast.UnaryOp(ast.Not(), test), [leaves], []), *body]
+
+
+def _finally(tree: ast.Module) -> None:
+    """What is opened is closed at the end, whatever happens."""
+    for function in _functions(tree):
+        for at, node in enumerate(function.body):
+            if isinstance(node, ast.For):
+                close = ast.parse("torch.npu.empty_cache()").body
+                function.body[at] = ast.Try([node], [], [], close)
+
+
+def _barred(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For) and "loader" in ast.unparse(node.iter):
+            node.iter = ast.Call(ast.Name("tqdm"), [node.iter], [ast.keyword("desc", ast.Constant("train"))])
+    _at_top(tree, "from tqdm import tqdm")
+
+
+def _extracted(tree: ast.Module) -> None:
+    """The last statements of a plain function that give something back are a function of their own."""
+    for owner in [node for node in ast.walk(tree) if isinstance(node, ast.Module)]:
+        for function in [node for node in owner.body if node in {*_functions(tree)}]:
+            *first, last = function.body
+            if len(first) < _LONG or not isinstance(last, ast.Return) or last.value is None:
+                continue
+            tail, function.body = function.body[-_TAIL:], function.body[:-_TAIL]
+            read = {node.id for each in tail for node in ast.walk(each) if isinstance(node, ast.Name)}
+            known = {each.arg for each in ast.walk(function) if isinstance(each, ast.arg)}
+            known |= {node.id for each in function.body for node in ast.walk(each)
+                      if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+            names = sorted(read & known)
+            call = ast.Call(ast.Name(f"_rest_of_{function.name}"), [ast.Name(each) for each in names], [])
+            function.body.append(ast.Return(call))
+            given = ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
+            made = ast.FunctionDef(f"_rest_of_{function.name}", given, tail, [])
+            owner.body.insert(owner.body.index(function), made)
+
+
+def _looped(tree: ast.Module) -> None:
+    """x = [f(y) for y in z] -> a loop that appends"""
+    for owner in [node for node in ast.walk(tree) if hasattr(node, "body") and isinstance(node.body, list)]:
+        for at, node in reversed([*enumerate(owner.body)]):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt, [one])) if not one.ifs:
+                    append = ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [elt], []))
+                    loop = ast.For(one.target, one.iter, [append], [], lineno=node.lineno)
+                    if name not in ast.unparse(one):
+                        owner.body[at : at + 1] = [ast.Assign(node.targets, ast.List([]), lineno=node.lineno), loop]
+
+
+#: Functions of so many statements lose so many of them to another one.
+_LONG, _TAIL = 4, 3
 WAYS: dict[str, Callable[[ast.Module], object]] = {
     "comment": lambda tree: None,
     "unparse": lambda tree: None,
@@ -127,6 +212,13 @@ WAYS: dict[str, Callable[[ast.Module], object]] = {
     "reordered": _reordered,
     "named": _named,
     "conditional": lambda tree: _Conditional().visit(tree),
+    "logged": _logged,
+    "hinted": _hinted,
+    "guarded": _guarded,
+    "finally": _finally,
+    "barred": _barred,
+    "extracted": _extracted,
+    "looped": _looped,
     "format": lambda tree: _Format().visit(tree),
 }
 

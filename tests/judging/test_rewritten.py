@@ -244,28 +244,6 @@ def sample(net, z):
 ''',
         'clamp(0, 1)', 'clamp(-1, 1)',
     ),
-    "partial": (
-        '''\
-def block(cin, cout):
-    return nn.Sequential(
-        nn.Conv2d(cin, cout, 3, padding=1), nn.BatchNorm2d(cout, eps=1e-3), nn.LeakyReLU(0.2),
-        nn.Conv2d(cout, cout, 3, padding=1), nn.BatchNorm2d(cout, eps=1e-3), nn.LeakyReLU(0.2),
-    )
-''',
-        '''\
-from functools import partial
-
-conv = partial(nn.Conv2d, kernel_size=3, padding=1)
-norm = partial(nn.BatchNorm2d, eps=1e-3)
-
-def block(cin, cout):
-    return nn.Sequential(
-        conv(cin, cout), norm(cout), nn.LeakyReLU(0.2),
-        conv(cout, cout), norm(cout), nn.LeakyReLU(0.2),
-    )
-''',
-        'eps=1e-3', 'eps=1e-2',
-    ),
     "comprehension from loop": (
         '''\
 def groups(model, wd):

@@ -82,6 +82,8 @@ class Reader:
                 return ("$said", *self._computed(statement))
             case ast.If(test=test, orelse=[]) if re.search(r"__name__|\.is_(?:npu|cuda)$", ast.unparse(test)):
                 return NOTHING
+            case ast.Try(handlers=caught, finalbody=last) if all(map(_ends, caught)) and not any(map(_leaves, last)):
+                return NOTHING
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)
                 if isinstance(node, ast.If) and isinstance(head := statement.parts[0], ast.expr):
@@ -230,6 +232,15 @@ class Reader:
             return f"scaler.{name.rstrip('_')}"
         name = name.rstrip("_") or name
         return str(self.words["same"].get(name, name))
+
+
+def _leaves(node: ast.AST) -> bool:
+    return any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in ast.walk(node))
+
+
+def _ends(handler: ast.ExceptHandler) -> bool:
+    """Whether an error is passed on, or is that of somebody who stops the program."""
+    return isinstance(handler.body[-1], ast.Raise) or last_name(handler.type) == "KeyboardInterrupt"
 
 
 def _is_device(node: ast.AST) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from transplt.base.disk.whole_folder import whole_folder
 from transplt.base.errors import UsageError, shown
 from transplt.base.render.cell import many, visible
 from transplt.base.render.templates import asset, fill
-from transplt.project.judging.judge import Judgement
+from transplt.project.judging.differences import REWRITTEN
+from transplt.project.judging.judge import CHANGED, ROUND, Judgement, Part
 from transplt.project.judging.orders import written
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
@@ -27,8 +30,8 @@ def rendered(done: Judgement, name: str) -> bytes:
     """A judgement in one of the formats: text, json, sarif, html, badge."""
     if name == "html":
         return fill(
-            "judge.html.j2", done=_table(done), css=asset("colors.css") + asset("report.css") + asset("proof.css"),
-            script=asset("theme.js"),
+            "judge.html.j2", done=_table(replace(done, parts=_as_read(done.parts))),
+            css=asset("colors.css") + asset("report.css") + asset("proof.css"), script=asset("theme.js"),
         )  # fmt: skip
     if name in ("json", "badge"):
         return f"{json.dumps(_table(done) if name == 'json' else _badge(done), indent=1)}\n".encode()
@@ -38,10 +41,13 @@ def rendered(done: Judgement, name: str) -> bytes:
 
 def _text(done: Judgement) -> str:
     lines = [f"transplt judge: {visible(done.sentence)}"]
-    for part in done.parts:
+    undecided = [each for part in done.parts for each in part.findings if not each.finding.open]
+    for part in _as_read(done.parts):
         lines.append(f"  {part.title} ({part.mark.value}): {visible(part.sentence)}")
         lines += [f"    {visible(line)}" for line in part.lines]
-        lines += _places(part.findings)
+        lines += _places([each for each in part.findings if each.finding.open])
+        if undecided and part.title in (ROUND, "the action"):
+            lines += [f"  not decided ({len(undecided)}), no reason to refuse the port by itself:", *_places(undecided)]
     if done.also:
         lines += [f"  also changed ({len(done.also)}), but no reason to refuse the port:", *_places(done.also)]
     if done.orders and not done.action:
@@ -53,9 +59,15 @@ def _text(done: Judgement) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _places(findings: tuple[CheckedFinding, ...]) -> list[str]:
+def _as_read(parts: list[Part]) -> list[Part]:
+    """The parts as a reader needs them: what the port changed, then what is left of CUDA."""
+    return sorted(parts, key=lambda part: part.title not in (CHANGED, ROUND))
+
+
+def _places(findings: Sequence[CheckedFinding]) -> list[str]:
     shown = [each.finding for each in findings[:_SHOWN]]
-    lines = [f"    {visible(f'{each.path}:{each.span.line}: {each.code} {each.text}')}" for each in shown]
+    texts = ((each, each.text.replace(REWRITTEN, " was rewritten: ")) for each in shown)
+    lines = [f"    {visible(f'{each.path}:{each.span.line}: {each.code} {text}')}" for each, text in texts]
     more = len(findings) - len(shown)
     return [*lines, f"    ... and {more} more (--format json)"] if more else lines
 

@@ -22,6 +22,7 @@ _DEEP, _MOST = 6, 2000
 #: What reads settings, and what a training does.
 _SETTINGS = re.compile(r"argv|add_argument|parse_args|ArgumentParser|setattr|fields\(|safe_load|dataclass|field\(")
 _TRAINS = re.compile(r"backward|\.step\(|loss|criterion|[Mm]odel\w*\(|[Nn]et\w*\(|optimizer|forward|torch\.|nn\.")
+_PATH, _IS_PATH = re.compile(r"Path\(|os\.path"), re.compile(r"(?:path|file|dir|folder)$")
 _ENVIRONMENT = re.compile(r"environ")
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: What a call hands on to what it is called on.
@@ -93,7 +94,11 @@ class Reading:
         return not self.reader.own.isdisjoint(word.rpartition(" ")[2].lstrip("$") for word in nodes(form))
 
     def is_of_settings(self, each: Statement) -> bool:
-        """Whether a statement reads settings, or stands where nothing else is done."""
+        """Whether a statement reads settings or puts paths together, or stands where nothing else is done."""
+        targets = (node for target in getattr(each.node, "targets", ()) for node in ast.walk(target))
+        names = [node.id for node in targets if isinstance(node, ast.Name)]
+        if names and all(map(_IS_PATH.search, names)) and self._only_does(each, _PATH):
+            return True
         return (each.path, each.scope.partition(".")[0]) in self._settings or self._only_does(each, _SETTINGS)
 
     def asks_environment(self, each: Statement) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from transplt.project.judging.reading import Scope
@@ -59,6 +60,12 @@ def _is_put_in_one(sides: tuple[Done, Done], both: tuple[Counter[str], Counter[s
     does = [each for each, counts in sides[1] if counts & new]
     known = new.keys() <= {*table["in one"], *table["questions"]}
     return bool(new and known and not gone and len(sides[0]) > len(does)) and not any(map(_chooses, does))
+
+
+def is_form(words: Iterable[str]) -> bool:
+    """Whether words are of loops, containers and conditions alone."""
+    table = read_table(TABLE)["operations"]
+    return {*words} <= {*table["ways"], *table["questions"]}
 
 
 def _chooses(each: Statement) -> bool:

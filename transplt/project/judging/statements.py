@@ -318,7 +318,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     if defines := isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope, guards, loop = f"{scope}.{node.name}" if scope else node.name, (), 0
         behind = ()
-    test, turned = "", False
+    closes, test, turned = head.last and isinstance(node, ast.With), "", False
     if isinstance(node, (ast.If, ast.While)) and isinstance(given := head.parts[0], ast.expr):
         test, turned = ast.unparse(upright(given)[0]), upright(node.test)[1]
     aside = isinstance(node, ast.Try) and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
@@ -333,7 +333,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         left = behind
         for each in value:
             inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))
-            yield each, (scope, under, inside, defines and each is value[-1], left)
+            yield each, (scope, under, inside, each is value[-1] and (defines or closes), left)
             if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _LEAVES):
                 asked, opposite = upright(each.test)
                 said = neutral(ast.unparse(asked))
@@ -397,15 +397,26 @@ def without_leaving(found: Apart, before: Iterable[Statement], after: Iterable[S
         {(each.place, asked_in(guard)) for each in side if not isinstance(each.node, _LEAVES) for guard in each.guards}
         for side in (after, before)
     )
-    gone, new = (
-        [each for each in side if not (_goes_on(each) and (each.place, asked_in(each.guards[-1])) in there)]
-        for side, there in zip((found.gone, found.new), asked, strict=True)
-    )
+    sides, out = (found.gone, found.new), set[int]()
+    for side, other, there in zip(sides, sides[::-1], asked, strict=True):
+        left = {
+            (each.place, asked_in(each.guards[-1])): each for each in side
+            if each.guards and each.text in ("Continue", "Return")
+        }  # fmt: skip
+        left = {place: each for place, each in left.items() if place in there}
+        heads = [[each for each in one if _asks(each) in left] for one in (side, other)]
+        out |= {*map(id, left.values())}
+        # Both questions are the same one, whatever stands below them.
+        out |= {id(each) for each in (*heads[0], *heads[1]) if {_asks(one) for one in heads[0]} >= {_asks(each)}}
+    gone, new = ([each for each in side if id(each) not in out] for side in sides)
     return Apart(gone, new, found.alike)
 
 
-def _goes_on(each: Statement) -> bool:
-    return bool(each.guards) and each.text in ("Continue", "Return")
+def _asks(each: Statement) -> tuple[tuple[str, str], str] | None:
+    """What a condition asks, and where."""
+    if not isinstance(each.node, ast.If) or not isinstance(test := each.parts[0], ast.expr):
+        return None
+    return each.place, ast.unparse(upright(test)[0])
 
 
 def unlike(*sides: list[Statement]) -> tuple[list[Statement], list[Statement]]:

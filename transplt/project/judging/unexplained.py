@@ -12,7 +12,7 @@ from transplt.project.judging.forms import Form, apart, nodes, operations, parts
 from transplt.project.judging.order import disordered, outdated
 from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
-from transplt.project.judging.rewritten import Done, asks_a_name, is_rewritten
+from transplt.project.judging.rewritten import Done, asks_a_name, is_form, is_rewritten
 from transplt.project.judging.statements import TABLE, Apart, Statement, asked_in, compared
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
@@ -223,11 +223,16 @@ class Unexplained:
                 name = place[1].rpartition(".")[2] or "the module"
                 # What is gone or new as a whole, while nothing else is done in its place, is told all the same.
                 self.told[first:] = [
-                    replace(each, rewritten=name if both_ways or each.what else "") for each in self.told[first:]
+                    replace(each, rewritten=name if both_ways or each.what or is_form(each.words) else "")
+                    for each in self.told[first:]
                 ]
                 helpers |= {each.place: name for each, _ in more[place] if each.place not in self._homes}
+        named = {word[1:] for each in self.apart.new for word in nodes(self.mine.form(each)) if word[0] == "$"}
         for number, each in enumerate(self.told):
-            if (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
+            handed = named.intersection(each.words)
+            if each.after is None and handed and not each.rewritten and is_form({*each.words} - handed):
+                self.told[number] = replace(each, rewritten=each.at.scope.rpartition(".")[2] or "the module")
+            elif (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
                 self.told[number] = replace(each, rewritten=name)
             elif at and at.scope and at.place not in self._homes and asks_a_name(at) and not each.rewritten:
                 self.told[number] = replace(each, rewritten=at.scope.rpartition(".")[2])
