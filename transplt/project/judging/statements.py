@@ -312,6 +312,15 @@ def does_nothing(node: ast.AST) -> bool:
     return False
 
 
+def _kept_out(node: ast.AST) -> Iterator[str]:
+    """What cannot be behind a statement that leaves: `x` behind `if not x: continue`."""
+    match node:
+        case ast.If(test=test, body=[*_, last], orelse=[]) if isinstance(last, _LEAVES):
+            asked, opposite = upright(test)
+            said = neutral(ast.unparse(asked))
+            yield said if opposite else f"not ({said})"
+
+
 def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
     scope, guards, loop, behind = head.scope, head.guards, head.loop, head.behind
@@ -334,10 +343,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         for each in value:
             inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))
             yield each, (scope, under, inside, each is value[-1] and (defines or closes), left)
-            if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _LEAVES):
-                asked, opposite = upright(each.test)
-                said = neutral(ast.unparse(asked))
-                left = (*left, said if opposite else f"not ({said})")
+            left = (*left, *_kept_out(each))
 
 
 @dataclass(frozen=True, slots=True)

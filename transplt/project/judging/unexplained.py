@@ -227,6 +227,11 @@ class Unexplained:
                     for each in self.told[first:]
                 ]
                 helpers |= {each.place: name for each, _ in more[place] if each.place not in self._homes}
+        self._leave_open(helpers)
+
+    def _leave_open(self, helpers: Mapping[Scope, str]) -> None:
+        """Leave open what helpers of functions that were written anew do, what a function of several uses is given, and
+        classes that went to a table."""
         named = {word[1:] for each in self.apart.new for word in nodes(self.mine.form(each)) if word[0] == "$"}
         for number, each in enumerate(self.told):
             handed = named.intersection(each.words)
