@@ -473,3 +473,38 @@ def test_a_slip_in_what_was_rewritten_is_told_or_not_decided(name: str) -> None:
     before, after, old, new = REWRITTEN[name]
     assert old in after
     assert judged(before, after.replace(old, new)) != ([], [])
+
+
+LOOP = """\
+def train(model, loader, opt, critic):
+    for x in loader:
+        if x.size(0) > 1:
+            loss = model(x).mean()
+            loss.backward()
+            opt.step()
+    opt.zero_grad()
+    critic.zero_grad()
+"""
+
+
+ZERO, BOTH = "    opt.zero_grad()\n", "    opt.zero_grad()\n    critic.zero_grad()\n"
+STEPS = LOOP[LOOP.index("        if x") : LOOP.index(BOTH)]
+LEFT = STEPS.replace(":\n", ":\n            continue\n").replace("            loss", "        loss")
+LEFT = LEFT.replace("            opt", "        opt")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (BOTH, "    for each in (opt, critic):\n        each.zero_grad()\n", ""),
+        (ZERO, "    try:\n        opt.zero_grad()\n    finally:\n        torch.cuda.empty_cache()\n", ""),
+        (ZERO, "    try:\n        opt.zero_grad()\n    except KeyboardInterrupt:\n        print(1)\n", ""),
+        (ZERO, "    try:\n        opt.zero_grad()\n    except RuntimeError:\n        print(1)\n", "try"),
+        (STEPS, LEFT.replace("if x", "if not x"), ""),
+        (STEPS, LEFT, "opposite condition"),
+    ],
+)
+def test_what_stands_for_the_same(old: str, new: str, words: str) -> None:
+    assert old in LOOP
+    against, _ = judged(LOOP, LOOP.replace(old, new))
+    assert bool(against) == bool(words) and (not words or any(words in each for each in against)), against
