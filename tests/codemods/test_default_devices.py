@@ -63,6 +63,10 @@ def test_without_a_version_it_is_reported() -> None:
         'import clip\nmodel, transform = clip.load("ViT-B/32", device)',
         "from torchinfo import summary\nsummary(model, (3, 224, 224))",
         'from torchsummary import summary\nsummary(model, (3, 224, 224), device="cpu")',
+        'from resemblyzer import VoiceEncoder\nencoder = VoiceEncoder("cpu")',
+        "from resemblyzer import VoiceEncoder\nencoder = VoiceEncoder(device)",
+        "from resemblyzer import VoiceEncoder\ndef encoder() -> VoiceEncoder: ...",
+        "from mine import VoiceEncoder\nencoder = VoiceEncoder()",
     ],
 )
 def test_what_is_told_a_device_or_is_another_function_stays(line: str) -> None:
@@ -154,6 +158,14 @@ def test_a_model_is_loaded_to_the_npu() -> None:
         'import torch\nimport torch_npu  # noqa: F401\nimport clip\n'
         'model, _ = clip.load("ViT-B/32", device="npu")\nmodel = model.npu()\n',
     )  # fmt: skip
+
+
+def test_a_model_that_keeps_its_own_device_is_told_it_before_it_is_moved() -> None:
+    check_rewrite(
+        "import torch_npu\nfrom resemblyzer import VoiceEncoder\nencoder = VoiceEncoder().cuda()\n",
+        'import torch_npu\nfrom resemblyzer import VoiceEncoder\nencoder = VoiceEncoder(device="npu").npu()\n',
+        codes_applied=["NPU148", "NPU210"],
+    )
 
 
 def test_the_portable_style_is_told_and_does_not_write() -> None:
