@@ -8,6 +8,7 @@ from tests.harness import check_noop
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine import engine
+from transplt.engine.prefilter import worth_a_look
 
 _REGISTERED = """\
 from timm.models.registry import register_model
@@ -188,3 +189,23 @@ def test_what_an_evaluation_calls_stops_later(asked: str, blocks: list[str]) -> 
     source = "import motmetrics as mm\nd = mm.distances.iou_matrix(a, b)\n"
     found = engine.migrate_source(source.encode(), "a.py", Settings(pins=(("numpy", asked),))).findings
     assert [each.blocks for each in found] == blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from scipy.stats import binom_test", True),
+        ("from scipy import stats\np = stats.binom_test(1, 2)", True),
+        ("from sklearn.utils import linear_assignment_", True),
+        ("from networkx import from_numpy_matrix", False),  # the table has no row of it
+        ("from torchtext.data import Field", True),
+        ("from diffusers import FlaxModelMixin", True),
+        ("import numpy\nx = numpy.msort(y)", True),
+        ("import numpy as np\nx = np.irr(y)", True),
+        ("import numpy as np\nx = np.sort(y)", False),
+        ("from yaml import safe_load\nx = safe_load(y)", False),
+        ("import json\nx = json.load(y)", False),
+    ],
+)
+def test_a_file_that_names_nothing_else_is_looked_at(text: str, expected: bool) -> None:
+    assert worth_a_look(text.encode(), Settings()) is expected

@@ -19,30 +19,8 @@ from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, plain_name
 
-#: The packages of gone_names.json; of NumPy, which every file imports, the names.
-PACKAGES = (
-    "torchvision", "timm", "skimage", "pytorch_lightning", "diffusers.models", "np.trapz", "np.asscalar",
-    "np.cumproduct", "np.msort", "np.alen", "numpy.trapz",
-)  # fmt: skip
-
-fixer = Fixer(
-    __name__,
-    code="NPU293",
-    rank=366,
-    words=("scipy.misc", "scipy import misc", "skimage.measure", "sklearn.externals", "torchvision.models.utils",
-           "functional_tensor", "librosa.output", "yaml.load", "torchaudio",
-           "transformers.modeling_", "transformers.tokenization_", "transformers.configuration_",
-           "transformers.deepspeed", "transformers.data", "transformers.optimization", "transformers.pytorch_utils",
-           "transformers import", "transformers.AdamW", "evaluation_strategy",
-           "prepare_model_for_int8", "pytorchvideo.transforms", "librosa",
-           "make_grid", "save_image", "motmetrics", "pkg_resources", "import pandas", "register_model", *PACKAGES),
-)  # fmt: skip
-
-
-def packages() -> frozenset[str]:
-    """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    rows = _every_row()
-    return frozenset(row["until"][0] for row in rows if "until" in row)
+#: What shows that a file may have a name of a package which most files name: only these are looked at.
+_SEEN = {"yaml": ("yaml.load",), "pandas": ("import pandas",)}
 
 
 @cache
@@ -50,6 +28,27 @@ def _every_row() -> tuple[dict[str, Any], ...]:
     """What wheels say, and behind it what people wrote, which counts where both speak of a name."""
     tables = ("support/gone_names.json", "support/refused_calls.json")
     return tuple(row for table in tables for row in read_table(table)["packages"])
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """One of them stands in a file that has a full name: its package, and of NumPy, which every file imports, itself.
+    """
+    package, _, rest = name.partition(".")
+    return (f"np.{rest}", name) if package == "numpy" else _SEEN.get(package, (package,))
+
+
+fixer = Fixer(
+    __name__,
+    code="NPU293",
+    rank=366,
+    words=tuple(sorted({word for row in _every_row() for name in row["names"] for word in _words(name)})),
+)
+
+
+def packages() -> frozenset[str]:
+    """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
+    rows = _every_row()
+    return frozenset(row["until"][0] for row in rows if "until" in row)
 
 
 @cache
