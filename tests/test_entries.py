@@ -601,5 +601,9 @@ def get_encoder(kind, dim=3):
 )
 def test_what_a_function_loads_for_a_text(use: str, chosen: str) -> None:
     files = {"train.py": f"from encoding import get_encoder\nloss.backward()\n{use}\n", "encoding.py": _BUILDER}
-    held = aside({**files, "fast/__init__.py": "from .net import Fast\n", "fast/net.py": "", "other.py": ""})
+    files |= {"fast/__init__.py": "from .net import Fast\n", "fast/net.py": "", "other.py": ""}
+    held = aside({**files, "fast/setup.py": "setup()\n", "setup.py": "setup()\n"})
     assert held.chosen == ({"fast/__init__.py": chosen, "fast/net.py": chosen} if chosen else {})
+    never = ("fast/net.py", "fast/setup.py", "fast/kernel.cu")
+    assert [held.holds(path) for path in never] == [bool(chosen)] * 3
+    assert not any(map(held.holds, ("encoding.py", "setup.py", "train.py")))

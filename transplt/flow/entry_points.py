@@ -330,7 +330,7 @@ def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
 
 def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
     """What is loaded with another torch alone, or by nothing but its own package, where no module is loaded by a name
-    that is worked out; and for a text alone that nobody gives, with that.
+    that is worked out; and with it the texts that nobody gives, without which some of it is not loaded.
     """
     above = {package for path in tree.imported for package in _packages_above(path)}
     begin = {path for path in reached if path in starts or path not in tree.imported | above}
@@ -345,10 +345,13 @@ def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[s
         apart = reached - builds - _loaded(begin - idle_package | scripts, tree.leads, tree.entries)
         registered = {posixpath.dirname(path) for path in apart if tree.entries[path].loads}
         idle |= {path for path in apart if not _below(path, registered)}
+    for path in builds:  # what builds nothing but that
+        inside = {each for each in reached - builds if each.startswith(f"{posixpath.dirname(path)}/")}
+        idle |= {path} if inside and inside <= idle else set()
     words: dict[str, str] = {}
     for target, each in tree.choices.items():
         words.update(dict.fromkeys(idle.intersection(_loaded({target}, tree.leads, tree.entries)), each))
-    return idle - words.keys(), words
+    return idle, words
 
 
 def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
