@@ -189,6 +189,11 @@ def test_what_nobody_imports_may_be_loaded_by_name() -> None:
         ("class F(Function):\n    def backward(ctx, g):\n        with x:\n            y.backward(g)\n", False),
         ("def pull(g):\n    return grid_cuda.backward(g) + _C.backward(g)\n", False),
         ("class Net(Base):\n    def run(self, g):\n        super().backward(g)\n", False),
+        ("raise ValueError('call it after loss.backward()')\n", False),
+        ("def f():\n    # loss.backward()\n    return x  # after y.backward()\n", False),
+        ('"""\n>>> loss.backward()\n"""\n', False),
+        ("losses['a'][\"b\"].sum().backward()  # it's so\n", True),
+        ("log('#', x); loss.backward()\n", True),
     ],
 )
 def test_what_trains(text: str, trains: bool) -> None:

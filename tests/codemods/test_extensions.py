@@ -236,3 +236,28 @@ def test_an_import_behind_a_question_for_a_card(test: str, blocks: str) -> None:
 def test_a_file_that_a_package_brings_along(key: str, codes: list[str]) -> None:
     source = f"from setuptools import setup\nsetup(name='x', {key}=['ops/scan_cuda_kernel.cu'])\n"
     assert [each.code for each in migrate(source, path="setup.py").findings if each.open] == codes
+
+
+_BUILT = "from torch.utils.cpp_extension import load\n_backend = load(name='_grid', sources=['grid.cu'])\n"
+
+
+@pytest.mark.parametrize(
+    ("instead", "body", "blocks"),
+    [
+        ("from .backend import _backend", _BUILT, ""),
+        ("from pkg.backend import _backend", _BUILT, ""),
+        # what is imported then runs without CUDA, or only compiles when it is asked to
+        ("from .backend import _backend", "import torch\n_backend = torch\n", "slow"),
+        ("from .backend import _backend", _BUILT.replace(".cu", ".cpp"), "slow"),
+        ("from .backend import _backend", "def build():\n    import grid_cuda\n_backend = 1\n", "slow"),
+        ("import numpy as _backend", _BUILT, "slow"),
+        ("_backend = None", _BUILT, "later"),
+    ],
+)
+def test_another_way_that_compiles_the_same_for_cuda_is_none(instead: str, body: str, blocks: str) -> None:
+    source = f"try:\n    import _grid_cuda as _backend\nexcept ImportError:\n    {instead}\ny = _backend.forward(1)\n"
+    found = migrate(source, path="pkg/grid.py", files={"pkg/__init__.py": "", "pkg/backend.py": body}).findings
+    assert [each.blocks for each in found if each.code == "NPU553"] == [blocks]
+    inside = "def get():\n" + "".join(f"    {line}\n" for line in source.splitlines())
+    found = migrate(inside, path="pkg/grid.py", files={"pkg/__init__.py": "", "pkg/backend.py": body}).findings
+    assert [each.blocks for each in found if each.code == "NPU553"] == [blocks or "first step"]

@@ -89,6 +89,8 @@ _STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IG
 _HANDS_ON = re.compile(
     rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))"
 )
+#: The beginning of a line up to code: not into a comment, a text or an example.
+_CODE = re.compile(rb"(?![ \t]*>>>)(?:[^'\"#]|'[^'\n]*'|\"[^\"\n]*\")*")
 _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
@@ -268,13 +270,16 @@ def _infers(data: bytes) -> bool:
 
 
 def _runs_backward(data: bytes) -> bool:
-    """True for a file that goes back through a loss: not where a class differentiates, or binds compiled code, alone.
+    """True for a file that goes back through a loss: not where a class differentiates, or binds compiled code, alone,
+    or a comment, a text or an example in a docstring has it.
 
     Beside a step of an optimizer a method `backward` is the pass itself.
     """
     if not _GOES_BACK.in_(data):
         return False
-    passes = (match for match in _BACKWARD.finditer(data) if not _HANDS_ON.fullmatch(match["whose"]))
+    begins = ((match, data.rfind(b"\n", 0, match.start()) + 1) for match in _BACKWARD.finditer(data))
+    passes = (match for match, at in begins if _CODE.fullmatch(data, at, match.start()))
+    passes = (match for match in passes if not _HANDS_ON.fullmatch(match["whose"]))
     return any(not _differentiates(data, match.start()) or _STEPS.search(data) for match in passes)
 
 

@@ -15,6 +15,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.packages import GOES_ON
 from transplt.flow.callees import FOREIGN
 from transplt.flow.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
+from transplt.flow.gates.code import CodeStep, ImportedModule
 from transplt.flow.gates.cuda_reach import CUDA_PART
 from transplt.flow.gates.optional_imports import can_fail, has_another_way
 from transplt.program.program import enclosing_function
@@ -140,7 +141,7 @@ def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
 
 def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     """The message, and what that blocks where it is not the import."""
-    message, blocks = _COMPILED.format(what), ""
+    message, blocks = _COMPILED.format(what), "" if enclosing_function(node) is None else "first step"
     built = {name.rpartition(".")[2] for name in work.project.reach.host_built}
     if what.rpartition(" ")[2].rpartition(".")[2] in built:
         message, blocks = f"{message}; {STUB}", "first step"
@@ -150,9 +151,17 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     calls = (call for test in asked for call in inner_nodes(test, ast.Call))
     if any(work.names.qualified(call.func) in _CARDS for call in calls):
         blocks = "first step"  # the import is left out on an NPU: what it brings is missing when it is called
-    if not can_fail(node):
+    if not can_fail(node) or _is_compiled_instead(work, node):
         return message, blocks
     return (f"{message}; {GOES_ON}", "slow") if _has_another_way(work, node) else (f"{message}; {CAUGHT}", "later")
+
+
+def _is_compiled_instead(work: Work, node: ast.AST) -> bool:
+    """True where what is imported if that fails is compiled for CUDA, too, as it is loaded."""
+    tried = next((each for each in of_kind(ast.Try, chain(node)) if not set(chain(node)).isdisjoint(each.body)), None)
+    instead = (each for handler in (tried.handlers if tried else ()) for each in of_kind(ast.ImportFrom, handler.body))
+    modules = (ImportedModule(import_base(work.scan.path, each)) for each in instead)
+    return any(work.project.reach.why(CodeStep(each)) for each in modules)
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:
