@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -830,6 +831,25 @@ def test_a_test_that_leads_to_a_simulator_is_the_decision_about_it() -> None:
     other = at("b.py", 2, "NPU272", details=(("needs", "jax"),))
     assert titles(actions_of([device, leads])) == [load("NPU273").action]
     assert len(actions_of([device, leads, other])) == 2
+
+
+@pytest.mark.parametrize(
+    ("leads", "kernels", "hours"),
+    [
+        ({"details": (("needs", "bias, through b.run"),)}, True, 2.0),  # the CPU has a path beside it
+        ({"details": (("needs", "bias"),)}, True, 2.0),
+        # a question for CUDA is another, and so is a test in front of another library
+        ({"details": (("needs", "bias"),), "api": "torch.cuda.is_available"}, True, 10.0),
+        ({"details": (("needs", "jax, through b.run"),)}, False, 9.0),
+    ],
+)
+def test_a_test_for_the_cpu_before_a_kernel_is_the_decision_on_it(leads: Any, kernels: bool, hours: float) -> None:
+    build = at("ops/b.py", 5, "NPU554", "torch.utils.cpp_extension.load", effort=Effort.HIGH)
+    source = line_of("ops/bias.cu", 3, "NPU806", "cudaStream_t")
+    actions = actions_of([build, source, at("b.py", 1, "NPU272", **leads)])
+    kernel = next(each for each in actions if "CUDA kernel" in each.title)
+    assert (len(actions) == 1, kernel.hours) == (kernels, hours)
+    assert ("on the CPU without it" in kernel.how) == (hours == 2.0)
 
 
 def test_a_program_of_tensorrt_is_left() -> None:

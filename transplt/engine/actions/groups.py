@@ -39,7 +39,7 @@ _OF_DEPENDENCIES = "NPU84"
 _ASKED = re.compile(r"\b(?:hasCUDA|cuda::is_available)\b")
 _OWN_DEVICE, _LEADS = "NPU273", "NPU272"
 _GATES = (_GATE, "NPU279")
-_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES)
+_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES, _LEADS)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
@@ -52,6 +52,10 @@ _KERNEL_HOW = marked(
     "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same. If there is none, "
     "write one in Ascend C or triton-ascend, and build it with torch_npu.utils.cpp_extension.NpuExtension. Then "
     "change the import"
+)
+_CPU_PATH = marked(
+    "the project computes the same on the CPU without it: guard its import or build, and let NPUs go that way where "
+    "the code asks for the CPU. If that is too slow: {how}"
 )
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
@@ -185,6 +189,9 @@ class Groups:
         self._whole = _as_a_whole(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
+        #: Kernels with a path for the CPU beside them: a test that names no API asks for another device than that.
+        beside = (self._led_to(each) for each in open_ if each.code == _LEADS and not each.api)
+        self._for_the_cpu = {each for each in beside if each is not None}
         self._going = _going(self._imports)
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
@@ -299,6 +306,11 @@ class Groups:
         late = imports and all(_blocks(each, page) == "later" for each in imports)
         return "later" if late and installs and blocks in ("import", "first step") else blocks
 
+    def _led_to(self, finding: Finding) -> Unit | None:
+        """The kernel that a test leads to: where NPUs pass it, through other code as well."""
+        needs = finding.detail("needs")
+        return self._kernels.named(_first_word(needs)) if finding.code == _LEADS else self._kernels.called(needs)
+
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""
         kernels, code = self._kernels, finding.code
@@ -311,7 +323,7 @@ class Groups:
             folder = posixpath.dirname(finding.path)
             return _build(folder, "later" if folder in self._loaded else _here("import", finding))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
-        unit = unit or (kernels.called(finding.detail("needs")) if code in _GATES else kernels.beside(finding.path))
+        unit = unit or (self._led_to(finding) if code in (*_GATES, _LEADS) else kernels.beside(finding.path))
         if unit is not None:
             return self._kernel(unit, finding, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
@@ -342,7 +354,10 @@ class Groups:
         if blocks != "slow" and (finding.late == "other" or unit in self._kernels.late or aside(finding)):
             blocks = "later"  # one place that training meets says more
         how = Sentence("{how}. {binds}", how=_KERNEL_HOW, binds=binds) if binds else _KERNEL_HOW
-        return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
+        effort = Effort.HIGH
+        if unit in self._for_the_cpu:
+            how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
+        return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
 
 
 def _of_others(path: str) -> str | None:
