@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.files.shell_pairs import migrated
+from tests.files.shell_pairs import TARGET, migrated
 from transplt.base.finding import Effort, FileResult, Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source
 from transplt.engine.files.kind import FileKind
+from transplt.engine.files.other_file import migrate_other
+from transplt.flow.facts import ProjectFacts
 from transplt.rules.pages import load
 
 
@@ -221,3 +225,20 @@ PINS = "```\npip install torch torchvision\npip install accelerate==0.12.0 einop
 )
 def test_a_pin_of_a_readme_that_is_too_old(path: str, text: str, expected: list[tuple[str, int]]) -> None:
     assert [each for each in said(document(text, path)) if each[0] == "NPU291"] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "blocks"),
+    [
+        ("gpus = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')", "slow"),  # and none without it
+        ("gpus = os.environ['CUDA_VISIBLE_DEVICES']", "slow"),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = '0'", ""),
+        ("gpus = os.environ.get('CUDA_HOME')", ""),
+        ("print('CUDA_VISIBLE_DEVICES')", ""),
+    ],
+)
+def test_a_variable_that_the_project_reads_is_more_than_cosmetic(line: str, blocks: str) -> None:
+    reading = ProjectFacts.join([index_source(f"import os\n{line}\n".encode(), "train.py", Settings())])
+    text = f"```bash\n{RUN}\n```\n".encode()
+    (found,) = migrate_other(text, "README.md", FileKind.PROSE, Settings(), TARGET, reading)[0].findings
+    assert (found.blocks, "the project reads" in found.message) == (blocks, bool(blocks))

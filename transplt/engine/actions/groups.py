@@ -260,7 +260,7 @@ class Groups:
         if finding.code in (*_GATES, _LEADS):
             finding = self._going.get((finding.path, _first_word(finding.detail("needs"))), finding)
         page = _page(_under(finding))
-        if finding.code == _COMMAND and finding.blocks:
+        if finding.code == _COMMAND and finding.blocks == "import":
             return Group(Sentence(_BY_DOCUMENT), finding.code, "torch", finding.blocks)
         if finding.detail("python"):
             title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)

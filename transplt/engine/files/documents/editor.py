@@ -191,5 +191,7 @@ def _reported(
     extent = (at, word.end() if word is not None else at)
     shown = ", ".join(dict.fromkeys(names))
     help_ = "; ".join(dict.fromkeys(helps)) + _OF_DOCS.get((document.settings.docs, edited), "")
-    message = f"this document has a command for CUDA: {shown}"
-    yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
+    message, blocks = f"this document has a command for CUDA: {shown}", ""
+    if read := sorted(document.project.reads.variables.keys() & set(names)):
+        message, blocks = f"{message}; the project reads {', '.join(read)}", "slow"  # and finds no card without it
+    yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
