@@ -231,14 +231,15 @@ def test_a_pin_of_a_readme_that_is_too_old(path: str, text: str, expected: list[
     ("line", "blocks"),
     [
         ("gpus = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')", "slow"),  # and none without it
-        ("gpus = os.environ['CUDA_VISIBLE_DEVICES']", "slow"),
+        ("gpus = len(os.environ['CUDA_VISIBLE_DEVICES'])", "slow"),
+        ("gpus = os.environ['CUDA_VISIBLE_DEVICES']\nlogger.info('on %s' % gpus)", ""),
         ("os.environ['CUDA_VISIBLE_DEVICES'] = '0'", ""),
         ("gpus = os.environ.get('CUDA_HOME')", ""),
         ("print('CUDA_VISIBLE_DEVICES')", ""),
     ],
 )
-def test_a_variable_that_the_project_reads_is_more_than_cosmetic(line: str, blocks: str) -> None:
+def test_a_variable_by_which_cards_are_counted_is_more_than_cosmetic(line: str, blocks: str) -> None:
     reading = ProjectFacts.join([index_source(f"import os\n{line}\n".encode(), "train.py", Settings())])
     text = f"```bash\n{RUN}\n```\n".encode()
     (found,) = migrate_other(text, "README.md", FileKind.PROSE, Settings(), TARGET, reading)[0].findings
-    assert (found.blocks, "the project reads" in found.message) == (blocks, bool(blocks))
+    assert (found.blocks, "counts its cards" in found.message) == (blocks, bool(blocks))

@@ -23,8 +23,8 @@ class KeyRead(NamedTuple):
 
     key: `root` is what is read from, `path` the keys from there; field: of a class that holds settings; spread:
     `f(**root[path])`, whose keys are parameters of the callee; option: of the command line of the script `root`;
-    variable: of the environment; name: one that speaks of CUDA and holds anything; cudnn: one that is named after
-    cuDNN, `root` where its value goes (cudnn_settings.py). `slot` holds the value
+    variable: of the environment, `root` that its parts are counted; name: one that speaks of CUDA and holds anything;
+    cudnn: one that is named after cuDNN, `root` where its value goes (cudnn_settings.py). `slot` holds the value
     (transplt/flow/slots.py); of a spread it begins with `p:` and the project's own callee, or with `f:` and the name
     of somebody else's. `marks`: what its file alone says of it.
     """

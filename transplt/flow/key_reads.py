@@ -170,7 +170,12 @@ class _Reading:
             return
         root, path = self._chain(node)
         if (root, *path[:-1]) in (("os", "environ"), ("environ",)):
-            yield self._found("variable", "", path[-1:], slot)
+            match parent(node):
+                case ast.Attribute(attr="split") | ast.Call(func=ast.Name(id="len")):
+                    root = "counted"
+                case _:
+                    root = ""
+            yield self._found("variable", root, path[-1:], slot)
         elif path and (taken := argument_of_a_package(self.slots, node)):
             yield KeyRead("key", root, path, taken)
         elif path and (entry or names_a_configuration(root) or self._is_configuration(node)):

@@ -192,6 +192,7 @@ def _reported(
     shown = ", ".join(dict.fromkeys(names))
     help_ = "; ".join(dict.fromkeys(helps)) + _OF_DOCS.get((document.settings.docs, edited), "")
     message, blocks = f"this document has a command for CUDA: {shown}", ""
-    if read := sorted(document.project.reads.variables.keys() & set(names)):
-        message, blocks = f"{message}; the project reads {', '.join(read)}", "slow"  # and finds no card without it
+    reads = document.project.reads.variables
+    if counted := sorted({each for each in names if any(read.root for read in reads.get(each, ()))}):
+        message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", "slow"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
