@@ -809,8 +809,20 @@ def test_what_is_joined_stands_under_one_heading() -> None:
 
 def test_what_an_image_installs_goes_with_the_image() -> None:
     found = [at("Dockerfile", 2, "NPU850"), at("Dockerfile", 1, "NPU852"), at("Dockerfile", 5, "NPU855"),
-             at("other/Dockerfile", 5, "NPU855")]  # fmt: skip
+             at("Dockerfile", 7, "NPU845", blocks="import"), at("other/Dockerfile", 5, "NPU855")]  # fmt: skip
     assert sorted(titles(actions_of(found))) == sorted([load("NPU850").action, load("NPU855").action])
+    assert all(each.contained for each in actions_of(found))
+    pin = at("requirements.txt", 7, "NPU845", blocks="import")
+    assert "Raise pins of packages" in " ".join(titles(actions_of([*found, pin])))
+
+
+@pytest.mark.parametrize(("name", "count"), [("_ext", 1), ("ops._ext", 1), ("other", 2)])
+def test_what_is_compiled_where_an_extension_is_not_installed_is_that_extension(name: str, count: int) -> None:
+    build, instead = built("lib/setup.py", "ops._ext"), built("lib/ops/utils.py", name)
+    compiled = at("lib/ops/utils.py", 9, "NPU554", "torch.utils.cpp_extension.load", effort=Effort.HIGH)
+    found = [at("lib/setup.py", 5, "NPU550"), build, instead, compiled, at("lib/ops/utils.py", 3, "NPU553", "ops._ext")]
+    kernels = [line_of(f"lib/ops/src/{each}.cu", 3, "NPU806", "cudaStream_t") for each in "ab"]
+    assert len(actions_of([*found, *kernels])) == count
 
 
 def test_a_part_of_a_package_goes_with_the_package() -> None:

@@ -198,8 +198,8 @@ class Kernels:
         last = name.rpartition(".")[2]
         called = [each for each in self._extensions if each.name == name or each.name.rpartition(".")[2] == last]
         if called:
-            near = max(called, key=lambda each: (each.name == name, len(each.folder) * _within(path, each.folder)))
-            if (unit := self._of_extension(near)) is not None:
+            called.sort(key=lambda each: (each.name != name, -len(each.folder) * _within(path, each.folder)))
+            if (unit := next(filter(None, map(self._of_extension, called)), None)) is not None:
                 return unit
         parts = {plain_name(part).lower() for part in name.split(".")} - {"", "_c"}
         for unit in self._units:
@@ -232,9 +232,9 @@ class Kernels:
         folder, stem = _parts(path)
         if _is_setup(path) or posixpath.basename(path).lower() in _MADE_BY:
             return self._only_one_built(path, folder)
-        compiled = [each for each in self._extensions if each.build == path and each.sources]
-        if len(compiled) == 1 and (unit := self._of_extension(compiled[0])) is not None:
-            return unit  # compiled as it runs
+        compiled = [each for each in self._extensions if each.build == path]
+        if len(compiled) == 1 and (unit := self.named(compiled[0].name, path)) is not None:
+            return unit  # compiled as it runs, maybe where what is installed by this name is not there
         here = [unit for unit in self._units if unit.kernel and unit.folder in (folder, home_of(folder))]
         if len(here) > 1:
             here = [unit for unit in here if _same(unit.kernel, stem)]
