@@ -54,6 +54,7 @@ class Aside:
     chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
+    launching: frozenset[str] = frozenset()  # what starts a file that training reaches
 
     def used(self, path: str, name: str) -> str | None:
         """The option without which no other file uses a name of a file; empty where none does, None where one may."""
@@ -73,7 +74,7 @@ class Aside:
             return "other" if _below(path, self.inside) else ""  # no script loads what installs the project
         if not path.endswith(".py"):
             beside = self.trains and path.endswith(".ipynb")
-            return "other" if beside or _below(path, self.inside) else ""
+            return "other" if beside or (_below(path, self.inside) and path not in self.launching) else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -86,6 +87,8 @@ class Aside:
             return False
         if path in self.python or path in self.guarded or named_aside(path):
             return True
+        if path in self.launching:
+            return False
         folder = posixpath.dirname(path)
         if folder in self.foreign and not path.endswith(".py"):
             return True  # its container and its own command lines; kernels lie below
