@@ -612,22 +612,3 @@ def test_what_a_function_loads_for_a_text(use: str, chosen: str) -> None:
     never = ("fast/net.py", "fast/setup.py", "fast/kernel.cu")
     assert [held.holds(path) for path in never] == [bool(chosen)] * 3
     assert not any(map(held.holds, ("encoding.py", "setup.py", "train.py")))
-
-
-@pytest.mark.parametrize(
-    ("path", "command", "aside_"),
-    [
-        ("scripts/train.sh", "python train.py --epochs 3", False),
-        ("scripts/train.sh", "cd ..\npython3 train.py", False),
-        # it starts nothing that training reaches, or only looks so
-        ("scripts/prepare.sh", "python scripts/boxes.py", True),
-        ("scripts/plot.sh", "python plot.py", True),
-        ("tests/train.sh", "python train.py", True),
-        ("scripts/README.txt", "train.py trains", True),
-    ],
-)
-def test_a_script_that_starts_the_training_stands_not_aside(path: str, command: str, aside_: bool) -> None:
-    files = {"train.py": "import net\nloss.backward()\n" + GUARD, "net.py": "", "scripts/boxes.py": GUARD}
-    held = aside(files, path, f"#!/bin/bash\n#SBATCH --gres=gpu:1\n{command}\n")
-    assert held.holds(path) == aside_
-    assert held.late("scripts/train.sh") == ("" if path == "scripts/train.sh" else held.late("scripts/a.sh"))

@@ -54,7 +54,6 @@ class Aside:
     chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
-    launching: frozenset[str] = frozenset()  # what starts a file that training reaches
 
     def used(self, path: str, name: str) -> str | None:
         """The option without which no other file uses a name of a file; empty where none does, None where one may."""
@@ -70,11 +69,9 @@ class Aside:
         or behind a `guard`, where an NPU never loads it; `unnamed` where only programs load it that no README, launch
         script, container or workflow starts; else empty.
         """
-        if path.rpartition("/")[2] == "setup.py":
-            return "other" if _below(path, self.inside) else ""  # no script loads what installs the project
-        if not path.endswith(".py"):
+        if not path.endswith(".py") or path.rpartition("/")[2] == "setup.py":  # which no script loads
             beside = self.trains and path.endswith(".ipynb")
-            return "other" if beside or (_below(path, self.inside) and path not in self.launching) else ""
+            return "other" if beside or _below(path, self.inside) else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -87,12 +84,10 @@ class Aside:
             return False
         if path in self.python or path in self.guarded or named_aside(path):
             return True
-        if path in self.launching:
-            return False
         folder = posixpath.dirname(path)
         if folder in self.foreign and not path.endswith(".py"):
             return True  # its container and its own command lines; kernels lie below
-        while folder and not path.endswith(".py"):
+        while folder and (not path.endswith(".py") or path.endswith("/setup.py")):
             if folder in self.folders:
                 return True
             folder = posixpath.dirname(folder)
@@ -348,9 +343,6 @@ def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[s
         apart = reached - builds - _loaded(begin - idle_package | scripts, tree.leads, tree.entries)
         registered = {posixpath.dirname(path) for path in apart if tree.entries[path].loads}
         idle |= {path for path in apart if not _below(path, registered)}
-    for path in builds:  # what builds nothing but that
-        inside = {each for each in reached - builds if each.startswith(f"{posixpath.dirname(path)}/")}
-        idle |= {path} if inside and inside <= idle else set()
     words: dict[str, str] = {}
     for target, each in tree.choices.items():
         words.update(dict.fromkeys(idle.intersection(_loaded({target}, tree.leads, tree.entries)), each))
@@ -477,7 +469,7 @@ def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:
     """The folders below which there is Python, and all of it stands aside; settings are read by no import."""
     held: dict[str, bool] = {}
     for path in every:
-        folder = posixpath.dirname(path)
+        folder = "" if path.endswith("/setup.py") else posixpath.dirname(path)  # it builds what is there
         while folder:
             held[folder] = held.get(folder, True) and (path in python or named_aside(path))
             folder = posixpath.dirname(folder)

@@ -83,14 +83,15 @@ _INFERS = Texts(b"no_grad(", b"inference_mode(", b".eval()")
 #: A call that trains, or may, by its name.
 _MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
-_BACKWARD = re.compile(rb"(?<![\w.])(?P<whose>[\w.]*(?:super\(\))?)\.backward\(")
+#: In code: not in a comment, a text, or an example of a docstring.
+_BACKWARD = re.compile(
+    rb"^(?![ \t]*>>>)(?:[^'\"#\n]|'[^'\n]*'|\"[^\"\n]*\")*?(?<![\w.])(?P<whose>[\w.]*(?:super\(\))?)\.backward\(", re.M
+)
 _STEPS = re.compile(rb"opt(?:im(?:izer)?s?)?\w*(?:\[[^\]\n]*\])?\.step\(", re.IGNORECASE)
 #: What hands a gradient on, a compiled module by its name: its `backward` is no pass through a loss.
 _HANDS_ON = re.compile(
     rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))"
 )
-#: The beginning of a line up to code: not into a comment, a text or an example.
-_CODE = re.compile(rb"(?![ \t]*>>>)(?:[^'\"#]|'[^'\n]*'|\"[^\"\n]*\")*")
 _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
@@ -242,7 +243,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     at_once, called, branched, guarded, unasked, never = (tuple(sorted(names)) for names in found)
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
-    trains = _TRAINS.in_(data) or _runs_backward(data)
+    trains = _trains(data)
     options = () if named_aside(path) else options_in(data)
     sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
     keys = tuple(sorted({each.decode() for each in sets}))
@@ -251,10 +252,11 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
     floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
     asked = asked_in(data, lines, chain.from_iterable(found))
+    infers = _INFERS.in_(data) and _MAY_TRAIN.search(data) is None  # it computes without gradients alone
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
-        _framework(imported), unasked, _infers(data), never, tuple(sorted(selected)), _given(data),
+        _framework(imported), unasked, infers, never, tuple(sorted(selected)), _given(data),
         asked, by_name,
     )  # fmt: skip
 
@@ -264,23 +266,14 @@ def _framework(imported: set[str]) -> str:
     return "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
 
 
-def _infers(data: bytes) -> bool:
-    """True for a file that computes without gradients, and calls nothing that may train."""
-    return _INFERS.in_(data) and _MAY_TRAIN.search(data) is None
-
-
-def _runs_backward(data: bytes) -> bool:
-    """True for a file that goes back through a loss: not where a class differentiates, or binds compiled code, alone,
-    or a comment, a text or an example in a docstring has it.
-
-    Beside a step of an optimizer a method `backward` is the pass itself.
+def _trains(data: bytes) -> bool:
+    """True for a file that calls a trainer, or goes back through a loss: not where a class differentiates, or binds
+    compiled code, alone. Beside a step of an optimizer a method `backward` is the pass itself.
     """
-    if not _GOES_BACK.in_(data):
-        return False
-    begins = ((match, data.rfind(b"\n", 0, match.start()) + 1) for match in _BACKWARD.finditer(data))
-    passes = (match for match, at in begins if _CODE.fullmatch(data, at, match.start()))
-    passes = (match for match in passes if not _HANDS_ON.fullmatch(match["whose"]))
-    return any(not _differentiates(data, match.start()) or _STEPS.search(data) for match in passes)
+    if _TRAINS.in_(data) or not _GOES_BACK.in_(data):
+        return _TRAINS.in_(data)
+    passes = (match for match in _BACKWARD.finditer(data) if not _HANDS_ON.fullmatch(match["whose"]))
+    return any(not _differentiates(data, match.start("whose")) or _STEPS.search(data) for match in passes)
 
 
 def _differentiates(data: bytes, at: int) -> bool:

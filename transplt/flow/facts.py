@@ -308,12 +308,9 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(found - whole)
 
 
-def _started(
-    every: list[ModuleFacts], entries: Mapping[str, Entry]
-) -> tuple[dict[str, list[str]], Mapping[str, Collection[str]]]:
-    """The paths of the Python files that commands start, from the folder of the file that has them or one above, with
-    what each command gives them, and with the files that have them. What a launch script hands on is what it is started
-    with, where a command does so.
+def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+    """The paths of the Python files that commands start, from the folder of the file that has them or one above, and
+    what each command gives them. What a launch script hands on is what it is started with, where a command does so.
     """
     scripts = {item.path for item in every if item.started and item.path.endswith(".sh")}
     found: dict[str, dict[str, list[str]]] = {}  # by what is started, and by the file of the command
@@ -326,7 +323,7 @@ def _started(
         for by, rests in found[path].items():
             handed = [more for each in found.get(by, {}).values() for more in each] or [""]
             full += [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
-    return given, found
+    return given
 
 
 def _meant(name: str, path: str) -> Iterator[str]:
@@ -355,14 +352,14 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.guarded = frozenset(item.path for item in every if item.guarded)
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    started, by = _started(every, entries)
+    started = _started(every, entries)
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
     joined.options = options_joined(
         joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
     )
-    aside = aside_of(entries, joined.path_of, started)
-    launching = frozenset(each for path in started if not aside.holds(path) for each in by[path])
-    joined.aside = replace(aside, asked=asked_for(_taking(entries), joined.options), launching=launching)
+    joined.aside = replace(
+        aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
+    )
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)

@@ -56,13 +56,16 @@ class KeyReads:
         """The last keys, options and variables, as Python names them."""
         return {name.replace("-", "_") for table in (self.keys, self.options, self.variables) for name in table}
 
+    def counts(self, variable: str) -> bool:
+        """True for a variable of the environment whose parts are counted."""
+        return any(read.root for read in self.variables.get(variable, ()))
+
     @classmethod
     def join(cls, reads: Iterable[KeyRead], marks_of: Callable[[str], frozenset[str]]) -> KeyReads:
         """The sum of what all files read; `marks_of` says what the values of a slot are."""
         joined = cls()
         tables: dict[How, dict[str, tuple[KeyRead, ...]]] = {
             "key": joined.keys,
-            "field": joined.keys,
             "spread": joined.spreads,
             "option": joined.options,
             "variable": joined.variables,

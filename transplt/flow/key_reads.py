@@ -157,9 +157,8 @@ class _Reading:
             yield self._found("key", "args", (name,), slot)
 
     def _worth(self, name: str) -> bool:
-        if name not in self.names and not marks_by_name(name):
-            return False
-        return name not in GENERIC and not DEVICE_NAME.fullmatch(name)
+        known = name in self.names or bool(marks_by_name(name))
+        return known and name not in GENERIC and not DEVICE_NAME.fullmatch(name)
 
     def _interesting(self, slot: str) -> bool:
         return slot in self.shared or bool(marks_by_name(slot))
@@ -170,12 +169,8 @@ class _Reading:
             return
         root, path = self._chain(node)
         if (root, *path[:-1]) in (("os", "environ"), ("environ",)):
-            match parent(node):
-                case ast.Attribute(attr="split") | ast.Call(func=ast.Name(id="len")):
-                    root = "counted"
-                case _:
-                    root = ""
-            yield self._found("variable", root, path[-1:], slot)
+            counted = last_name(getattr(parent(node), "func", parent(node))) in ("split", "len")
+            yield self._found("variable", "counted" if counted else "", path[-1:], slot)
         elif path and (taken := argument_of_a_package(self.slots, node)):
             yield KeyRead("key", root, path, taken)
         elif path and (entry or names_a_configuration(root) or self._is_configuration(node)):

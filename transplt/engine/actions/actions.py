@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
@@ -182,10 +183,7 @@ def _listed(names: Sequence[str]) -> Sentence:
 
 def _comma(names: Sequence[str]) -> str:
     """Names one behind the other, sentences among them included."""
-    joined = names[0]
-    for name in names[1:]:
-        joined = Sentence("{names}, {last}", names=joined, last=name)
-    return joined
+    return reduce(lambda joined, name: Sentence("{names}, {last}", names=joined, last=name), names)
 
 
 # --- one action ------------------------------------------------------------------------------------------------------

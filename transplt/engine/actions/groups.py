@@ -11,7 +11,7 @@ from typing import Any
 
 from transplt.base.finding import Effort, Finding, Level
 from transplt.base.language import Sentence, marked
-from transplt.engine.actions.kernels import SOURCE_SUFFIXES, Engines, Kernels, Unit
+from transplt.engine.actions.kernels import LEADS, SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.engine.npu_ready_code import OF_KERNELS
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import copied_library, named_aside, of_a_job, third_party
@@ -37,9 +37,9 @@ _IN_A_FUNCTION = "; imported when "
 #: Codes of requirements in files of dependencies.
 _OF_DEPENDENCIES = "NPU84"
 _ASKED = re.compile(r"\b(?:hasCUDA|cuda::is_available)\b")
-_OWN_DEVICE, _LEADS = "NPU273", "NPU272"
+_OWN_DEVICE = "NPU273"
 _GATES = (_GATE, "NPU279")
-_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES, _LEADS)
+_EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES, LEADS)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
@@ -189,9 +189,6 @@ class Groups:
         self._whole = _as_a_whole(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
-        #: Kernels with a path for the CPU beside them: a test that names no API asks for another device than that.
-        beside = (self._led_to(each) for each in open_ if each.code == _LEADS and not each.api)
-        self._for_the_cpu = {each for each in beside if each is not None}
         self._going = _going(self._imports)
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
@@ -211,7 +208,7 @@ class Groups:
         if (with_it or (self._images and _OF_A_DRIVER.search(finding.path))) and finding.edit is None:
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
-        if finding.code == _LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
+        if finding.code == LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if lock_file(finding.path):
@@ -250,14 +247,12 @@ class Groups:
     def _source(self, finding: Finding) -> Group:
         unit = self._kernels.of_source(finding.path)
         build = self._kernels.build_above(unit)
-        if build is not None:
-            return _build(build)
-        return self._kernel(unit, finding)
+        return self._kernel(unit, finding) if build is None else _build(build)
 
     def _by_page(self, finding: Finding) -> Group:
         if finding.code == _REQUIRED:  # what else such an extra holds goes with it
             finding = self._named_extras.get((finding.path, finding.option), finding)
-        if finding.code in (*_GATES, _LEADS):
+        if finding.code in (*_GATES, LEADS):
             finding = self._going.get((finding.path, _first_word(finding.detail("needs"))), finding)
         page = _page(_under(finding))
         if finding.code == _COMMAND and finding.blocks == "import":
@@ -266,10 +261,8 @@ class Groups:
             title = Sentence("Run transplt under Python {name}: these files are written in it", name=self._python)
             how = NEWER_PYTHON.format(self._python)
             return Group(title, "newer python", "", _blocks(finding, page), how, Effort.LOW)
-        if page.by == "extension" or finding.code in _EXTENSIONS:
-            found = self._extension(finding, page)
-            if found is not None:
-                return found
+        if (page.by == "extension" or finding.code in _EXTENSIONS) and (found := self._extension(finding, page)):
+            return found
         name = _name_of(finding, page.by)
         if page.by == "package":  # the whole package, or the part of it, that another finding of the code is about
             parts = name.split(".")
@@ -306,24 +299,18 @@ class Groups:
         late = imports and all(_blocks(each, page) == "later" for each in imports)
         return "later" if late and installs and blocks in ("import", "first step") else blocks
 
-    def _led_to(self, finding: Finding) -> Unit | None:
-        """The kernel that a test leads to: where NPUs pass it, through other code as well."""
-        needs = finding.detail("needs")
-        return self._kernels.named(_first_word(needs)) if finding.code == _LEADS else self._kernels.called(needs)
-
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""
         kernels, code = self._kernels, finding.code
         if finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
         if kernels.is_build(finding.path):
-            unit = kernels.beside(finding.path)
-            if unit is not None:
+            if (unit := kernels.beside(finding.path)) is not None:
                 return self._kernel(unit, finding)
             folder = posixpath.dirname(finding.path)
             return _build(folder, "later" if folder in self._loaded else _here("import", finding))
         unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
-        unit = unit or (self._led_to(finding) if code in (*_GATES, _LEADS) else kernels.beside(finding.path))
+        unit = unit or (kernels.led_to(finding) if code in (*_GATES, LEADS) else kernels.beside(finding.path))
         if unit is not None:
             return self._kernel(unit, finding, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
@@ -355,7 +342,7 @@ class Groups:
             blocks = "later"  # one place that training meets says more
         how = Sentence("{how}. {binds}", how=_KERNEL_HOW, binds=binds) if binds else _KERNEL_HOW
         effort = Effort.HIGH
-        if unit in self._for_the_cpu:
+        if unit in self._kernels.on_the_cpu:
             how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
         return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
 
@@ -395,8 +382,7 @@ def _substitution(finding: Finding) -> Group | None:
     for entry in _entries():
         if finding.code not in entry.codes:
             continue
-        match = next((found for name in names if (found := entry.pattern.search(name))), None)
-        if match is not None:
+        if (match := next((found for name in names if (found := entry.pattern.search(name))), None)) is not None:
             name = match[1] if entry.each else ""
             how = Sentence(entry.how, name=name)
             blocks = _here(finding.blocks or entry.blocks, finding)
@@ -479,8 +465,7 @@ def aside(finding: Finding) -> bool:
 
 def _first_word(text: str) -> str:
     """`warp` of `warp.launch, through sim.step`."""
-    match = re.match(r"\w+", text)
-    return match[0] if match is not None else ""
+    return re.split(r"\W", text, maxsplit=1)[0]
 
 
 @cache

@@ -34,10 +34,11 @@ _HOLDS = "NPU557"
 _IMPORTS = "NPU553"
 #: The remark that names an extension and what it is built from.
 _DECLARES = "NPU860"
+LEADS = "NPU272"  # a test that NPUs pass in front of code for CUDA
 _MADE_BY = frozenset({"makefile", "gnumakefile", "cmakelists.txt"})
-#: What setup.py is told by: CUDAExtension, CUDA_HOME, nvcc and .cu files.
 #: What imports an extension, or builds it when the program runs.
 _ASKS_FOR = frozenset({"NPU553", "NPU554", "NPU501"})
+#: What setup.py is told by: CUDAExtension, CUDA_HOME, nvcc and .cu files.
 _BUILDS = frozenset({"NPU550", "NPU551", "NPU208"})
 
 
@@ -94,9 +95,10 @@ class Kernels:
     def __init__(self, findings: Iterable[Finding]) -> None:
         """`findings` are all of the project, remarks included: a source may hold a kernel and not name CUDA."""
         of: dict[str, list[Finding]] = defaultdict(list)
+        paths: set[str] = set()
         for each in findings:
             of[each.code].append(each)
-        paths = {each.path for found in of.values() for each in found}
+            paths.add(each.path)
         native = {path for path in paths if path.lower().endswith(SOURCE_SUFFIXES)}
         self._held = of[_HOLDS]
         #: By path: the kernels in a source, as the remark lists them.
@@ -109,6 +111,8 @@ class Kernels:
         self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
         #: What only programs ask for that do not train, or options that are off.
         self.late = self._asked - self._units_of(each for each in asked if each.late != "other" and not each.option)
+        #: What has a path for the CPU beside it: a test that names no API asks for another device than that.
+        self.on_the_cpu = {self.led_to(each) for each in of[LEADS] if not each.api}
         said = {(each.api.partition(".")[0], each.path) for each in of[SAID] if not each.open}
         self._said = {self.named(name) or self._only_below(path) for name, path in said if name} - {None}
 
@@ -166,7 +170,7 @@ class Kernels:
         beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
         if len(beside) == 1:
             return beside
-        return [each for each in beside if any(_same(_parts(source)[1], stem) for source in each.sources)]
+        return [each for each in beside if any(_parts(source)[1].lower() == stem.lower() for source in each.sources)]
 
     def _home(self, folder: str) -> str:
         """The folder of the extension that sources in `folder` belong to: that of their own build, at the highest."""
@@ -188,7 +192,7 @@ class Kernels:
         if len(apart) > 1:  # each is imported by its own name
             stem = _parts(path)[1]
             fits = [name for name in apart if name.lower() in stem.lower() or stem.lower() in name.lower()]
-            kernel = max(fits, key=lambda name: (_same(name, stem), len(name), name), default="")
+            kernel = max(fits, key=lambda name: (name.lower() == stem.lower(), len(name), name), default="")
             return Unit(owner.folder, kernel)
         name = owner.extension or posixpath.basename(owner.folder) or "the top folder"
         return Unit(owner.folder, name, len(kernels))
@@ -237,7 +241,7 @@ class Kernels:
             return unit  # compiled as it runs, maybe where what is installed by this name is not there
         here = [unit for unit in self._units if unit.kernel and unit.folder in (folder, home_of(folder))]
         if len(here) > 1:
-            here = [unit for unit in here if _same(unit.kernel, stem)]
+            here = [unit for unit in here if unit.kernel.lower() == stem.lower()]
         return here[0] if len(here) == 1 and folder else None
 
     def _only_one_built(self, path: str, folder: str) -> Unit | None:
@@ -254,9 +258,10 @@ class Kernels:
             native = [unit for unit in native if unit.kernel and unit.folder == folder]
         return native[0] if len(native) == 1 else None
 
-    def called(self, name: str) -> Unit | None:
-        """The unit of what a gate leads to, where that is a call by name."""
-        return self.named(name) if _CALLED.fullmatch(name) else None
+    def led_to(self, finding: Finding) -> Unit | None:
+        """The unit that a gate leads to, where that is a call by name; from what NPUs pass, through other code, too."""
+        name, _, through = finding.detail("needs").partition(", through")
+        return self.named(name) if _CALLED.fullmatch(name) and (finding.code == LEADS or not through) else None
 
     def build_above(self, unit: Unit) -> str | None:
         """The folder with the build of sources that no extension of it names, but that stand above its extensions."""
@@ -364,10 +369,6 @@ def _common(paths: Iterable[str]) -> str:
 
 def _is_setup(path: str) -> bool:
     return posixpath.basename(path) == "setup.py"
-
-
-def _same(one: str, other: str) -> bool:
-    return one.lower() == other.lower()
 
 
 def _parts(path: str) -> tuple[str, str]:

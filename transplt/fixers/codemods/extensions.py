@@ -158,10 +158,9 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
 
 def _is_compiled_instead(work: Work, node: ast.AST) -> bool:
     """True where what is imported if that fails is compiled for CUDA, too, as it is loaded."""
-    tried = next((each for each in of_kind(ast.Try, chain(node)) if not set(chain(node)).isdisjoint(each.body)), None)
-    instead = (each for handler in (tried.handlers if tried else ()) for each in of_kind(ast.ImportFrom, handler.body))
-    modules = (ImportedModule(import_base(work.scan.path, each)) for each in instead)
-    return any(work.project.reach.why(CodeStep(each)) for each in modules)
+    handlers = (handler for tried in of_kind(ast.Try, chain(node)) for handler in tried.handlers)
+    instead = (import_base(work.scan.path, each) for on in handlers for each in of_kind(ast.ImportFrom, on.body))
+    return any(work.project.reach.why(CodeStep(ImportedModule(module))) for module in instead)
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:

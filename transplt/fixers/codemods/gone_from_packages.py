@@ -6,8 +6,8 @@ Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_name
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from transplt.edits.edit import Finds
@@ -31,8 +31,7 @@ def _every_row() -> tuple[dict[str, Any], ...]:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """One of them stands in a file that has a full name: its package, and of NumPy, which every file imports, itself.
-    """
+    """One of them stands in a file that has a full name: its package; of NumPy, which all files import, itself."""
     package, _, rest = name.partition(".")
     return (f"np.{rest}", name) if package == "numpy" else _SEEN.get(package, (package,))
 
@@ -47,8 +46,7 @@ fixer = Fixer(
 
 def packages() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    rows = _every_row()
-    return frozenset(row["until"][0] for row in rows if "until" in row)
+    return frozenset(row["until"][0] for row in _every_row() if "until" in row)
 
 
 @cache
@@ -68,12 +66,6 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
     asked = dict(work.settings.pins).get(package, "")
     return row if only_older(asked, oldest) or not only_older(asked, first) else None
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    """The packages that a module lies in, outermost first, and the module."""
-    parts = name.split(".")
-    yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
@@ -113,7 +105,8 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         names = [] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
-    names = list(dict.fromkeys(above for name in names for above in _with_packages(name)))
+    # the packages that each lies in, outermost first, and itself
+    names = list(dict.fromkeys(each for name in names for each in accumulate(name.split("."), "{}.{}".format)))
     for name in names:
         row = _row(work, name)
         if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from transplt.base.settings import TORCH_VERSIONS
-from transplt.edits.edit import Finds, Note
+from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value, nearest_binding
@@ -22,7 +22,7 @@ from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import called_name, index_in, keyword_of, lacks, last_name, of_kind, plain_name, shape
-from transplt.syntax.scan import Scan, chain, parent
+from transplt.syntax.scan import Scan, parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _SAMPLERS = frozenset({"torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler"})
@@ -57,28 +57,17 @@ def refused(work: Work, call: ast.Call) -> Finds:
 
 @fixer.on(ast.ClassDef)
 def refused_of_a_base(work: Work, node: ast.ClassDef) -> Finds:
-    """Report `super().__init__(optimizer, last_epoch, verbose)`, which the class of torch refuses, and an attribute
-    that it has no more.
-    """
+    """Report `super().__init__(optimizer, last_epoch, verbose)`, which the class of torch refuses."""
     for name in filter(_calls().get, (work.names.qualified(base) or "" for base in node.bases[:1])):
         for call in _handing_on(node):
             yield from _refused_as(work, name, call)
-        for row in _calls()[name]:
-            used = [each for each in work.scan.attributes.get(row.get("attribute", ""), ()) if node in chain(each)]
-            own = any(isinstance(each.ctx, ast.Store) and not isinstance(parent(each), ast.AugAssign) for each in used)
-            if used and not own and since(row["since"], work.settings.torch_version):
-                yield _note(work, used[0], row)
 
 
 def _refused_as(work: Work, name: str | None, call: ast.Call) -> Finds:
     for row in refusals(name, call, work.scan):
         if since(first_torch(row), work.settings.torch_version):
-            yield _note(work, call.func, row)
-
-
-def _note(work: Work, node: ast.expr, row: dict[str, Any]) -> Note:
-    blocks = row.get("blocks", "")
-    return work.note(node, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
+            blocks = row.get("blocks", "")
+            yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
 
 def _handing_on(owner: ast.ClassDef) -> Iterator[ast.Call]:
@@ -102,7 +91,7 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
             beyond = "index" in row and shape(call)[0] > row["index"]
-            wrong = "called" in row or beyond or keyword_of(call, row.get("keyword", "")) is not None
+            wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
 

@@ -125,9 +125,8 @@ def _too_old(pinned: list[Requirement], met: Collection[tuple[str, str]] | None)
 
 def _names_cuda(document: Document, lines: Sequence[Extent]) -> bool:
     text = b"".join(document.utf8[start:end] for start, end in lines)
-    if document.settings.docs and _INSTALLS.search(text):
-        return True
-    return mentions_cuda(text.lower()) or _FOR_CUDA.search(text) is not None
+    installs = document.settings.docs and _INSTALLS.search(text) is not None
+    return installs or mentions_cuda(text.lower()) or _FOR_CUDA.search(text) is not None
 
 
 def _commands(document: Document, block: Block) -> Finds:
@@ -187,12 +186,10 @@ def _reported(
         return
     at = min(places)
     end = next(b for a, b in lines if a <= at < b)
-    word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
-    extent = (at, word.end() if word is not None else at)
+    extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     shown = ", ".join(dict.fromkeys(names))
     help_ = "; ".join(dict.fromkeys(helps)) + _OF_DOCS.get((document.settings.docs, edited), "")
     message, blocks = f"this document has a command for CUDA: {shown}", ""
-    reads = document.project.reads.variables
-    if counted := sorted({each for each in names if any(read.root for read in reads.get(each, ()))}):
+    if counted := [*filter(document.project.reads.counts, dict.fromkeys(names))]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", "slow"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
