@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
-from transplt.base.text.text_search import on_lines_with
+from transplt.base.text.text_search import on_lines_with, words_of
 from transplt.flow.option_defaults import HOLDERS, Option
 
 #: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs; not
@@ -36,9 +36,9 @@ Asked = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
 
 def asked_in(data: bytes, imports: Iterable[tuple[int, int]], names: Iterable[str]) -> Asked:
     """Of full names that a file imports what it mentions in branches of options alone; `imports`: where it does so."""
-    blocks = _blocks(data)
-    held = {name for start, end, _ in blocks for name in _NAME.findall(data, start, end)}
-    held &= {name.rpartition(".")[2].encode() for name in names}
+    taken = {name.rpartition(".")[2].encode() for name in names}
+    blocks = _blocks(data) if taken else []
+    held = {name for start, end, _ in blocks for name in taken.intersection(words_of(data[start:end]))}
     if not held:
         return ()
     found: dict[bytes, dict[tuple[str, ...], None]] = {}
@@ -76,12 +76,12 @@ def _blocks(data: bytes) -> list[tuple[int, int, str]]:
 
 def _definitions(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Where the classes and functions of a module are that nothing in it mentions: `@Name` opens each."""
-    mentions = Counter(_NAME.findall(data))
+    mentions = Counter(words_of(data))
     for match in _DEFINES.finditer(data):
         decorated = (match["above"] or b"").lstrip().startswith((b"@", b")"))
         end = end_of_block(data, match.end() + 1, 0)
-        inside = _NAME.findall(data, match.end(), end).count(match["name"])
-        if not decorated and mentions[match["name"]] == 1 + inside:
+        others = mentions[match["name"]] - 1
+        if not decorated and (not others or words_of(data[match.end() : end]).count(match["name"]) == others):
             yield match.end(), end, f"@{match['name'].decode()}"
 
 

@@ -18,7 +18,12 @@ _ODD = (("\u017f", "s"), ("\u0131", "i"), ("i\u0307", "i"))
 @lru_cache(maxsize=2)  # a file is asked for dozens of texts, one fixer after the other
 def names_in(data: bytes) -> frozenset[bytes]:
     """The identifiers, keywords and numbers in bytes."""
-    return frozenset(data.translate(_NAMES_ALONE).split())
+    return frozenset(words_of(data))
+
+
+def words_of(data: bytes) -> list[bytes]:
+    """The same in their order, as often as each is there."""
+    return data.translate(_NAMES_ALONE).split()
 
 
 def joined(names: Iterable[bytes]) -> str:
