@@ -171,11 +171,13 @@ _PASSES = """
 import torch
 
 data = torch.utils.data.TensorDataset(torch.arange(4.0).reshape(4, 1))
-loader = torch.utils.data.DataLoader({data}, batch_size=2, {how})
+def made():
+    return torch.utils.data.DataLoader({data}, batch_size=2, {how})
+loader = made()
 model = torch.nn.Linear(1, 1).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(2):
-    for (x,) in loader:
+    for (x,) in {loader}:
         model(x.cuda()).sum().backward()
         optimizer.step()
 """
@@ -183,17 +185,19 @@ for epoch in range(2):
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    ("data", "how"),
+    ("data", "how", "loader"),
     [
-        ("data", "num_workers=0"),
-        ("list(data)", "num_workers=0"),
-        ("data", "num_workers=1"),
-        ("data", "num_workers=1, persistent_workers=True"),
+        ("data", "num_workers=0", "loader"),
+        ("list(data)", "num_workers=0", "loader"),
+        ("list(data)", "num_workers=0", "made()"),
+        ("data", "num_workers=1", "loader"),
+        ("data", "num_workers=1, persistent_workers=True", "loader"),
     ],
 )
-def test_each_pass_has_its_own_batches(data: str, how: str, tmp_path: Path) -> None:
-    """Also where the workers, and with them the iterator, stay from pass to pass; and of a plain list."""
-    (tmp_path / "main.py").write_text(_PASSES.format(data=data, how=how), encoding="utf-8")
+def test_each_pass_has_its_own_batches(data: str, how: str, loader: str, tmp_path: Path) -> None:
+    """Also where the workers, and with them the iterator, stay from pass to pass; and of a list, which each may make
+    anew."""
+    (tmp_path / "main.py").write_text(_PASSES.format(data=data, how=how, loader=loader), encoding="utf-8")
     options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
     training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
     assert training is not None

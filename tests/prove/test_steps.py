@@ -197,3 +197,31 @@ def test_what_a_schedule_decides_by(one: float, other: float, told: str) -> None
     both = (Told().made().step().tell("scheduler", 20, kind="ReduceLROnPlateau", metric=each) for each in (one, other))
     found = first_difference(*(each.training() for each in both))
     assert (str(found) if found is not None else "") == told
+
+
+@pytest.mark.parametrize(
+    ("order", "numbers"),
+    [
+        (("generator", "critic"), [0, 1]),
+        (("critic", "generator"), [1, 0]),
+        # None of the original, or two that start alike.
+        (("critic", "other"), [0, 1]),
+        (("critic", "critic"), [0, 1]),
+    ],
+)
+def test_optimizers_have_the_numbers_of_those_that_start_alike(order: tuple[str, str], numbers: list[int]) -> None:
+    starts = {"generator": 1.0, "critic": 2.0, "other": 3.0}
+
+    def training(names: tuple[str, str]) -> Training:
+        told = Told()
+        for which, name in enumerate(names):
+            told.tell("optimizer", o=which, kind="SGD", hyper=[])
+            told.tell("start", o=which, kind="SGD", names=[name], dtypes=["float32"], p=[figures(starts[name])])
+        for which in range(len(names)):
+            told.tell("grads", o=which, k=0, g=[None]).tell("step", o=which, k=0, p=[None], b={})
+        return told.training()
+
+    renamed = training(order).numbered_as(training(("generator", "critic")))
+    assert [step.optimizer for step in renamed.steps] == numbers
+    assert [event.fields["o"] for event in renamed.of("step")] == numbers
+    assert [renamed.optimizers[which].names[0] for which in numbers] == [*order]

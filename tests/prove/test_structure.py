@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.proof.prove.structure import changes, unrepeated_files
+from transplt.proof.prove.structure import changes, unrepeated_files, without_figures
 from transplt.proof.prove.training import Training
 
 CLIP = "the clipping of gradients at 1.0"
@@ -52,6 +52,35 @@ def test_mixed_precision_adds_events(added: Sequence[str]) -> None:
 )
 def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> None:
     assert said(training(*one), training(*other))[:1] == [told]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("mode clip mode", "clip mode mode", []),
+        ("mode mode step", "mode step", []),
+        ("step", "mode step", []),
+        ("no_grad mode no_grad", "mode no_grad", []),
+        ("save scheduler", "scheduler save", []),
+        ("mode step", "step", ["the switch to training of the original is missing"]),
+        ("no_grad step", "step", ["no_grad of the original is missing"]),
+        ("clip step clip step", "clip step step", [f"{CLIP} of the original is missing"]),
+        ("step scheduler", "step scheduler scheduler", ["a step of StepLR is not in the original"]),
+        ("save scheduler", "scheduler", ["the saving of w.pt of the original is missing"]),
+    ],
+)
+def test_what_counts_where_no_figure_differs(one: str, other: str, told: list[str]) -> None:
+    """Not the order, nor a mode that is chosen again."""
+    trainings = []
+    for events in (one, other):
+        begun = Told().made()
+        for event in events.split():
+            if event == "step":
+                begun.step()
+            else:
+                begun.tell(event, train=True, bound=1.0, kind="StepLR", file="w.pt")
+        trainings.append(begun.training())
+    assert [each.sentence for each in without_figures(changes(*trainings), *trainings)] == told
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
-from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files
+from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files, without_figures
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 
@@ -89,6 +89,7 @@ class OneProcess:
 
     def _prepared(self, one: Training, other: Training, stopped: Verdict | None, found: Findings) -> _Compared:
         """The two trainings as they can be held against each other."""
+        other = other.numbered_as(one)
         mixed = precision.is_put_in(one, other)
         found.rounding = precision.rounding_between(one, other, PLAIN)
         same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
@@ -185,7 +186,7 @@ class OneProcess:
         """The first figure or result that differs, with its cause; else the events that do."""
         first = told.first if told.first is not None else next(iter(told.results), None)
         if first is None:
-            return [_of_change(change) for change in told.decisive]
+            return [_of_change(change) for change in without_figures(told.changed, told.one, told.other)]
         # Values that differ before the first step were drawn so.
         seeds = [each for each in told.changed if first.step == 0 and any(e.kind == "seed" for e in each.lost)]
         return [self._with_cause(first, [*seeds, *told.decisive], told.sides, told.one, told.other)]

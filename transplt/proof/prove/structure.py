@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.proof.launch.reference import timeless
 from transplt.proof.prove.training import Event, Training
@@ -34,6 +35,8 @@ _NAMES = {
 FILES = ("save", "load")
 #: Events that decide what is computed; where others differ it is a remark.
 _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
+#: What a program may choose again where it holds already.
+_HOLDING = frozenset({"mode", "no_grad", "zero_grad"})
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,8 @@ def changes(one: Training, other: Training) -> list[Change]:
     """Where the events differ, in order. A run that was cut after its steps is compared as far as both came."""
     kinds = {event.kind for event in one.events}
     skipped = _ADDED - kinds
-    left = [event for event in one.events if event.kind in _NAMES or event.kind == "skipped"]
-    right = [
-        event
-        for event in other.events
-        if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
-    ]
+    compared = {*_NAMES, "skipped"} - skipped
+    left, right = ([event for event in each.events if event.kind in compared] for each in (one, other))
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -98,6 +97,19 @@ def changes(one: Training, other: Training) -> list[Change]:
             after = right[d] if d < len(right) else None
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
+
+
+def without_figures(found: Sequence[Change], one: Training, other: Training) -> list[Change]:
+    """The changes that are told though no figure and no result differs: of what one does more often than the other, or,
+    where it goes on to hold, not at all. An order that changes no number is none."""
+    left, right = (Counter(map(_key, each.events)) for each in (one, other))
+
+    def told(event: Event) -> bool:
+        counts = left[_key(event)], right[_key(event)]
+        return not counts[1] if event.kind in _HOLDING else counts[0] != counts[1]
+
+    kept = (replace(each, lost=(*filter(told, each.lost),), gained=(*filter(told, each.gained),)) for each in found)
+    return [change for change in kept if change.decisive]
 
 
 def unrepeated_files(one: Training, again: Training) -> set[str]:

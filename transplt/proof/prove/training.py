@@ -120,6 +120,18 @@ class Training:
         others = {which: made for which, made in self.optimizers.items() if which not in optimizers}
         return replace(self, optimizers=others, steps=tuple(each for each in self.steps if each.optimizer in others))
 
+    def numbered_as(self, one: Training) -> Training:
+        """It with the numbers that `one` has for optimizers that start with the same values: the two may be made in
+        another order."""
+        starts = {str(made.start): which for which, made in one.optimizers.items()}
+        new = {which: starts.get(str(made.start), which) for which, made in self.optimizers.items()}
+        if {*new.values()} != {*new} or [*new] == [*new.values()]:
+            return self
+        events = (replace(each, fields={**each.fields, "o": new.get(each.fields.get("o"))}) for each in self.events)
+        steps = (replace(each, optimizer=new[each.optimizer]) for each in self.steps)
+        made = {new[which]: made for which, made in self.optimizers.items()}
+        return replace(self, events=tuple(events), steps=tuple(steps), optimizers=made)
+
     def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
 

@@ -20,7 +20,7 @@ from . import repeat
 from .log import emit, place_of, quiet, write
 
 #: The loaders in the order of their first iteration, and how often each began. One that is made in the place of another
-#: that is gone, at the same line and over the same data, goes on with its passes.
+#: that is gone, at the same line and over the same data, or a list of as many, goes on with its passes.
 _numbers: Any = weakref.WeakKeyDictionary()
 _epochs: dict[int, int] = {}
 _gone: dict[tuple[Any, int], tuple[Any, int, Any]] = {}
@@ -135,7 +135,8 @@ def _length(length: Any, loader: Any) -> int | None:
 def _number(loader: Any) -> int:
     """The number of a loader that begins a pass."""
     if loader not in _numbers:
-        key = repr(_made.get(loader)), id(loader.dataset)
+        data = loader.dataset
+        key = repr(_made.get(loader)), len(data) if isinstance(data, list | range) else id(data)
         before, number, _ = _gone.get(key, (None, -1, None))
         if before is None or before() is not None:
             number = len({*_epochs})
