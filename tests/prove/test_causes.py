@@ -233,6 +233,22 @@ def test_what_the_helper_of_a_port_does_is_no_cause(inserted: Any, line: int) ->
     assert found.place.line == line
 
 
+@pytest.mark.parametrize("wraps", [True, False])
+def test_what_a_wrapper_cuts_is_no_cause(*, wraps: bool) -> None:
+    def op(training: Told, at: int, name: str, value: float = 1.0, *, grad: bool = True) -> None:
+        training.tell("op", at, name=name, shape=[1], dtype="float32", p=[value] * 4, grad=grad, given=[])
+
+    one, other = Told(), Told()
+    if wraps:
+        other.tell("wrap", 21, of="Net", parameters=1, ids=[1])
+    op(other, 21, "detach", grad=False)
+    op(one, 22, "mul")
+    op(other, 22, "mul", 2.0)
+    found = first_other_result(one.training(), other.training())
+    assert found is not None and found.place is not None
+    assert found.place.line == (22 if wraps else 21)
+
+
 def test_what_a_parameter_is_called() -> None:
     made = Told().made(start=(1.0, 2.0)).step().training().optimizers[0]
     assert made.name(1) == "Net.1"

@@ -497,6 +497,23 @@ def test_one_parameter_whose_gradients_are_not_exchanged(
     assert "those of most others are" in str(found) or "Net.0" in what
 
 
+@pytest.mark.parametrize(("name", "line"), [("Head.weight", 5), ("0.1", 12)])
+def test_a_parameter_in_no_wrapper(name: str, line: int) -> None:
+    """A layer belongs into one, which the optimizer's line shows; a weight of a loss is averaged behind a backward."""
+    ranks = []
+    for rank in range(2):
+        told = Told().tell("group", rank=rank, world=2).tell("wrap", 4, of="Net", parameters=1, ids=[1])
+        told.tell("optimizer", 5, o=0, kind="SGD", hyper=[])
+        start = {"dtypes": ["float32"] * 2, "p": [figures(1.0)] * 2, "ids": [1, 2]}
+        told.tell("start", o=0, kind="SGD", names=["Net.weight", name], **start)
+        told.tell("backward", 12, loss=[1.0], dtype=["float32"])
+        told.tell("step", 14, o=0, k=0, p=[figures(0.9), figures(0.8 - rank / 10)], b={})
+        ranks.append(told.training())
+    found = unequal_ranks(ranks)
+    assert found is not None and found.place is not None
+    assert (found.place.line, found.cause.partition(":")[0]) == (line, "no wrapper exchanges its gradients")
+
+
 def test_gradients_that_are_clipped_before_they_are_exchanged() -> None:
     ranks = [[("clip", {"bound": 1.0, "norm": norm}), ("coll", {}), STEP] for norm in (2.0, 2.5)]
     assert "clips gradients with the norm 2, rank 1 with 2.5; they are clipped before" in broken([], *ranks)[0]

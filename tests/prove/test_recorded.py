@@ -79,6 +79,33 @@ def test_a_wrapper_asks_nobody_for_parameters_first(wrapped: str, tmp_path: Path
     assert training.optimizers[0].names == ["Linear#2.weight", "Linear#2.bias"]
 
 
+_LOADED = """
+import torch
+
+student = torch.nn.Sequential(torch.nn.Linear(4, 1))
+target = torch.nn.Sequential(torch.nn.Linear(4, 1))
+target.load_state_dict(student.state_dict())
+student[0].load_state_dict(target[0].state_dict())
+optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+x = torch.ones(2, 4)
+(student(x) - target(x).detach()).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_a_network_is_known_by_the_state_that_it_is_given(tmp_path: Path) -> None:
+    """A target that nobody asks for its parameters; not a part of another one."""
+    (tmp_path / "main.py").write_text(_LOADED, encoding="utf-8")
+    options = RunOptions("main.py", (), sys.executable, random="cpu", timeout=100.0, trace=Trace(), threads=1)
+    training = Runner(Project(tmp_path, "main.py"), options, "cuda", warm=forked.warm()).run().first
+    assert training is not None
+    made = training.optimizers[0]
+    assert made.names == ["Sequential.0.weight", "Sequential.0.bias"]
+    assert sorted(made.others) == ["Sequential#2.0.bias", "Sequential#2.0.weight"]
+    assert {*training.final} == {*made.names, *made.others}
+
+
 _DRAWS = """
 import torch
 

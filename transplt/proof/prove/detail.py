@@ -79,8 +79,11 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
 
 
 def _first_cut(one: Training, other: Training) -> tuple[int, Difference] | None:
-    """The first call whose result has a gradient in the original and none in the other program, whatever its value."""
+    """The first call whose result has a gradient in the original and none in the other program, whatever its value. A
+    wrapper cuts what it keeps for itself."""
+    wrapped = {event.place for event in other.of("wrap")}
     left, right = (_calls(each, _MOVES - {"detach"}) for each in (one, other))
+    right = [event for event in right if event.fields["name"] != "detach" or event.place not in wrapped]
     matcher = difflib.SequenceMatcher(None, [_graph(e) for e in left], [_graph(e) for e in right], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         cut = next((event for event in right[c:d] if not event.fields.get("grad")), None)

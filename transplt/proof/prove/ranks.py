@@ -49,7 +49,9 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     made = first.optimizers[left.optimizer]
                     if _in_no_wrapper(first, made, place):
                         cause = "no wrapper exchanges its gradients: it is in none, or was frozen then"
-                        return Difference(what, made.place, step=left.number + 1, cause=cause)
+                        # Weights of a loss are in nothing that could be wrapped.
+                        at = _unexchanged(first, left) if made.is_of_no_network(place) else made.place
+                        return Difference(what, at, step=left.number + 1, cause=cause)
                     if alone is not None:
                         cause = "its gradients are not exchanged, those of most others are"
                         return Difference(what, exchanged(first, left), step=left.number + 1, cause=cause)

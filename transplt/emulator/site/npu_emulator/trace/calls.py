@@ -19,6 +19,7 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
+from . import models
 from .figures import figures, number
 from .log import called_by_user, emit, is_quiet, quiet
 
@@ -124,12 +125,13 @@ def _dtype(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
 
 
 def _watch_missing(module: Any) -> None:
-    """What a state that is loaded without `strict` lacks."""
+    """Who is given a state, and what one that is loaded without `strict` lacks."""
     load = module.load_state_dict
 
     @functools.wraps(load)
-    def load_state_dict(*args: Any, **kwargs: Any) -> Any:
-        result = load(*args, **kwargs)
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        models.loaded[self] = None
+        result = load(self, *args, **kwargs)
         missing = list(getattr(result, "missing_keys", ()))
         if missing:
             emit("missing", names=missing)
@@ -152,9 +154,7 @@ def _safely(fields: Callable[..., dict[str, Any]], args: Any, kwargs: Any) -> di
 
 
 def _class_of(module: Any) -> str:
-    from .models import unwrapped
-
-    return type(unwrapped(module)).__name__
+    return type(models.unwrapped(module)).__name__
 
 
 def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
@@ -242,9 +242,7 @@ def _watch_evaluation(module: Any) -> None:
     @functools.wraps(switch)
     def train(self: Any, mode: bool = True) -> Any:
         if not is_quiet() and not isinstance(self, torch.jit.ScriptModule):
-            from .models import unwrapped
-
-            root = unwrapped(self)  # a wrapper sends buffers before it calls the network
+            root = models.unwrapped(self)  # a wrapper sends buffers before it calls the network
             if mode:
                 _switched.pop(id(root), None)
             elif next(itertools.chain(root.buffers(), root.parameters()), None) is not None:

@@ -14,6 +14,8 @@ from .figures import figures
 from .log import CHOICE, is_quiet, quiet
 
 _roots: list[Any] = []
+#: Networks that were given a state; those that nobody asks for parameters come behind the others.
+loaded: Any = weakref.WeakKeyDictionary()
 _names: dict[int, str] = {}
 #: What each network is called: its class, and from the second of a class on its number, in the order in which the
 #: program asked them for parameters.
@@ -117,6 +119,8 @@ def unwrapped(module: Any) -> Any:
 def _networks() -> list[Any]:
     """The outermost networks, the largest first; wrappers are looked through."""
     alive = [unwrapped(root) for reference in _roots if (root := reference()) is not None]
+    asked = {id(parameter) for root in alive for parameter in root.parameters()}
+    alive += [root for root in map(unwrapped, loaded) if asked.isdisjoint(map(id, root.parameters()))]
     unlike = list({id(root): root for root in alive}.values())
     for root in unlike:
         _label(root)
