@@ -96,6 +96,13 @@ def test_a_change_is_told_by_what_decides(one: Sequence[str], other: Sequence[st
     assert said(training(*one), training(*other))[:1] == [told]
 
 
+@pytest.mark.parametrize(("path", "count"), [("", 0), ("/w.pt", 1)])
+def test_what_is_saved_in_memory_is_no_file(path: str, count: int) -> None:
+    """Objects that are sent to other ranks are."""
+    saved = Told().made().step().tell("save", file=path[1:], path=path).training()
+    assert len(changes(training(steps=1), saved)) == count
+
+
 def test_a_change_knows_its_lines() -> None:
     (change,) = changes(training("clip", steps=1), training(steps=1))
     assert [str(event.place) for event in change.lost] == ["train.py:13"]

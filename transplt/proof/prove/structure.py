@@ -87,7 +87,11 @@ def changes(one: Training, other: Training) -> list[Change]:
     kinds = {event.kind for event in one.events}
     skipped = _ADDED - kinds
     compared = {*_NAMES, "skipped"} - skipped
-    left, right = ([event for event in each.events if event.kind in compared] for each in (one, other))
+    left, right = (
+        # What goes through memory, such as objects that are sent to ranks, is no file.
+        [event for event in each.events if event.kind in compared and event.fields.get("path", event.kind)]
+        for each in (one, other)
+    )
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
