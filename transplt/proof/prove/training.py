@@ -127,7 +127,7 @@ class Training:
         new = {which: starts.get(str(made.start), which) for which, made in self.optimizers.items()}
         if {*new.values()} != {*new} or [*new] == [*new.values()]:
             return self
-        events = (replace(each, fields={**each.fields, "o": new.get(each.fields.get("o"))}) for each in self.events)
+        events = (replace(each, fields={**each.fields, "o": new.get(each.fields.get("o", -1))}) for each in self.events)
         steps = (replace(each, optimizer=new[each.optimizer]) for each in self.steps)
         made = {new[which]: made for which, made in self.optimizers.items()}
         return replace(self, events=tuple(events), steps=tuple(steps), optimizers=made)
