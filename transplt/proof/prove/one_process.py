@@ -14,14 +14,11 @@ from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.numbers import of_number
-from transplt.proof.prove.runs import Replay, Run, Runner, at_once
+from transplt.proof.prove.runs import TWICE, Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files, without_figures
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
-
-#: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
-_TWICE = 2
 
 
 @dataclass
@@ -111,7 +108,7 @@ class OneProcess:
         if not sides:
             return []
         self.announce("both again, to compare their branches")  # one that the clock decides proves nothing
-        again = one_sided(self.ways, self.original.run(again=_TWICE).lines, self.migrated.run(replay=order).lines)
+        again = one_sided(self.ways, self.original.run(again=TWICE).lines, self.migrated.run(replay=order).lines)
         return [side for side in sides if side in again]
 
     @staticmethod
@@ -133,7 +130,7 @@ class OneProcess:
         if not any(event.kind in FILES for change in told.decisive for event in change.lost):
             return
         self.announce("the original again, to see whether two runs save the same files")
-        again = self.original.run(replay=told.shaken.replay, again=_TWICE).first
+        again = self.original.run(replay=told.shaken.replay, again=TWICE).first
         files = unrepeated_files(told.one, again) if again is not None else ()
         told.changed = [change for change in told.changed if not change.only_renames(files)]
 
@@ -205,7 +202,7 @@ class OneProcess:
     def _not_repeating(self, told: _Compared) -> Difference | None:
         """How the training of the original differs from itself when it is run again; None where it does not."""
         self.announce("the original again, to see whether two runs agree")
-        again = self.original.run(replay=told.shaken.replay, again=_TWICE).first
+        again = self.original.run(replay=told.shaken.replay, again=TWICE).first
         if again is None:
             return Difference("the second run ended differently")
         return hold(told.one, again, told.shaken.rounding, told.compare, lambda: ()).first

@@ -22,11 +22,9 @@ from transplt.proof.launch.options import RunOptions
 from transplt.proof.prove import precision, printed, steps
 from transplt.proof.prove.found import Difference, Findings, Part, Rounding
 from transplt.proof.prove.projects import Project
-from transplt.proof.prove.runs import Run, Runner
+from transplt.proof.prove.runs import TWICE, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
 
-#: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
-_TWICE = 2
 #: What pytest ends with where all tests passed, some failed, and none was found.
 _ENDS = (0, 1, 5)
 
@@ -54,7 +52,7 @@ def on_cuda(
         return [Part(title, Verdict(Word.RUNS, f"the original itself stops: {one.stop}"), found)]
     if apart := _apart(one, other):
         announce(f"the original again{ranks}, to see whether two runs agree")
-        itself = _apart(one, original.run(world, again=_TWICE))
+        itself = _apart(one, original.run(world, again=TWICE))
         found.differences += [each for name, each in apart.items() if name not in itself][:1]
         found.reasons += [f"two runs of the original differ: {each.what}" for each in itself.values()][:1]
     if found.differences:

@@ -33,6 +33,8 @@ _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
 
 #: What Python says of a script in a package that is started by its path.
 _NO_PACKAGE = "attempted relative import with no known parent package"
+#: Names a run that is made to see whether the original repeats itself: the kept one would always be the same.
+TWICE = 2
 #: Held by a run whose program names the port where its processes meet.
 _meeting = threading.Lock()
 

@@ -107,12 +107,10 @@ def without_figures(found: Sequence[Change], one: Training, other: Training) -> 
     """The changes that are told though no figure and no result differs: of what one does more often than the other, or,
     where it goes on to hold, not at all. An order that changes no number is none."""
     left, right = (Counter(map(_key, each.events)) for each in (one, other))
-
-    def told(event: Event) -> bool:
-        counts = left[_key(event)], right[_key(event)]
-        return not counts[1] if event.kind in _HOLDING else counts[0] != counts[1]
-
-    kept = (replace(each, lost=(*filter(told, each.lost),), gained=(*filter(told, each.gained),)) for each in found)
+    kinds = {_key(event): event.kind for event in (*one.events, *other.events)}
+    told = {key for key, kind in kinds.items() if (right[key] == 0 if kind in _HOLDING else left[key] != right[key])}
+    sides = ([tuple(e for e in side if _key(e) in told) for side in (each.lost, each.gained)] for each in found)
+    kept = (replace(each, lost=lost, gained=gained) for each, (lost, gained) in zip(found, sides, strict=True))
     return [change for change in kept if change.decisive]
 
 
