@@ -97,6 +97,14 @@ LOGGED = {
     "from log import say\nfrom trainer import Trainer\nx()\n",
     "src/trainer.py": "from log import say\nfrom src.utils import f\nx()\n", "src/utils.py": "import math\nx()\n",
 }  # fmt: skip
+_TWO = {f"{folder}{name}": text for folder in ("", "more/fed/") for name, text in {
+            "run.py": "from exp.main import f\nx()\n", "exp/main.py": "from exp.basic import g\nx('cuda')\n",
+            "exp/basic.py": "import torch\ndef g(x):\n    return x.cuda()\nx\n"}.items()}  # fmt: skip
+_TRIED = {"sub/__init__.py": "", "sub/data.py": "",
+          "sub/train.py": "import data\nfrom src.back.mask import *\nfrom src.basic import f\nx('cuda')\n",
+          "sub/src/__init__.py": "", "sub/src/basic.py": "import torch\ndef f(x):\n    return x.cuda()\nx\n",
+          "sub/src/back/__init__.py": "",
+          "sub/src/back/mask.py": "from ..basic import f\nif __name__ == '__main__':\n    f()\n"}  # fmt: skip
 GET = "def get_config():\n    return 1\nx\n"
 OF_CUDA = "def get_config():\n    return 'cuda'\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
@@ -214,6 +222,14 @@ TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm
         ({"run.py": "from layers.net import Net\nx()\n", "layers/net.py": "from utils.masking import Mask\nx()\n",
           "layers/utils.py": "", "utils/masking.py": "", "layers/old.py": "from utils.masking import Mask\n"}, "run.py",
          "from device import DEVICE_TYPE", "device.py"),
+        # Of two programs with folders of the same names each has its own.
+        (_TWO, "exp/basic.py", "from device import DEVICE_TYPE", "device.py"),
+        (_TWO, "more/fed/exp/basic.py", "from device import DEVICE_TYPE", "more/fed/device.py"),
+        # A part that is tried by -m is tried from where the program starts.
+        (_TRIED, "sub/src/basic.py", "from device import DEVICE_TYPE", "sub/device.py"),
+        # What nobody finds from there keeps the one of its package.
+        ({**_TRIED, "tests/run.py": "from sub.src.basic import f\nf()\n"}, "sub/src/basic.py",
+         "from .device import DEVICE_TYPE", "sub/src/device.py"),
     ],
 )  # fmt: skip
 def test_where_it_goes(files: dict[str, str], path: str, line: str, place: str) -> None:

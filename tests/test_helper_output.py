@@ -184,19 +184,33 @@ def test_modules_of_several_folders_on_one_path_hold_the_same(tmp_path: Path) ->
         assert (alone == beside) is extends, sorted(files)
 
 
-@pytest.mark.parametrize("path", ["docs/conf.py", "docs/source/conf.py", "doc/source/conf.py", "source/conf.py"])
-def test_the_manual_of_several_programs_does_not_join_them(path: str, tmp_path: Path) -> None:
-    """Its settings name folders for Sphinx, which starts none of them."""
+_OF_SPHINX = "sys.path.insert(0, os.path.abspath('..'))\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "joins"),
+    [
+        # Settings of a manual name folders for Sphinx, which starts none of them.
+        *((path, _OF_SPHINX, False) for path in ("docs/conf.py", "docs/source/conf.py", "doc/source/conf.py")),
+        ("source/conf.py", _OF_SPHINX, True),
+        # The project has no folder of that name: it is a library's.
+        ("a/more.py", "sys.path.append('third/tvm/python')\n", False),
+        ("a/more.py", "sys.path.append('../b')\n", True),
+        ("a/more.py", "sys.path.append('..')\n", True),
+        ("a/more.py", "sys.path.append('third')\nsys.path.append(here)\n", True),
+    ],
+)
+def test_what_joins_several_programs(path: str, line: str, joins: bool, tmp_path: Path) -> None:
     project = tmp_path / "proj"
     for name in ("a", "b"):
         (project / name).mkdir(parents=True)
     (project / "a" / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
     (project / "b" / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
     (project / path).parent.mkdir(parents=True)
-    (project / path).write_text("import os\nimport sys\n\nsys.path.insert(0, os.path.abspath('..'))\n")
+    (project / path).write_text(f"import os\nimport sys\n\n{line}")
     files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
     of_a, of_b = (b"device_module" in files[f"{each}/device.py"] for each in ("a", "b"))
-    assert of_b and of_a is (path == "source/conf.py")
+    assert of_b and of_a is joins
 
 
 # --- other faces -----------------------------------------------------------------------------------------------------

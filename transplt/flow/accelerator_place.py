@@ -25,6 +25,7 @@ from transplt.flow.import_layout import (
     scripts_among,
     search_path_of,
     starts_leading_to,
+    takes_from_its_package,
 )
 from transplt.syntax.modules import outermost_package
 
@@ -151,8 +152,10 @@ def _of_the_program(
     main = place_of(project, scripts[0], starts=True, entry=entry)
     if main is None or len(main.paths) > 1 or main.paths == place.paths:
         return place
+    base = _base(main)
     lost = {each for each in starts_leading_to(project, layout, path)
-            if _base(main) not in search_path_of(project, layout, each)}  # fmt: skip
+            if base not in search_path_of(project, layout, each) and not (  # or is tried from there, by -m
+                tries_itself(each) and base in layout.bases[each] and takes_from_its_package(project, each))}  # fmt: skip
     if not lost:
         return main
     return replace(main, paths=()) if tried and lost == {path} and tries_itself(path) else place

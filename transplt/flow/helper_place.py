@@ -99,10 +99,17 @@ def program_of(project: ProjectFacts, path: str) -> str:
     The interpreter keeps the first that it finds, whoever asks for it next. Where a file says in which folders it
     looks, every folder of the project may be one; tests and Sphinx look for what is theirs.
     """
-    extending = (each for each, facts in project.placing.items() if facts.extends)
+    folders = project.once(_names_of_folders)
+    extending = (each for each, facts in project.placing.items()
+                 if any(posixpath.basename(one.rstrip("/")).strip(".") in folders for one in facts.extends))  # fmt: skip
     if not all(TESTS.search(each) or _OF_SPHINX.search(each) for each in extending):
         return "sys.path"
     return min(project.once(layout_of).parts.get(path, [path]))
+
+
+def _names_of_folders(project: ProjectFacts) -> frozenset[str]:
+    """The names of the project's folders, and that of a folder that has none by which it could be another one's."""
+    return frozenset({"", *(posixpath.basename(posixpath.dirname(each)) for each in project.placing)})
 
 
 # --- the five ways ---------------------------------------------------------------------------------------------------

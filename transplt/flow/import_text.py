@@ -17,15 +17,15 @@ class Placing(NamedTuple):
 
     `guarded`: it has a main guard. `ours`: the functions of a module that transplt wrote (edits/helper_file.py); `own`:
     those of a module of the project that chooses its device (edits/device_choosers.py); None for every other file.
-    `extends`: it says in which folders the interpreter looks for modules. `speaks_of`: names that a module beside it
-    may get (accelerator_place.py) and the file, an `__init__`, has for something. `asks`: whether there is an
-    accelerator, by torch.cuda. `speaks`: of CUDA, in some way. `for_npus`: it chooses NPUs too, for others.
+    `extends`: the folders that it adds to those in which the interpreter looks for modules, "" for one that its text
+    does not name. `speaks_of`: names that a module beside it may get (accelerator_place.py) and the file, an
+    `__init__`, has for something. `asks`: whether there is an accelerator, by torch.cuda. `speaks`: of CUDA, in some way. `for_npus`: it chooses NPUs too, for others.
     """
 
     imported: tuple[str, ...] = ()
     guarded: bool = False
     ours: tuple[str, ...] | None = None
-    extends: bool = False
+    extends: tuple[str, ...] = ()
     speaks_of: tuple[str, ...] = ()
     asks: bool = False
     speaks: bool = False
@@ -40,6 +40,7 @@ GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
 _CANDIDATES = re.compile(rb"\b(device|accelerator)\b")
 _CUDA = re.compile(rb"cuda|nccl|CUDA_|NCCL_")
 _NAME = re.compile(r"[.\w]+|\*")
+_ADDED = re.compile(rb"sys\.path(?:\.append\([\"']([^\"'\\]+)[\"']\))?")
 _COMMENT = re.compile(r"#[^\r\n]*")
 
 
@@ -58,8 +59,8 @@ def placing_of(data: bytes, path: str) -> Placing:
     guarded = next(on_lines_with(b"__name__", GUARD, data), None) is not None
     spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
     return Placing(
-        tuple(found), guarded, extends=b"sys.path" in data, speaks_of=tuple(sorted(spoken)),
-        asks=b"torch.cuda.is_available()" in data, speaks=_CUDA.search(data) is not None,
+        tuple(found), guarded, extends=tuple(each.decode("utf-8", "replace") for each in _ADDED.findall(data)),
+        speaks_of=tuple(sorted(spoken)), asks=b"torch.cuda.is_available()" in data, speaks=_CUDA.search(data) is not None,
     )  # fmt: skip
 
 
