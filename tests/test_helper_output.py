@@ -206,7 +206,7 @@ def test_what_joins_several_programs(path: str, line: str, joins: bool, tmp_path
         (project / name).mkdir(parents=True)
     (project / "a" / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
     (project / "b" / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
-    (project / path).parent.mkdir(parents=True)
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
     (project / path).write_text(f"import os\nimport sys\n\n{line}")
     files = tree(migrated(project, tmp_path / "out", "--style", "portable"))
     of_a, of_b = (b"device_module" in files[f"{each}/device.py"] for each in ("a", "b"))

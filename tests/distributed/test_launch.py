@@ -114,6 +114,37 @@ def test_a_program_that_spawns_is_started_once(folder: Path) -> None:
     assert done.stdout == f"python {folder}/main.py x\n".replace("\n", " \n")
 
 
+_MANY = {"--multiprocessing-distributed", "--world-size", "--rank", "--dist-url"}
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "variables", "added"),
+    [
+        (_MANY, "", {}, "--multiprocessing-distributed --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:29500"),
+        (_MANY, "", {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "h", "MASTER_PORT": "7"},
+         "--multiprocessing-distributed --world-size 2 --rank 1 --dist-url tcp://h:7"),
+        # What the user says stays.
+        (_MANY, "--world-size=3 --rank 2 --dist-url tcp://g:8", {}, "--multiprocessing-distributed"),
+        # Another program has no such option, or finds the others by what is exported.
+        (_MANY - {"--rank"}, "", {}, ""),
+        ({"--world-size"}, "", {}, ""),
+    ],
+)  # fmt: skip
+def test_a_program_that_spawns_is_told_how_many_machines_there_are(
+    folder: Path, known: set[str], given: str, variables: dict[str, str], added: str
+) -> None:
+    words = command(folder, known, "--nproc", "2", "--", *given.split(), spawns=True, **variables)
+    assert words.split() == ["python", f"{folder}/main.py", *given.split(), *added.split()]
+
+
+def test_the_output_of_a_program_that_spawns_is_kept(folder: Path) -> None:
+    (folder / "main.py").write_text("print('from a rank')\nraise SystemExit(3)\n")
+    (folder / LAUNCH).write_text(launch_script("main.py", spawns=True))
+    done = start(folder, "--nproc", "2", "--logs", f"{folder}/logs")
+    assert done.returncode == 3
+    assert (folder / "logs" / "output.log").read_text() == "from a rank\n"
+
+
 # --- the options of the porting guide --------------------------------------------------------------------------------
 
 GUIDE = ["/data", "--addr=1.1.1.1", "--seed=49", "--device-list", "0,1,3", "--device=npu", "--lr", "0.1"]

@@ -153,9 +153,10 @@ def _of_the_program(
     if main is None or len(main.paths) > 1 or main.paths == place.paths:
         return place
     base = _base(main)
-    lost = {each for each in starts_leading_to(project, layout, path)
-            if base not in search_path_of(project, layout, each) and not (  # or is tried from there, by -m
-                tries_itself(each) and base in layout.bases[each] and takes_from_its_package(project, each))}  # fmt: skip
+    lost = {each for each in starts_leading_to(project, layout, path) if not (
+        base in search_path_of(project, layout, each)
+        or (tries_itself(each) and base in layout.bases[each] and takes_from_its_package(project, each))  # by -m
+    )}  # fmt: skip
     if not lost:
         return main
     return replace(main, paths=()) if tried and lost == {path} and tries_itself(path) else place

@@ -100,8 +100,8 @@ def program_of(project: ProjectFacts, path: str) -> str:
     looks, every folder of the project may be one; tests and Sphinx look for what is theirs.
     """
     folders = project.once(_names_of_folders)
-    extending = (each for each, facts in project.placing.items()
-                 if any(posixpath.basename(one.rstrip("/")).strip(".") in folders for one in facts.extends))  # fmt: skip
+    extending = (path for path, facts in project.placing.items()
+                 for each in facts.extends if posixpath.basename(each.rstrip("/")).strip(".") in folders)  # fmt: skip
     if not all(TESTS.search(each) or _OF_SPHINX.search(each) for each in extending):
         return "sys.path"
     return min(project.once(layout_of).parts.get(path, [path]))

@@ -19,7 +19,8 @@ class Placing(NamedTuple):
     those of a module of the project that chooses its device (edits/device_choosers.py); None for every other file.
     `extends`: the folders that it adds to those in which the interpreter looks for modules, "" for one that its text
     does not name. `speaks_of`: names that a module beside it may get (accelerator_place.py) and the file, an
-    `__init__`, has for something. `asks`: whether there is an accelerator, by torch.cuda. `speaks`: of CUDA, in some way. `for_npus`: it chooses NPUs too, for others.
+    `__init__`, has for something. `asks`: whether there is an accelerator, by torch.cuda. `speaks`: of CUDA, in some
+    way. `for_npus`: it chooses NPUs too, for others.
     """
 
     imported: tuple[str, ...] = ()
@@ -60,7 +61,8 @@ def placing_of(data: bytes, path: str) -> Placing:
     spoken = {each.decode() for each in _CANDIDATES.findall(data)} if path.endswith("__init__.py") else ()
     return Placing(
         tuple(found), guarded, extends=tuple(each.decode("utf-8", "replace") for each in _ADDED.findall(data)),
-        speaks_of=tuple(sorted(spoken)), asks=b"torch.cuda.is_available()" in data, speaks=_CUDA.search(data) is not None,
+        speaks_of=tuple(sorted(spoken)), asks=b"torch.cuda.is_available()" in data,
+        speaks=_CUDA.search(data) is not None,
     )  # fmt: skip
 
 

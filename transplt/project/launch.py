@@ -55,6 +55,8 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
 #: Options that the script takes where the program has none of that name, as the commands of the Ascend porting guide
 #: give them; and that of a program for the address of its process group.
 _OFFERED, _DIST_URL = ("--addr", "--device-list", "--device"), "--dist-url"
+#: Those without which a program of the kind of torch's ImageNet example starts one process.
+_OF_MANY = frozenset({"--multiprocessing-distributed", "--world-size", "--rank"})
 _OPTION = re.compile(rb"""["'](--[\w-]+)["']""")
 _PARSES = re.compile(rb"\.add_argument\(")
 
@@ -125,7 +127,7 @@ def launch_script(
     cases = "\n".join(_CASES[each] for each in offered)
     anywhere = options is not None and bool(offered)
     if spawns and _DIST_URL in known:
-        start = _TCP + start
+        start = (_MANY if known >= _OF_MANY else _TCP) + start
     return _TEMPLATE.format(
         help="\n".join(_HELP[each] for each in offered),
         cases=cases,
@@ -137,6 +139,7 @@ def launch_script(
         settings="\n".join([*settings, "", *choices]),
         start=start,
         engine="python" if spawns else "torchrun",
+        kept=' 2>&1 | tee "$logs/output.log"' if spawns else "",
     )
 
 
@@ -234,7 +237,7 @@ fi
 command -v {engine} > /dev/null || {{ echo "run_distributed_npu.sh: {engine} is not on the PATH" >&2; exit 2; }}
 mkdir -p "$logs"
 status=0
-"${{command[@]}}" || status=$?
+"${{command[@]}}"{kept} || status=$?
 if [ "$status" -ne 0 ]; then
     echo "run_distributed_npu.sh: the job ended with $status; the output of each rank is in $logs" >&2
 fi
@@ -281,6 +284,15 @@ case " $* " in
     *" --dist-url"*) ;;
     *) [ -z "$addr" ] || set -- "$@" --dist-url "tcp://$addr:${MASTER_PORT:-29500}" ;;
 esac
+"""
+_MANY = """\
+# The script is told how many machines there are, and where its processes meet.
+given() { case " $words " in *" $1 "* | *" $1="*) ;; *) return 1 ;; esac; }
+words="$*"
+given --multiprocessing-distributed || set -- "$@" --multiprocessing-distributed
+given --world-size || set -- "$@" --world-size "$nnodes"
+given --rank || set -- "$@" --rank "${NODE_RANK:-0}"
+given --dist-url || set -- "$@" --dist-url "tcp://${addr:-${MASTER_ADDR:-127.0.0.1}}:${MASTER_PORT:-29500}"
 """
 _TORCHRUN = """\
 command=(torchrun --nnodes "$nnodes" --nproc-per-node "$nproc" --log-dir "$logs" --tee 3)
