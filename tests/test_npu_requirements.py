@@ -86,7 +86,7 @@ def test_a_list_of_packages_gets_one_for_npus(tmp_path: Path, name: str, text: s
 
 
 _OLDER = ", too old for torch-npu and its Pythons\n"
-_SAME_DAY = ", of the same day as what was too old\n"
+_FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu and its Pythons\n"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,17 @@ _SAME_DAY = ", of the same day as what was too old\n"
             f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
             f"    # What CANN's own Python packages import\n{_ITEMS}"
             f"    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0\n",
+        ),
+        (
+            "environment.yml",  # what conda has of an old Python goes with it
+            "dependencies:\n  - python=3.6.7\n  - pytorch=1.0.0\n  - numpy=1.15.4\n  - numpy-base=1.15.4\n"
+            "  - zlib=1.2.11=h7b6447c_3\n  - tqdm<5\n"
+            "  - pip:\n    - plyfile==0.7\n",
+            f"{_FLOORS}dependencies:\n  # was python=3.6.7{_OLDER}  - python=3.10\n"
+            f"  # was numpy=1.15.4{_OLDER}  - numpy>=1.21.2\n  - numpy-base>=1.15.4\n  - zlib>=1.2.11\n"
+            "  - tqdm<5\n  - pip:\n"
+            f"    - torch==2.12.0\n    - torch-npu==2.12.0\n    # What CANN's own Python packages import\n{_ITEMS}"
+            "    - plyfile==0.7\n",
         ),
     ],
 )
@@ -144,8 +155,8 @@ def test_a_pin_older_than_the_pythons_of_torch_npu_is_a_floor(tmp_path: Path, na
         # what pip freeze printed: the pins of what is dragged in are those of one day
         (
             "certifi==2020.12.5\nidna==2.10\nnumpy==1.19.4\nregex==2020.11.13\ntqdm>=4",
-            f"# was certifi==2020.12.5{_SAME_DAY}certifi>=2020.12.5\n# was idna==2.10{_SAME_DAY}idna>=2.10\n"
-            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was regex==2020.11.13{_SAME_DAY}regex>=2020.11.13\ntqdm>=4\n",
+            f"{_FLOORS}certifi>=2020.12.5\nidna>=2.10\n# was numpy==1.19.4{_OLDER}numpy>=1.21.2\nregex>=2020.11.13\n"
+            "tqdm>=4\n",
         ),
     ],
 )
@@ -205,6 +216,20 @@ def test_a_pin_with_a_wheel_stays_in_the_list_itself(tmp_path: Path, asked: str)
 def test_lists_that_get_none(tmp_path: Path, files: dict[str, str]) -> None:
     made = {path.name for path in migrated(tmp_path, **files).iterdir()}
     assert not {name for name in made if "-npu" in name}
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("-e /home/me/codec", False), ("tables @ file:///croot/tables_1664/work", False), ("codec @ /opt/codec", False),
+        ("-e .", True), ("-e ./codec", True), ("codec @ https://host/codec.zip", True), ("# -e /home/me/codec", True),
+    ],
+)  # fmt: skip
+def test_a_list_of_one_machine_gets_none(tmp_path: Path, line: str, written: bool) -> None:
+    out = migrated(tmp_path, **{"requirements.txt": f"torch>=2.1\n{line}\n"})
+    assert (out / "requirements-npu.txt").exists() is written
+    said = "no requirements-npu.txt is written: line 2 names a folder of one machine"
+    assert (said in (out / "msFmkTranspltlog.txt").read_text()) is not written
 
 
 def test_for_npus_alone_the_list_itself_is_theirs(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, ne
 from transplt.engine.files.dependencies.places import line_of, newline_of
 from transplt.engine.files.dependencies.pythons import pythons_asked_for
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
-from transplt.engine.files.dependency_files import requirements_of
+from transplt.engine.files.dependency_files import CONDA, requirements_of
 from transplt.engine.files.document import Document, text_of
 from transplt.engine.files.kind import COG, FileKind
 from transplt.engine.files.other_file import migrate_other
@@ -56,7 +56,10 @@ _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of 
 _BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
 _TOO_OLD = "too old for torch-npu and its Pythons"
-_FROZEN = "of the same day as what was too old"
+#: The comment above a list in which more than those that are too old became floors.
+_FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu and its Pythons"
+#: One version, as pip has it and as conda does, of which it may name the build.
+_EXACT = re.compile(r"==?[ \t]*(\d[\d.]*(?:post\d+)?)(?:=\w+|\.\*)?")
 #: What requests drags in, and nobody asks for by name.
 _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: What a script must not be written with.
@@ -69,6 +72,9 @@ _JOB = marked("no {twin} is written: the script requests cards from a cluster, w
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
 _STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
 _TAKEN = marked("no {twin} is written: another script already has it")
+_LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
+#: A package that lies in a folder of the machine on which somebody printed a list.
+_ON_A_MACHINE = re.compile(r"^[^#\n]*?(?:(?:-e|--editable)[= \t]+/|file:///|@[ \t]*/)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,9 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     releases = Releases.of_part(document, listed) or Releases.of(document)
     if releases is None:
         return None
+    if (local := _ON_A_MACHINE.search(source.text)) is not None:
+        line = source.text.count("\n", 0, local.end()) + 1
+        return _Twin(twin, "", ADDED, "", record, why=Sentence(_LOCAL, twin=twin, line=line))
     text, raised = _packages(name, result, releases)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
@@ -243,19 +252,23 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
         floor = floor or (beside(package) if beside else "")
         new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
-    for each in _frozen(listed) if older else ():
-        new.setdefault(each.clauses, (each.name, f">={each.specifier[2:]}", _FROZEN))
+    floors = _frozen(listed) if older else []
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not fits(versions, releases.pythons):
             new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_OLD)
-            # which conda's builds of an old pip are not for
+            # which conda's builds of an old pip are not for, nor those of anything else of that Python
             new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
+            floors += _exact(each for each in listed if each.section == CONDA and each.name != "python")
+    for each in floors:
+        new.setdefault(each.clauses, (each.name, _EXACT.sub(r">=\1", each.versions.strip()), ""))
     newline = newline_of(text)
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        why = f"# was {package}{text[start:end].strip()}, {reason}"
-        text = f"{text[: at.end()]}{why}{newline}{at[0]}{text[at.end() : start]}{versions}{text[end:]}"
+        why = f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}" if reason else ""
+        text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{text[end:]}"
+    if not all(reason for _, _, reason in new.values()):
+        text = f"{_FLOORS}{newline}{text}"
     return text, {package for package, _, _ in new.values()}
 
 
@@ -263,9 +276,14 @@ def _frozen(listed: Sequence[Requirement]) -> list[Requirement]:
     """The exact pins of a list that a person did not write: it has those of what packages drag in, as `pip freeze`
     prints it. What is newer there now asks for newer ones of these.
     """
-    pinned = [each for each in listed if re.fullmatch(r"==\d[\d.]*(?:post\d+)?", each.specifier) and not each.address]
-    names = {normalised(each.name) for each in pinned}
-    return [each for each in pinned if normalised(each.name) not in companions()] if names >= _DRAGGED_IN else []
+    pinned = _exact(listed)
+    return pinned if {normalised(each.name) for each in pinned} >= _DRAGGED_IN else []
+
+
+def _exact(listed: Iterable[Requirement]) -> list[Requirement]:
+    """Those that ask for one version, but for torch and what goes with one torch alone."""
+    pinned = (each for each in listed if _EXACT.fullmatch(each.versions.strip()) and not each.address)
+    return [each for each in pinned if normalised(each.name) not in {*companions(), *TORCH, TORCH_NPU}]
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:
