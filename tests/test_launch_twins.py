@@ -25,7 +25,7 @@ dist.init_process_group(args.backend)
 torch.zeros(1, device=args.device)
 """
 _ASKS = "is written: the script requests cards"
-_START = "CUDA_VISIBLE_DEVICES=0 python train.py\n"
+_START = "python train.py --device cuda\n"
 
 
 def project(tmp_path: Path, files: dict[str, str]) -> Path:
@@ -57,7 +57,7 @@ def log(out: Path) -> str:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (_START, "ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n"),
+        ("CUDA_VISIBLE_DEVICES=`pick` python train.py\n", "ASCEND_RT_VISIBLE_DEVICES=`pick` python train.py\n"),
         (
             "#!/bin/bash\nexport CUDA_VISIBLE_DEVICES=0,1\nexport NCCL_SOCKET_IFNAME=eth0\nnvidia-smi\n"
             "torchrun --nproc_per_node 2 train.py --backend nccl --device cuda:0 --no-cuda-graph\n",
@@ -87,8 +87,23 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
             "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\n"
             "python train.py\n",
         ),
-        # What is given to one command, and what else the script says, is for a script of its own.
-        ("export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 python train.py\n", ""),
+        (
+            "CUDA_VISIBLE_DEVICES=0 python train.py\n",
+            "CUDA_VISIBLE_DEVICES=0 ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n",
+        ),
+        (
+            "A=1 CUDA_VISIBLE_DEVICES=$1,\"$2\" \\\n  accelerate launch --multi_gpu train.py\n",
+            "A=1 CUDA_VISIBLE_DEVICES=$1,\"$2\" ASCEND_RT_VISIBLE_DEVICES=$1,\"$2\" \\\n"
+            "  accelerate launch --multi_gpu train.py\n",
+        ),
+        (
+            "export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 python train.py\n",
+            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\n"
+            "CUDA_VISIBLE_DEVICES=0 ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n",
+        ),
+        # What else the script says is for a script of its own.
+        ("CUDA_VISIBLE_DEVICES=0 python train.py --device cuda\n", ""),
+        ("CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES python train.py\n", ""),
         ("export CUDA_VISIBLE_DEVICES=1\npython train.py --device cuda\n", ""),
         ("CUDA_VISIBLE_DEVICES=1; python train.py\n", ""),
         ("export CUDA_VISIBLE_DEVICES=1\nnvidia-smi\npython train.py\n", ""),

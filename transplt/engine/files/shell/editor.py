@@ -48,7 +48,7 @@ def needs_a_twin(script: Script, found: Iterable[Found] | None = None) -> bool:
     """
     for each in _of_commands(script) if found is None else found:
         match each:
-            case Edit(code=variables.RENAMED, new=str(new)) if "\n" in new:
+            case Edit(code=variables.RENAMED, api=api, new=str(new)) if api in new:
                 pass
             case Edit() | Note(level=Level.MANUAL):
                 return bool(starts(script))

@@ -32,6 +32,7 @@ from transplt.rules.environment import (
 RENAMED, OTHER_VALUE, NO_EFFECT = "NPU810", "NPU811", "NPU812"
 #: What stands in front of a variable that is exported in a line of its own, and behind it.
 _EXPORTS, _ENDS = re.compile(rb"[ \t]*export[ \t]+\Z"), re.compile(rb"[ \t]*(?:\n|\Z)")
+_WORKED_OUT = re.compile(rb"[`(\n]|\$\{?RANDOM|\+\+|--")
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _GIVES = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|$)")
 #: Options of launchers and containers behind which the name of a variable stands, with its value or alone.
@@ -186,8 +187,8 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
 
 def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
     """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
-    where one of them cannot get one, none does. What one command is given stays. Of a script that starts something,
-    what no line says is what a script for NPUs has.
+    where one of them cannot get one, none does. What one command is given gets it beside. Of a script that starts
+    something, what neither says is what a script for NPUs has.
     """
     utf8 = script.document.utf8
     own = [use for use in uses if use.role in ("set", "removed")]
@@ -195,8 +196,18 @@ def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
         return
     done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
     together = bool(own) and all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
+    beside = [use for use in uses if _is_repeated(utf8, use) and not _refusal(script, variable, use)]
     if starts(script):
-        yield from _known(script, variable, [use for use in uses if use.role == "given" or not (done or together)])
+        rest = [use for use in uses if use.role == "given" or not (done or together)]
+        yield from _known(script, variable, [use for use in rest if use not in beside])
+        message = f"{variable.npu} is given together with {variable.name}"
+        for use in beside:
+            text = utf8[slice(*use.whole)].decode()
+            new = f"{text} {text.replace(variable.name, variable.npu, 1)}"
+            if utf8.startswith(new.encode(), use.whole[0]):
+                yield Kept(use.extent, "both")
+            else:
+                yield Edit(use.whole, RENAMED, message, new, api=variable.name, help=variable.note)
     if not done and not together:
         return
     for use in uses:
@@ -211,6 +222,12 @@ def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             text = f"{utf8[slice(*whole)].decode()}\n{export}"
             group = f"variable {variable.name}"
             yield Edit(whole, RENAMED, message, text, api=variable.name, help=variable.note, group=group)
+
+
+def _is_repeated(utf8: bytes, use: Use) -> bool:
+    """True for `X=... program`, where working out the value once more gives the same."""
+    value = utf8[use.extent[1] : use.whole[1]]
+    return use.role == "given" and any(use.whole) and not _WORKED_OUT.search(value) and use.name.encode() not in value
 
 
 def _stands_alone(utf8: bytes, use: Use) -> bool:
