@@ -196,6 +196,33 @@ def test_on_cuda_the_package_is_used(before: str, after: str) -> None:
     check(before, after, **adapt("attention,timm,lightning,float64"))
 
 
+_INNER = """
+from flash_attn import flash_attn_func
+
+def attend(q, k, v, fast):
+    {gate}
+        from flash_attn import flash_attn_func as f
+        return f(q, k, v)
+    return flash_attn_func(q, k, v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("gate", "stays"),
+    [
+        ('if q.device.type == "cuda":', True),
+        ("if fast and q.is_cuda and k is v:", True),
+        ("if fast:", False),
+        ('if fast or q.device.type == "cuda":', False),
+        ('if q.device.type != "cuda":', False),
+        ('if q.is_cuda:\n        pass\n    else:', False),
+    ],
+)
+def test_behind_a_question_for_cuda_no_branch_for_npus_is_written(gate: str, stays: bool) -> None:
+    text = ported(_INNER.format(gate=gate), **adapt("attention")).data.decode()
+    assert text.count('if DEVICE_TYPE == "npu":') == (1 if stays else 2), text
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -32,7 +32,8 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     its imports are taken care of then.
     """
     work = writer.work
-    imports = imports_of(work, package)
+    every = imports_of(work, package)
+    imports = [node for node in every if not writer.is_of_cuda(node)]
     if not imports or work.defines_package(package.root):
         return False
     reading = _Reading(writer, package)
@@ -48,7 +49,7 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     done = [node for node in imports if node not in open_ and _turned(writer, package, reading, node, code)]
     if len(done) < len(imports):
         return False
-    for node in done:
+    for node in every:
         names = list(imports_in(work, package, node))
         for each in [node, *names] if len(names) == len(node.names) else names:
             writer.takes_care(each, codes)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transplt.edits.fixer import Fixer
 from transplt.edits.groups import ADAPTORS
@@ -17,6 +19,8 @@ from transplt.edits.writer import Writer
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import chain, parent
+
+_ASKS_FOR_CUDA = re.compile(r"""[\w.]+\.(?:type\s*==\s*["']cuda["']|is_cuda)""")
 
 
 @dataclass(slots=True)
@@ -32,6 +36,16 @@ class AdaptorWriter(Writer):
     def can_branch(self, node: ast.stmt) -> bool:
         """False for an import that shares its line, or already has its branch."""
         return statement_separator(self.work.source, node) != "; " and not self.has_branch(node)
+
+    def is_of_cuda(self, node: ast.AST) -> bool:
+        """True for what stands behind `x.device.type == "cuda"`, which the portable style leaves as it is."""
+        steps = [node, *chain(node)] if self.portable else []
+        tests = [each.test for step, each in pairwise(steps) if isinstance(each, ast.If) and step in each.body]
+        for test in tests:
+            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            if any(_ASKS_FOR_CUDA.fullmatch(self.work.text(part)) for part in parts):
+                return True
+        return False
 
     def has_branch(self, node: ast.AST) -> bool:
         """True for what stands behind a question for the NPU that was written in the portable style."""
