@@ -703,6 +703,16 @@ def test_mixed_precision_that_is_not_only_called(source: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("use", "told"), [("", False), ("scaler = 1", False), ("run(autocast)", True), ("__all__ = ['autocast']", True)]
+)
+def test_an_import_in_a_branch_that_nothing_uses_is_no_work(use: str, told: bool) -> None:
+    source = f"new = f()\nif new:\n    from torch.cuda.amp import autocast\n{use}\n"
+    result = ported(source)
+    assert result.data.decode() == source
+    assert any(each.open and each.code == "NPU103" for each in result.findings) is told
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ('torch.distributed.init_process_group("nccl")', "torch.distributed.init_process_group(DIST_BACKEND)"),

@@ -20,6 +20,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
+from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_forms import Form, Stays
@@ -301,7 +302,11 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
-            raise Stays("other files may import it from here, or it may also come from elsewhere")
+            names = [alias.asname or alias.name for alias in node.names]
+            if any(self.work.scan.names.get(name) or is_exported(self.work, name) for name in names):
+                raise Stays("other files may import it from here, or it may also come from elsewhere")
+            self.work.add(self.work.keep(node, "remark"))  # nothing uses it, wherever it stands
+            return []
         for taken in every:
             name = taken.full.rpartition(".")[2]
             kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
