@@ -115,7 +115,9 @@ class Inline:
             if not isinstance(parent(statement(bindings[0].node)), ast.Module):
                 continue
             (target,) = targets
-            if target == given.full or (given.name[:1].isupper() and _same_class(target, given.full)):
+            # A class of torch.nn has several names.
+            alike = given.name[:1].isupper() and all(each.startswith("torch.nn.") for each in (target, given.full))
+            if target == given.full or (alike and _last(target) == _last(given.full)):
                 used.append(bindings[0])
                 return local
             if given.full.startswith(f"{target}.") and given.full.startswith("torch."):
@@ -146,11 +148,6 @@ def _last_import(work: Work, node: ast.stmt) -> ast.stmt:
 def bare(name: str) -> Module:
     """A module of the helper without annotations."""
     return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
-
-
-def _same_class(target: str, full: str) -> bool:
-    """True for a class of torch.nn by another of its names."""
-    return target.startswith("torch.nn.") and full.startswith("torch.nn.") and _last(target) == _last(full)
 
 
 def _last(name: str) -> str:

@@ -302,11 +302,7 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
-            names = [alias.asname or alias.name for alias in node.names]
-            if any(self.work.scan.names.get(name) or is_exported(self.work, name) for name in names):
-                raise Stays("other files may import it from here, or it may also come from elsewhere")
-            self.work.add(self.work.keep(node, "remark"))  # nothing uses it, wherever it stands
-            return []
+            return self._untaken(node)
         for taken in every:
             name = taken.full.rpartition(".")[2]
             kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
@@ -323,6 +319,14 @@ class _Forms(Form):
         if gone and not left:
             self.work.add(self.work.keep(node, "remark"))  # nothing uses it
         return [*new, *left]
+
+    def _untaken(self, node: ast.Import | ast.ImportFrom) -> list[Edit]:
+        """An import of which no use can be told stays; nothing is to be done where there is none."""
+        names = [alias.asname or alias.name for alias in node.names]
+        if any(self.work.scan.names.get(name) or is_exported(self.work, name) for name in names):
+            raise Stays("other files may import it from here, or it may also come from elsewhere")
+        self.work.add(self.work.keep(node, "remark"))
+        return []
 
     def _uses(self, edit: Edit, taken: Taken) -> tuple[list[Edit], bool]:
         """What becomes of the uses of a name, and whether that is all of them."""

@@ -99,17 +99,17 @@ def program_of(project: ProjectFacts, path: str) -> str:
     The interpreter keeps the first that it finds, whoever asks for it next. Where a file says in which folders it
     looks, every folder of the project may be one; tests and Sphinx look for what is theirs.
     """
-    folders = project.once(_names_of_folders)
-    extending = (path for path, facts in project.placing.items()
-                 for each in facts.extends if posixpath.basename(each.rstrip("/")).strip(".") in folders)  # fmt: skip
-    if not all(TESTS.search(each) or _OF_SPHINX.search(each) for each in extending):
+    if project.once(_extends):
         return "sys.path"
     return min(project.once(layout_of).parts.get(path, [path]))
 
 
-def _names_of_folders(project: ProjectFacts) -> frozenset[str]:
-    """The names of the project's folders, and that of a folder that has none by which it could be another one's."""
-    return frozenset({"", *(posixpath.basename(posixpath.dirname(each)) for each in project.placing)})
+def _extends(project: ProjectFacts) -> bool:
+    """Whether some file looks in a folder of the project, or in one whose name its text does not tell."""
+    folders = {"", *(posixpath.basename(posixpath.dirname(each)) for each in project.placing)}
+    extending = (path for path, facts in project.placing.items()
+                 for each in facts.extends if posixpath.basename(each.rstrip("/")).strip(".") in folders)  # fmt: skip
+    return not all(TESTS.search(each) or _OF_SPHINX.search(each) for each in extending)
 
 
 # --- the five ways ---------------------------------------------------------------------------------------------------

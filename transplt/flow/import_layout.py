@@ -143,13 +143,12 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         inside = base and in_folder(base, INIT, "") in files  # who stands outside of it has a library of that name
         known = "" if inside and not is_below(path, base) else known
     by_package = package and not _starts_here(project, files, path, (known, beside))
-    above = "" if is_library(name) else _nearest_above(files, folder, name, within)
-    return (known or beside or above) if by_package else (beside or above or known)
+    return (known or beside) if by_package else (beside or _nearest_above(files, folder, name, within) or known)
 
 
 def _nearest_above(files: Mapping[str, Placing], folder: str, name: str, within: int) -> str:
     """The file of a name that several have, each in a program of its own: the one in the next folder above."""
-    while folder:
+    while folder and not is_library(name):
         folder = posixpath.dirname(folder)
         found = _by_place(files, in_folder(folder, name), f".{name}", within)
         if found and found != in_folder(folder, INIT, ""):

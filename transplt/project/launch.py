@@ -118,7 +118,8 @@ def launch_script(
         default_text = f"default {default}; " if default else ""
         choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
     choices += ["", *_compile_options()]
-    start = _SPAWNING if spawns else _TORCHRUN
+    spawning = (_SPAWNING, "python", ' 2>&1 | tee "$logs/output.log"')
+    start, engine, kept = spawning if spawns else (_TORCHRUN, "torchrun", "")
     if option:
         given = " ".join(map(shlex.quote, option.split(" ")))
         start = start.replace('"$main" "$@"', f'"$main" {given} "$@"')
@@ -138,8 +139,8 @@ def launch_script(
         whole=_WHOLE if whole else "",
         settings="\n".join([*settings, "", *choices]),
         start=start,
-        engine="python" if spawns else "torchrun",
-        kept=' 2>&1 | tee "$logs/output.log"' if spawns else "",
+        engine=engine,
+        kept=kept,
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -186,16 +186,19 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     releases = Releases.of_part(document, listed) or Releases.of(document)
     if releases is None:
         return None
-    if (local := _ON_A_MACHINE.search(source.text)) is not None:
-        line = source.text.count("\n", 0, local.end()) + 1
-        return _Twin(twin, "", ADDED, "", record, why=Sentence(_LOCAL, twin=twin, line=line))
     text, raised = _packages(name, result, releases)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
     left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original)
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
+
+
+def _not_for_others(text: str, twin: str) -> str:
+    """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
+    local = _ON_A_MACHINE.search(text)
+    return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
 
 
 def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
@@ -252,38 +255,37 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
         floor = floor or (beside(package) if beside else "")
         new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
-    floors = _frozen(listed) if older else []
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not fits(versions, releases.pythons):
             new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_OLD)
-            # which conda's builds of an old pip are not for, nor those of anything else of that Python
+            # which conda's builds of an old pip are not for
             new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
-            floors += _exact(each for each in listed if each.section == CONDA and each.name != "python")
-    for each in floors:
+    for each in _floors(listed, {package for package, _, _ in new.values()}):
         new.setdefault(each.clauses, (each.name, _EXACT.sub(r">=\1", each.versions.strip()), ""))
+    return _replaced(text, new), {package for package, _, _ in new.values()}
+
+
+def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> str:
+    """A list with other versions at some places (package, versions, reason), each reason in a comment above."""
     newline = newline_of(text)
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
         why = f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}" if reason else ""
         text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{text[end:]}"
-    if not all(reason for _, _, reason in new.values()):
+    if "" in {reason for _, _, reason in new.values()}:
         text = f"{_FLOORS}{newline}{text}"
-    return text, {package for package, _, _ in new.values()}
+    return text
 
 
-def _frozen(listed: Sequence[Requirement]) -> list[Requirement]:
-    """The exact pins of a list that a person did not write: it has those of what packages drag in, as `pip freeze`
-    prints it. What is newer there now asks for newer ones of these.
+def _floors(listed: Sequence[Requirement], raised: Collection[str]) -> list[Requirement]:
+    """The exact pins that go with what is `raised`: all where pip freeze has printed the list, as it has those of what
+    packages drag in, and what is newer now asks for newer ones; and conda's beside another Python.
     """
-    pinned = _exact(listed)
-    return pinned if {normalised(each.name) for each in pinned} >= _DRAGGED_IN else []
-
-
-def _exact(listed: Iterable[Requirement]) -> list[Requirement]:
-    """Those that ask for one version, but for torch and what goes with one torch alone."""
-    pinned = (each for each in listed if _EXACT.fullmatch(each.versions.strip()) and not each.address)
-    return [each for each in pinned if normalised(each.name) not in {*companions(), *TORCH, TORCH_NPU}]
+    pinned = [each for each in listed if _EXACT.fullmatch(each.versions.strip()) and not each.address]
+    frozen = bool(raised) and {normalised(each.name) for each in pinned} >= _DRAGGED_IN
+    free = (each for each in pinned if normalised(each.name) not in {*companions(), *TORCH, TORCH_NPU, "python"})
+    return [each for each in free if frozen or ("python" in raised and each.section == CONDA)]
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:

@@ -39,6 +39,7 @@ def to_output(
     elif out:
         digest = write_file(out, entry.path, result.data, entry.mode)
     python = file.kind is FileKind.PYTHON
+    left = [finding for finding in result.findings if finding.open]
     return FileRecord(
         path=entry.path,
         kind=file.kind.value,
@@ -55,7 +56,7 @@ def to_output(
         token_lines=_doubtful_lines(file.data, result) if patches else (),
         data=result.data if keep_data and python and result.changed else b"",
         helper=file.helper,
-        lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),
+        lines=frames(decoded(file.data), left) if left and patches and file.kind is not FileKind.BINARY else (),
     )
 
 
@@ -65,8 +66,3 @@ def _doubtful_lines(data: bytes, result: FileResult) -> tuple[tuple[int, str], .
     lines = sorted({row.line for row in result.ledger if row.cause in doubtful}) if doubtful else []
     source = decoded(data) if lines else None
     return tuple((line, source.line_text(line).strip()[:_SHOWN]) for line in lines) if source else ()
-
-
-def _lines_around(data: bytes, result: FileResult) -> tuple[tuple[int, str], ...]:
-    left = [finding for finding in result.findings if finding.open]
-    return frames(decoded(data), left) if left else ()

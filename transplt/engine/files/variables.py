@@ -67,7 +67,8 @@ def _with_counterpart(
     fact = variables()[name]
     computed = value is None or _EXPANSION.search(value) is not None
     reason = objection(fact, document.target.version, value or "", computed)
-    if not reason and name == _ALLOCATOR and _reads_both(document):
+    both = name == _ALLOCATOR and document.target.version in variables()[_OF_ALL_DEVICES].versions
+    if not reason and both and re.search(rb"\b%s\b" % _OF_ALL_DEVICES.encode(), document.utf8) is not None:
         reason = "torch_npu refuses both, and PYTORCH_ALLOC_CONF is set too: remove one"
     if not reason and fixed:
         reason = "the place that sets its value also names it"
@@ -78,12 +79,6 @@ def _with_counterpart(
     elif document.settings.style != "portable":
         message = f"environment variable {name} -> {fact.npu}"
         yield Edit(at, RENAMED, message, fact.npu, api=name, help=fact.note)
-
-
-def _reads_both(document: Document) -> bool:
-    """True where the file sets the allocator's options by the name of all devices as well, and torch_npu reads that."""
-    read = document.target.version in variables()[_OF_ALL_DEVICES].versions
-    return read and re.search(rb"\b%s\b" % _OF_ALL_DEVICES.encode(), document.utf8) is not None
 
 
 def _other_value(name: str, whole: Extent, reason: str, value: str = "") -> Note:

@@ -102,15 +102,12 @@ def _takes_a_gpu(work: Work, call: ast.Call) -> bool:
         return False
     strategy = keyword_of(call, "strategy")
     fits = strategy is None or any(_is_for_npus(each) for each in _may_be(work, strategy))
-    return fits and (_may_be_a_gpu(work, accelerator) if accelerator is not None else _chooses_a_gpu(work, call))
-
-
-def _chooses_a_gpu(work: Work, call: ast.Call) -> bool:
-    """True for a call that is told no accelerator, and takes a GPU where there is one."""
+    if accelerator is not None:
+        return fits and _may_be_a_gpu(work, accelerator)
     gpus = keyword_of(call, "gpus")
     older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), "2.0")
     none = older if gpus is None else isinstance(gpus, ast.Constant) and not gpus.value
-    return not none or hides_arguments(call)
+    return fits and (not none or hides_arguments(call))
 
 
 def _may_be_a_gpu(work: Work, accelerator: ast.expr) -> bool:

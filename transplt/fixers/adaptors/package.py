@@ -38,8 +38,10 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
         return False
     reading = _Reading(writer, package)
     plans = {
-        node: reading.plan(node) for node in imports if not writer.keeps(node, code) and not _of_several(work, node)
-    }
+        node: reading.plan(node) for node in imports if not writer.keeps(node, code)
+        # One of two packages that are taken over is written once, and stays for a person.
+        and sum(any(imports_in(work, each, node)) for each in packages().values()) == 1
+    }  # fmt: skip
     open_ = [node for node in imports if node not in plans or plans[node] is None]
     asks_alone = not any(reading.takes(plan) for plan in plans.values() if plan)
     if asks_alone and not is_taken_over(package, work.project, but=work.scan.path):
@@ -69,11 +71,6 @@ def imports_in(work: Work, package: Package, node: _Import) -> Iterator[ast.alia
             yield from node.names
     else:
         yield from (alias for alias in node.names if package.holds(alias.name))
-
-
-def _of_several(work: Work, node: _Import) -> bool:
-    """True for an import of two packages that are taken over: one statement is written once, and stays for a person."""
-    return sum(any(imports_in(work, each, node)) for each in packages().values()) > 1
 
 
 def _has_torch_behind(work: Work, node: _Import) -> bool:

@@ -10,7 +10,6 @@ import ast
 import re
 
 from transplt.edits.trees.expressions import between
-from transplt.edits.trees.transform import New
 from transplt.edits.unused_imports import drop_unused
 from transplt.fixers.adaptors.package import imports_of
 from transplt.fixers.adaptors.writer import AdaptorWriter
@@ -43,17 +42,11 @@ def turn_probes(writer: AdaptorWriter, package: Package, code: str, *, turned: b
         if question is None or writer.has_branch(question) or writer.keeps(question, code) or not work.take(question):
             continue
         message = f"{ast.unparse(question)} -> {answer}: its functions come from npu_port"
-        writer.rewrite(question, code, message, _answered(writer, answer), api=package.root)
+        lead = f'{writer.card} == "npu" or' if answer == "True" else f'{writer.card} != "npu" and'
+        new = between(f"({lead} ", ")") if writer.portable else answer
+        writer.rewrite(question, code, message, new, api=package.root)
         written.append(call.func)
     drop_unused(writer, written, code)
-
-
-def _answered(writer: AdaptorWriter, answer: str) -> New:
-    """The answer; in the portable style that on an NPU, in front of the question."""
-    if not writer.portable:
-        return answer
-    lead = f'{writer.card} == "npu" or' if answer == "True" else f'{writer.card} != "npu" and'
-    return between(f"({lead} ", ")")
 
 
 def _question(call: ast.Call) -> tuple[ast.expr | None, str]:

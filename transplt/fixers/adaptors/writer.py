@@ -16,6 +16,7 @@ from transplt.edits.shared_lines import indent_unit, statement_separator
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.syntax.conditions import implied
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import chain, parent
@@ -41,11 +42,8 @@ class AdaptorWriter(Writer):
         """True for what stands behind `x.device.type == "cuda"`, which the portable style leaves as it is."""
         steps = [node, *chain(node)] if self.portable else []
         tests = [each.test for step, each in pairwise(steps) if isinstance(each, ast.If) and step in each.body]
-        for test in tests:
-            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-            if any(_ASKS_FOR_CUDA.fullmatch(self.work.text(part)) for part in parts):
-                return True
-        return False
+        parts = (part for test in tests for part, truth in implied(test, True) if truth)
+        return any(_ASKS_FOR_CUDA.fullmatch(self.work.text(part)) for part in parts)
 
     def has_branch(self, node: ast.AST) -> bool:
         """True for what stands behind a question for the NPU that was written in the portable style."""

@@ -196,18 +196,8 @@ def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
         return
     done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
     together = bool(own) and all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
-    beside = [use for use in uses if _is_repeated(utf8, use) and not _refusal(script, variable, use)]
     if starts(script):
-        rest = [use for use in uses if use.role == "given" or not (done or together)]
-        yield from _known(script, variable, [use for use in rest if use not in beside])
-        message = f"{variable.npu} is given together with {variable.name}"
-        for use in beside:
-            text = utf8[slice(*use.whole)].decode()
-            new = f"{text} {text.replace(variable.name, variable.npu, 1)}"
-            if utf8.startswith(new.encode(), use.whole[0]):
-                yield Kept(use.extent, "both")
-            else:
-                yield Edit(use.whole, RENAMED, message, new, api=variable.name, help=variable.note)
+        yield from _given(script, variable, [use for use in uses if use.role == "given" or not (done or together)])
     if not done and not together:
         return
     for use in uses:
@@ -222,6 +212,20 @@ def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
             text = f"{utf8[slice(*whole)].decode()}\n{export}"
             group = f"variable {variable.name}"
             yield Edit(whole, RENAMED, message, text, api=variable.name, help=variable.note, group=group)
+
+
+def _given(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
+    """`X=0 program` -> `X=0 Y=0 program`; all others as for NPUs alone."""
+    utf8, message = script.document.utf8, f"{variable.npu} is given together with {variable.name}"
+    beside = [use for use in uses if _is_repeated(utf8, use) and not _refusal(script, variable, use)]
+    yield from _known(script, variable, [use for use in uses if use not in beside])
+    for use in beside:
+        text = utf8[slice(*use.whole)].decode()
+        new = f"{text} {text.replace(variable.name, variable.npu, 1)}"
+        if utf8.startswith(new.encode(), use.whole[0]):
+            yield Kept(use.extent, "both")
+        else:
+            yield Edit(use.whole, RENAMED, message, new, api=variable.name, help=variable.note)
 
 
 def _is_repeated(utf8: bytes, use: Use) -> bool:
