@@ -115,7 +115,8 @@ def with_twins(
         record = records[at]
         if why:
             said = Finding(record.path, TOP, twin.code, Level.INFO, why)
-            records[at] = replace(record, findings=(said, *record.findings))
+            told = (replace(each, help=why) if each.code == NOT_ADDED else each for each in record.findings)
+            records[at] = replace(record, findings=(said, *told))
             continue
         mode = found[record.path].mode
         new = new_file(twin.path, twin.text, twin.code, twin.message, out, patches=patches, mode=mode)
