@@ -28,7 +28,7 @@ from transplt.project.report.change_list import render_change_list
 from transplt.project.report.log import render_log
 from transplt.project.report.migration_record import FileRecord, RunResult
 from transplt.project.report.summary import MOST_LINES, summary
-from transplt.project.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
+from transplt.project.report.unsupported_op import COLUMNS, REMARKS, SHEETS, render_unsupported
 from transplt.project.torch_version import TorchTarget
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
@@ -163,9 +163,11 @@ def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
         edit("a.py", 9),
     ]
     book = workbook(result_of(*findings), tmp_path)
-    assert book.sheetnames == ["actions", *SHEETS, "summary"]
-    lines = {name: [row[1] for row in book[name].iter_rows(min_row=2, values_only=True)] for name in SHEETS}
-    assert lines == {"unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5]}
+    assert book.sheetnames == ["actions", *SHEETS, "remarks", "summary"]
+    lines = {name: [row[1] for row in book[name].iter_rows(min_row=2, values_only=True)] for name in (*SHEETS, REMARKS)}
+    assert lines == {
+        "unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5], "remarks": [7],
+    }  # fmt: skip
     header, row = book["unsupported"].iter_rows(values_only=True)
     assert header == COLUMNS
     assert row == ("a.py", 1, "torch.cuda.x", "NPU501", "a day or more", "this is hard. do it")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.groups import Group
 from transplt.project.survey.measure import thing
 from transplt.project.survey.portfolio import document
 from transplt.project.survey.survey_text import survey_text
 from transplt.project.survey.trend import trend
 
-NO_BLOCKS = dict.fromkeys(("import", "first step", "numbers", "later", "slow", "tidy"), 0)
+NO_BLOCKS = dict.fromkeys(BLOCKS_TEXT, 0)
 
 
 def row(name: str, *titles: str, later: tuple[str, ...] = (), **figures: Any) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from transplt.base.language import Sentence, marked
 
 #: What lets a training stop, or compute something else; the rest makes it slow or untidy.
 BLOCKING = frozenset({"import", "first step", "numbers", "later"})
-#: The words for each of `BLOCKS`.
+#: The words for each of `BLOCKS`, for what concerns containers, jobs and services alone, and for what stands aside; in
+#: the order of every list.
 BLOCKS_TEXT = {
     "import": marked("stops at import"), "first step": marked("stops at the first step"),
-    "numbers": marked("computes wrong numbers"), "later": marked("stops later"), "slow": marked("runs slower"),
-    "tidy": marked("cosmetic"),
+    "numbers": marked("computes wrong numbers"), "later": marked("stops later"),
+    "contained": marked("only in containers and jobs"), "slow": marked("runs slower"), "tidy": marked("cosmetic"),
+    "aside": marked("not used by training"),
 }  # fmt: skip
-#: What stands aside, and what concerns containers, jobs and services alone.
-ASIDE_TEXT, CONTAINED_TEXT = marked("not used by training"), marked("only in containers and jobs")
 #: The headings of actions: all of these words, and what they mean.
 _HEADINGS = {
     "import": marked("stops at import: the program cannot be installed, or does not start"),
@@ -25,14 +25,9 @@ _HEADINGS = {
     "later": marked("stops later: after the first training step, or only with some options"),
     "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
     "tidy": marked("cosmetic: the program runs the same without this"),
-    ASIDE_TEXT: marked("not used by training: tests, tools and old code"),
-    CONTAINED_TEXT: marked("only in containers and jobs: what starts the program there, not the program itself"),
+    "aside": marked("not used by training: tests, tools and old code"),
+    "contained": marked("only in containers and jobs: what starts the program there, not the program itself"),
 }
-
-
-def blocking_text(blocks: str, *, aside: bool, contained: bool) -> str:
-    """What an action blocks, in words, or that it stands aside."""
-    return CONTAINED_TEXT if contained else ASIDE_TEXT if aside else BLOCKS_TEXT[blocks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +68,22 @@ class Action:
     @property
     def stops(self) -> bool:
         """Whether the training itself stops without it, or computes something else."""
-        return self.blocks in BLOCKING and not (self.aside or self.contained)
+        return self.stands in BLOCKING
+
+    @property
+    def stands(self) -> str:
+        """Under which of `BLOCKS_TEXT` it stands."""
+        return "contained" if self.contained else "aside" if self.aside else self.blocks
 
     @property
     def blocking(self) -> str:
         """What it blocks, in words, or that it stands aside."""
-        return blocking_text(self.blocks, aside=self.aside, contained=self.contained)
+        return BLOCKS_TEXT[self.stands]
 
     @property
     def heading(self) -> str:
         """The words under which it stands in a list: `blocking`, and what that means."""
-        return _HEADINGS[self.blocking if self.contained or self.aside else self.blocks]
+        return _HEADINGS[self.stands]
 
     @property
     def count(self) -> int:

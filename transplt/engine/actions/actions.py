@@ -86,9 +86,9 @@ def total_hours(actions: Iterable[Action]) -> float:
     return round(sum(action.hours for action in actions), 2)
 
 
-def things_to_do(actions: Iterable[Action]) -> int:
-    """How many there are, those that stand together in one counted apart."""
-    return sum(len(action.parts) or 1 for action in actions)
+def separate(actions: Iterable[Action]) -> list[Action]:
+    """Each for itself, those that stand together in one too: what every face counts, and what a flat list has."""
+    return [part for action in actions for part in action.parts or (action,)]
 
 
 _Rank = tuple[bool, bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]

@@ -97,7 +97,7 @@ def port_command(
 
 def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
-    from transplt.engine.actions.actions import things_to_do, total_hours
+    from transplt.engine.actions.actions import separate, total_hours
     from transplt.project.report.action_lines import about
 
     if not done.commits:
@@ -123,7 +123,7 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
         hours = about(total_hours(done.left))
         yield ngettext(
             "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
-            things_to_do(done.left), hours=hours,
+            len(separate(done.left)), hours=hours,
         ) + ("" if done.body else gettext("; NPU_PORT.md on the branch lists them"))  # fmt: skip
     if done.commits:
         yield gettext("to see the branch: git switch {branch}", branch=branch)

@@ -10,6 +10,7 @@ from transplt.faces.mcp.answers import cut, page
 from transplt.faces.mcp.bench import WRITE, Answer, Arguments, Bench, read_json
 from transplt.faces.mcp.folders import Folders
 from transplt.project.checking.inputs import PROJECT_MARKS
+from transplt.project.survey.portfolio import STOPS
 
 _MOST_NAMES = 5
 _Row = dict[str, Any]
@@ -50,7 +51,7 @@ def listed(value: _Row, what: str, folders: Folders) -> list[_Row]:
 
 
 def _repository(row: _Row, folders: Folders) -> _Row:
-    stops = [cut(each["title"]) for each in row["things"] if each["blocks"] in ("import", "first step")]
+    stops = [cut(each["title"]) for each in row["things"] if each["blocks"] in STOPS]
     return {
         "name": row["name"],
         "path": folders.display(Path(row["source"])),

@@ -9,7 +9,7 @@ from typing import Any
 
 from transplt.base.efforts import EFFORT_TEXT
 from transplt.base.finding import Effort
-from transplt.engine.actions.action import BLOCKING, blocking_text
+from transplt.engine.actions.action import BLOCKING, BLOCKS_TEXT
 from transplt.faces.mcp.answers import cut
 
 _MOST_PLACES = 6
@@ -38,12 +38,13 @@ def _order(
     lines = [(place["path"], line) for place in action["places"] for line in place["lines"]]
     there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
     fixes = {each["fix"] for same in there.values() for each in same}
+    stands = "contained" if action["contained"] else "aside" if action["aside"] else action["blocks"]
     return {
         "id": _id(action),
         "do": cut(action["title"]),
         "how": "call migrate: transplt makes these edits" if fixes == {"safe"} else cut(action["how"]),
-        "blocks": blocking_text(action["blocks"], aside=action["aside"], contained=action["contained"]),
-        "blocking": action["blocks"] in BLOCKING and not (action["aside"] or action["contained"]),
+        "blocks": BLOCKS_TEXT[stands],
+        "blocking": stands in BLOCKING,
         "effort": EFFORT_TEXT[Effort(action["effort"])],
         "codes": codes[:_MOST_CODES],
         "places": [

@@ -9,7 +9,7 @@ from transplt.base.finding import ON_REQUEST
 from transplt.base.plan_decisions import IN_QUESTION
 from transplt.base.render.cell import many, shortened, visible
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
-from transplt.engine.actions.actions import actions_of, things_to_do, total_hours
+from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.fixers.tunings.table import tunings
 from transplt.project.plan_file.apply import value_in
 from transplt.project.plan_file.form import MARKER, OPEN
@@ -182,7 +182,7 @@ def _left(found: ToDecide) -> Iterator[str]:
     if not actions:
         yield from _heading("Left to do by hand (information)", "Nothing that transplt knows of.")
         return
-    total = f"{many(things_to_do(actions), 'action')}, {about(total_hours(actions))}; the most urgent first."
+    total = f"{many(len(separate(actions)), 'action')}, {about(total_hours(actions))}; the most urgent first."
     yield from _heading("Left to do by hand (information)", total[0].upper() + total[1:])
     number = 0
     for heading, its in groupby(actions, lambda action: action.heading):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from transplt.base.render.cell import many, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
+from transplt.engine.actions.actions import separate
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
 
@@ -58,7 +59,7 @@ def body(
 
 def _left(actions: Sequence[Action]) -> Iterator[str]:
     """A line for each thing to do, with its first places, and when it is met where not every run comes to it."""
-    for part in (part for action in actions for part in action.parts or (action,)):
+    for part in separate(actions):
         places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         clauses = (each for each in _CLAUSE.split(part.how) if not _OF_TRANSPLT.search(each))

@@ -10,7 +10,7 @@ from transplt.base.finding import Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place
-from transplt.engine.actions.actions import things_to_do, total_hours
+from transplt.engine.actions.actions import separate, total_hours
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
 
@@ -68,12 +68,14 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 
 def _head(actions: Sequence[Action]) -> str:
     hours = about(total_hours(actions))
-    count = things_to_do(actions)
+    count = len(separate(actions))
     return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
 
 
 def about(hours: float) -> str:
     """A rough sum of hours in words."""
+    if not hours:
+        return gettext("none")
     if hours < 1:
         return gettext("less than an hour")
     return ngettext("about {count} hour", "about {count} hours", round(hours))

@@ -23,7 +23,7 @@ from transplt.base.language import gettext, marked, ngettext, of_pages, translat
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import Action
-from transplt.engine.actions.actions import actions_of, things_to_do, total_hours
+from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.engine.actions.effort import FileEffort, effort_of, percent, total
 from transplt.project.report.action_lines import about, how_many, place_text
 from transplt.project.report.code_pages import code_pages, pieces
@@ -77,7 +77,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
     edits, left = len(result.own_edits), len(open_findings)
-    contents = _contents(things_to_do(actions), groups, edits + left, len(files), host=bool(host), pages=len(pages))
+    contents = _contents(len(separate(actions)), groups, edits + left, len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,
         name=visible(result.name),
@@ -90,7 +90,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         headings={each["at"]: each["text"] for each in contents},
         groups=groups,
         split=pieces,
-        actions=things_to_do(actions),
+        actions=len(separate(actions)),
         hours=about(total_hours(actions)),
         tokens=result.tokens,
         automatic=automatic_share(result),
@@ -144,10 +144,10 @@ def action_groups(actions: Sequence[Action], places: Mapping[str, ShownFile]) ->
     number = 1
     for heading, same in groupby(actions, key=lambda action: action.heading):
         rows = list(same)
-        stops = not groups or any(action.blocks in _STOPPING and not action.aside for action in rows)
+        stops = not groups or rows[0].stands in _STOPPING
         groups.append({
             "at": f"do-{len(groups) + 1}", "text": translated(heading),
-            "short": translated(rows[0].blocking), "count": things_to_do(rows),
+            "short": translated(rows[0].blocking), "count": len(separate(rows)),
             "first": number,
             "open": stops or len(actions) <= _MOST_OPEN,
             "rows": [_action_row(action, f"action-{at}", places) for at, action in enumerate(rows, number)],

@@ -20,6 +20,8 @@ _WIDTHS = (44, 8, 40, 10, 10, 110)
 #: The first sheet.
 ACTIONS = "actions"
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
+#: The last one of findings: what is no work, and has no sheet of the analysis.
+REMARKS = "remarks"
 #: A sheet holds 1,048,576 rows; what does not fit is noted in the last one.
 _MAX_ROWS = 1_000_000
 
@@ -45,8 +47,8 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
     rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
     for finding in result.findings:
         sheet = analysis_sheet(finding) if result.settings.analysis else ""
-        if not sheet and finding.open:
-            sheet = sheet_of(finding)
+        if not sheet and not finding.applied:
+            sheet = sheet_of(finding) if finding.open else REMARKS
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
     sheets = []
@@ -65,7 +67,7 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
 
 def sheets_of(result: RunResult) -> tuple[str, ...]:
     """The sheets of a workbook: those of the analysis stand behind the migration's."""
-    return (*SHEETS, *ANALYSIS_SHEETS) if result.settings.analysis else SHEETS
+    return (*SHEETS, *(ANALYSIS_SHEETS if result.settings.analysis else ()), REMARKS)
 
 
 def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:

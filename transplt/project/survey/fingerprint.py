@@ -14,7 +14,7 @@ from transplt.project.tree import inventory
 from transplt.project.versions import versions_digest
 
 #: Goes up when the rows have another form or another meaning.
-SCHEMA = 2
+SCHEMA = 3
 _MB = 1024 * 1024
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from transplt.base.disk.git_command import clone, remote_head
 from transplt.base.finding import Finding
 from transplt.base.render.cell import visible
-from transplt.engine.actions.action import Action
+from transplt.engine.actions.action import BLOCKS_TEXT, Action
+from transplt.engine.actions.actions import separate
 from transplt.engine.actions.groups import Group, Groups
 from transplt.project.garbage_collection import collect_rarely
 from transplt.project.report.analysis_summary import Summary, summarize
@@ -29,6 +30,8 @@ _BY = {"package": "package", "api": "api", "extension": "kernel"}
 #: The package that findings of a code are about which name none.
 _ABOUT = {"NPU145": "lightning", "NPU146": "xformers"}
 _MOST_ROWS = 200
+#: Under what an action may stand, in the order of every list.
+_ORDER = tuple(BLOCKS_TEXT)
 
 
 def measured(task: Task, scratch: str) -> Answer:
@@ -63,7 +66,8 @@ def _cost() -> tuple[float, int]:
 def row_of(summary: Summary) -> dict[str, Any]:
     """What a survey keeps of an analysis; docs/survey.md describes the keys."""
     result, effort = summary.result, summary.effort
-    blocks = Counter("later" if action.contained else action.blocks for action in summary.actions)
+    actions = separate(summary.actions)
+    blocks = Counter(action.stands for action in actions)
     return {
         "python_files": len(result.python_files),
         "torch": {
@@ -80,14 +84,13 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "hours": effort.hours,
         "hours_low": round(effort.hours / 2, 1),  # half or double is possible: a judgement, no measurement
         "hours_high": round(effort.hours * 2, 1),
-        "blocks": {kind: blocks[kind] for kind in BLOCKS},
+        "blocks": {kind: blocks[kind] for kind in _ORDER},
         "actions": [
             {
-                "title": visible(each.title), "blocks": each.blocks, "aside": each.aside,
-                "contained": each.contained, "effort": each.effort.value,
-                "hours": each.hours, "codes": list(each.codes), "places": each.count, "first": visible(each.first),
+                "title": visible(each.title), "blocks": each.stands, "effort": each.effort.value, "hours": each.hours,
+                "codes": list(each.codes), "places": each.count, "first": visible(each.first),
             }
-            for each in summary.actions[:_MOST_ROWS]
+            for each in actions[:_MOST_ROWS]
         ],
         "things": things_of(result.findings, summary.actions),
         "packages": packages_of(summary),
@@ -97,29 +100,28 @@ def row_of(summary: Summary) -> dict[str, Any]:
 
 
 def things_of(findings: Iterable[Finding], actions: Iterable[Action]) -> list[dict[str, Any]]:
-    """The distinct things that are left, by what they are: a package, a kernel, an API or something else. They block
-    what the `actions` do: no more than later what stops a program in a container or a job alone.
+    """The distinct things that are left, by what they are: a package, a kernel, an API or something else. What stands
+    aside in the `actions`, or concerns containers and jobs alone, blocks no more here.
 
     Unlike actions none are put together, and a kernel has the same title wherever its sources lie, so that things of
     several repositories can be counted.
     """
     every = sorted(findings, key=lambda each: (*each.sort_key(), each.code, each.api, each.message))
     groups = Groups(every)
-    parts = [part for action in actions for part in action.parts or (action,)]
-    contained = {id(finding) for part in parts if part.contained for finding in part.findings}
+    stands = {id(finding): part.stands for part in separate(actions) for finding in part.findings}
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for finding in every:
         if not finding.open:
             continue
         group = groups.of(finding)
         kind, name, title = thing(group)
-        blocks = max(group.blocks, "later", key=BLOCKS.index) if id(finding) in contained else group.blocks
+        blocks = group.blocks if (apart := stands[id(finding)]) in BLOCKS else apart
         row = found.setdefault(
             (kind, title), {"kind": kind, "name": name, "title": title, "blocks": blocks, "places": 0}
         )
         row["places"] += 1
-        row["blocks"] = min(row["blocks"], blocks, key=BLOCKS.index)
-    return sorted(found.values(), key=lambda row: (BLOCKS.index(row["blocks"]), row["kind"], row["title"]))
+        row["blocks"] = min(row["blocks"], blocks, key=_ORDER.index)
+    return sorted(found.values(), key=lambda row: (_ORDER.index(row["blocks"]), row["kind"], row["title"]))
 
 
 def thing(group: Group) -> tuple[str, str, str]:

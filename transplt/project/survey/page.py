@@ -7,7 +7,7 @@ from typing import Any
 import transplt
 from transplt.base.render.cell import many, shortened
 from transplt.base.render.templates import asset, fill
-from transplt.engine.actions.action import BLOCKS_TEXT, blocking_text
+from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.effort import percent
 from transplt.project.report.action_lines import about
 from transplt.project.survey.portfolio import SHARED, STOPS
@@ -75,7 +75,6 @@ def survey_page(value: dict[str, Any]) -> bytes:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    stopping = [each for each in row["things"] if each["blocks"] in STOPS]
     return {
         "name": row["name"],
         "source": _cut(row["source"]),
@@ -84,10 +83,10 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "share_value": row["share_automatic"],
         "width": round(row["share_automatic"] * 100, 1),
         "left": row["left"],
-        "work": about(row["hours"]) if row["actions"] else "none",
+        "work": about(row["hours"]),
         "hours": "<1" if 0 < row["hours"] < 1 else f"{row['hours']:,.0f}",
         "hours_value": row["hours"],
-        "stops": len(stopping),
+        "stops": sum(row["blocks"][kind] for kind in STOPS),
         "later": sum(count for kind, count in row["blocks"].items() if kind not in STOPS),
         "kernels": sum(each["kind"] == "kernel" for each in row["things"]),
         "packages": sum(bool(each["open"]) for each in row["packages"]),
@@ -96,7 +95,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "lowest": row["torch"]["lowest"] or "",
         "actions": [
             {"title": _cut(each["title"]), "hours": about(each["hours"]),
-             "blocks": blocking_text(each["blocks"], aside=each["aside"], contained=each["contained"]),
+             "blocks": BLOCKS_TEXT[each["blocks"]],
              "places": each["places"], "first": _cut(each["first"])}
             for each in row["actions"][:_MOST_ACTIONS]
         ],

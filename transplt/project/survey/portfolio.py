@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.fingerprint import SCHEMA
-from transplt.rules.pages import BLOCKS
 
 #: What keeps a program from its first step.
 STOPS = ("import", "first step")
@@ -36,7 +36,7 @@ def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict
             "hours": round(sum(row["hours"] for row in rows), 1),
             "hours_low": round(sum(row["hours_low"] for row in rows), 1),
             "hours_high": round(sum(row["hours_high"] for row in rows), 1),
-            "blocks": {kind: sum(row["blocks"][kind] for row in rows) for kind in BLOCKS},
+            "blocks": {kind: sum(row["blocks"][kind] for row in rows) for kind in BLOCKS_TEXT},
         },
         "unblocking": unblocking(rows),
         "order": order(rows),

@@ -29,11 +29,9 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     if not total["analysed"]:
         yield from _failed(value)
         return
-    places = many(total["left"], "place")
-    yield (
-        f"  {percent(total['share_automatic'])} of the places in Python are converted automatically; "
-        f"{places} {'is' if total['left'] == 1 else 'are'} left in all files: {about(total['hours'])} of work"
-    )
+    left = f"{many(total['left'], 'place')} {'is' if total['left'] == 1 else 'are'} left in all files"
+    left = f"{left}: {about(total['hours'])} of work" if total["left"] else "nothing is left"
+    yield f"  {percent(total['share_automatic'])} of the places in Python are converted automatically; {left}"
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
     if own:
@@ -53,8 +51,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         first = "nothing is left"
         if row["actions"]:
             first = f"{shortened(row['actions'][0]['title'], _MOST_TITLE)} ({row['actions'][0]['first']})"
-        spent = about(row["hours"]) if row["actions"] else "none"
-        yield f"  {percent(row['share_automatic']):>9}  {spent:17}  {row['name'][:_MOST_NAME]}: {first}"
+        yield f"  {percent(row['share_automatic']):>9}  {about(row['hours']):17}  {row['name'][:_MOST_NAME]}: {first}"
     yield from _failed(value)
     if "trend" in value:
         yield from _trend(value["trend"])

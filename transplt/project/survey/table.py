@@ -8,14 +8,14 @@ from typing import Any
 
 from transplt.base.errors import UsageError
 from transplt.base.extras import install_command
+from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.portfolio import STOPS
-from transplt.rules.pages import BLOCKS
 
 #: Name and kind of each column.
 COLUMNS: tuple[tuple[str, type], ...] = (
     ("repository", str), ("source", str), ("commit", str), ("failed", str), ("python_files", int), ("automatic", int),
     ("left", int), ("done", int), ("counted", int), ("share_automatic", float), ("hours", float),
-    ("hours_low", float), ("hours_high", float), *((f"blocks_{kind.replace(' ', '_')}", int) for kind in BLOCKS),
+    ("hours_low", float), ("hours_high", float), *((f"blocks_{kind.replace(' ', '_')}", int) for kind in BLOCKS_TEXT),
     ("stopped_by", str), ("packages", str), ("kernels", str), ("torch", str), ("torch_why", str), ("torch_lowest", str),
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def table(rows: Sequence[dict[str, Any]], failed: Sequence[dict[str, Any]]) -> l
                 "repository": row["name"], "source": row["source"], "commit": row["commit"], "failed": "",
                 **{name: row[name] for name in ("python_files", "automatic", "left", "done", "counted",
                                                 "share_automatic", "hours", "hours_low", "hours_high")},
-                **{f"blocks_{kind.replace(' ', '_')}": row["blocks"][kind] for kind in BLOCKS},
+                **{f"blocks_{kind.replace(' ', '_')}": row["blocks"][kind] for kind in BLOCKS_TEXT},
                 "stopped_by": "; ".join(each["title"] for each in things if each["blocks"] in STOPS),
                 "packages": ", ".join(each["package"] for each in row["packages"] if each["open"]),
                 "kernels": ", ".join(each["name"] for each in things if each["kind"] == "kernel"),

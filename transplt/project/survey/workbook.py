@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from transplt.base.efforts import EFFORT_TEXT
+from transplt.base.finding import Effort
 from transplt.base.render.cell import cell
 from transplt.base.render.workbooks import Sheet, workbook
+from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.table import COLUMNS, table
 
 _Cells = tuple[str | int | float, ...]
@@ -40,8 +43,9 @@ def _actions(value: dict[str, Any]) -> Iterator[_Cells]:
     for row in value["repositories"]:
         for each in row["actions"]:
             yield (
-                cell(row["name"]), cell(each["title"]), each["blocks"], each["effort"], each["hours"], each["places"],
-                cell(each["first"]), ", ".join(each["codes"]),
+                cell(row["name"]), cell(each["title"]), BLOCKS_TEXT[each["blocks"]],
+                EFFORT_TEXT[Effort(each["effort"])], each["hours"], each["places"], cell(each["first"]),
+                ", ".join(each["codes"]),
             )  # fmt: skip
 
 
