@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.many_actions import write_many
 from transplt.base.disk.git_command import run_git
 from transplt.base.errors import CannotFinish, UsageError
+from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.faces.cli.main import main
+from transplt.project.options import Options, make_plan
 from transplt.project.port.decisions import decision_of, decisions
+from transplt.project.report.action_lines import about
+from transplt.project.tree import migrate_tree
 from transplt.rules.pages import all_codes
 
 TRAIN = """\
@@ -67,6 +72,19 @@ def port(folder: Path, *arguments: str) -> str:
 
 def subjects(folder: Path, branch: str = "npu-port") -> list[str]:
     return git(folder, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_a_port_leaves_what_a_migration_leaves(project: Path, tmp_path: Path, style: str) -> None:
+    write_many(project)
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "all of it")
+    options = Options(source=project, out=tmp_path / "out", style=style, analysis=True, torch_version="2.6", jobs=0)
+    actions = separate(actions_of(migrate_tree(make_plan(options)).findings))
+    said = port(project, "--style", style)
+    assert f"{len(actions)} actions, {about(total_hours(actions))}" in said
+    boxes = said if style == "portable" else git(project, "show", "npu-port:NPU_PORT.md")
+    assert re.findall(r"^- \[ \] \*\*(.+?)\*\* \(", boxes, re.M) == [each.title for each in actions]
 
 
 def test_one_commit_for_each_decision(project: Path) -> None:
