@@ -98,7 +98,7 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 def test_the_figures() -> None:
     result = run_result(3, 3)
     assert automatic_share(result) == "25%"
-    assert automatic_share(run_result(0, 0)) == "100%"
+    assert automatic_share(run_result(0, 0)) == "-"
     ranked = ranked_files(result)
     assert len(ranked) == 3 and {row["left"] for row in ranked} == {3}
     hours = [row["hours"] for row in ranked]

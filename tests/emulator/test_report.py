@@ -77,6 +77,19 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
             ["script-failed"], "stops: /t.py:3: bad data: it ended with exit code 1",
         ),
         ([process()], 7, False, ["script-failed"], "stops: it ended with exit code 7"),
+        (  # a package that is not here says nothing of the program; a name that an installed one lacks does
+            [process(exception=raised("ModuleNotFoundError", "No module named 'tqdm'", path="/t.py", line=3),
+                     operators={})], 1, False, ["script-failed", "no-npu-operator"],
+            "not run: /t.py:3: ModuleNotFoundError: No module named 'tqdm'",
+        ),
+        (
+            [process(exception=raised("ModuleNotFoundError", "No module named 'torch._six'"), operators={})], 1, False,
+            ["script-failed", "no-npu-operator"], "stops: ModuleNotFoundError: No module named 'torch._six'",
+        ),
+        (
+            [process(exception=raised("ModuleNotFoundError", "No module named 'tqdm'"))], 1, False,
+            ["script-failed"], "stops: ModuleNotFoundError: No module named 'tqdm'",
+        ),
         ([process(operators={})], -9, False, ["host-too-small", "no-npu-operator"],
          "not run: a process was killed, probably because memory ran out: this machine may be too small"),
         (

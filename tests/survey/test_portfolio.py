@@ -52,6 +52,13 @@ def test_the_share_of_all_weighs_places() -> None:
     assert document([], [], "1")["total"]["share_automatic"] == 1.0
 
 
+def test_nothing_in_python_is_no_share() -> None:
+    free = row("free", counted=0, done=0, share_automatic=1.0, hours=0.0, actions=[])
+    text = survey_text(document([free], [], "1"))
+    assert "  no place in Python needs a change; nothing is left\n" in text
+    assert "          -  none               free: nothing is left\n" in text and "100%" not in text
+
+
 def test_what_owners_change_themselves_is_no_reason_to_wait() -> None:
     own = {"kind": "other", "name": "", "title": "Build images", "blocks": "import", "places": 1}
     with_own = row("a", "x")

@@ -60,9 +60,9 @@ class Blocker:
     line: int
 
 
-def percent(share: float) -> str:
-    """A share from 0 to 1 for a reader, rounded down: 100% only where nothing is left."""
-    return f"{round(share * 1000) // 10}%"
+def percent(share: float, whole: float = 1) -> str:
+    """A share from 0 to 1 of a `whole` for a reader, rounded down: 100% only where nothing is left, `-` of nothing."""
+    return f"{round(share * 1000) // 10}%" if whole else "-"
 
 
 def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:

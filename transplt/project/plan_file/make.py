@@ -80,7 +80,8 @@ def _scripts(plan: Plan, result: RunResult) -> tuple[str, ...]:
         with contextlib.suppress(OSError):
             entry = entry_of(read_regular(plan.folder / record.path, SOURCE, follow=plan.single), record.path)
             named = "train" in record.path.rpartition("/")[2].lower()
-            found += [(2 - entry.trains - named, record.path)] if entry.starts else []
+            rank = (not named, not entry.trains, record.path.count("/"))  # a module may train to test itself
+            found += [(rank, record.path)] if entry.starts else []
     return tuple(path for _, path in sorted(found))
 
 

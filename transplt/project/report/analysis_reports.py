@@ -160,7 +160,7 @@ def _one(summary: Summary) -> Iterator[str]:
     yield "  " + gettext(
         "places: {automatic} converted automatically ({share} of the places in Python), {left} left: {low} take "
         "less than an hour, {medium} hours, {high} a day or more",
-        automatic=effort.automatic, share=percent(effort.share), left=effort.left, low=effort.low,
+        automatic=effort.automatic, share=percent(effort.share, effort.counted), left=effort.left, low=effort.low,
         medium=effort.medium, high=effort.high,
     )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
@@ -209,7 +209,7 @@ def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:
         rows.append(
             (
                 each.result.name, len(each.result.python_files), each.effort.automatic, each.effort.left,
-                f"{each.effort.share:.0%}", round(each.effort.hours), counts["unsupported"], extensions, packages,
+                percent(each.effort.share, each.effort.counted), round(each.effort.hours), counts["unsupported"], extensions, packages,
                 counts["limited"], counts["unknown"], each.versions.lowest or "-",
             )
         )  # fmt: skip

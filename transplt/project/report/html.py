@@ -185,7 +185,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
 
 def automatic_share(result: RunResult) -> str:
     """The edited part of the places in Python, as `analyze` and `survey` give it; all where there are none."""
-    return percent(_of_python(result).share)
+    return percent((counted := _of_python(result)).share, counted.counted)
 
 
 def _of_python(result: RunResult) -> FileEffort:

@@ -30,7 +30,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
             (
-                "of the places in Python converted automatically", percent(total["share_automatic"]),
+                "of the places in Python converted automatically", percent(total["share_automatic"], total["counted"]),
                 f"{many(total['left'], 'place')} left",
             ),
             ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
@@ -79,7 +79,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "name": row["name"],
         "source": _cut(row["source"]),
         "commit": row["commit"][:12],
-        "share": percent(row["share_automatic"]),
+        "share": percent(row["share_automatic"], row["counted"]),
         "share_value": row["share_automatic"],
         "width": round(row["share_automatic"] * 100, 1),
         "left": row["left"],

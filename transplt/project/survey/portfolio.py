@@ -32,6 +32,8 @@ def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict
             "python_files": sum(row["python_files"] for row in rows),
             "automatic": sum(row["automatic"] for row in rows),
             "left": sum(row["left"] for row in rows),
+            "counted": counted,
+            "done": done,
             "share_automatic": round(done / counted, 3) if counted else 1.0,
             "hours": round(sum(row["hours"] for row in rows), 1),
             "hours_low": round(sum(row["hours_low"] for row in rows), 1),

@@ -31,7 +31,8 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         return
     left = f"{many(total['left'], 'place')} {'is' if total['left'] == 1 else 'are'} left in all files"
     left = f"{left}: {about(total['hours'])} of work" if total["left"] else "nothing is left"
-    yield f"  {percent(total['share_automatic'])} of the places in Python are converted automatically; {left}"
+    done = f"{percent(total['share_automatic'])} of the places in Python are converted automatically"
+    yield f"  {done if total['counted'] else 'no place in Python needs a change'}; {left}"
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
     if own:
@@ -51,7 +52,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         first = "nothing is left"
         if row["actions"]:
             first = f"{shortened(row['actions'][0]['title'], _MOST_TITLE)} ({row['actions'][0]['first']})"
-        yield f"  {percent(row['share_automatic']):>9}  {about(row['hours']):17}  {row['name'][:_MOST_NAME]}: {first}"
+        yield f"  {percent(row['share_automatic'], row['counted']):>9}  {about(row['hours']):17}  {row['name'][:_MOST_NAME]}: {first}"
     yield from _failed(value)
     if "trend" in value:
         yield from _trend(value["trend"])

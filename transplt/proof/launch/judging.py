@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from typing import Any
 
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.ranks import in_words
+
+#: What Python says of a package that is not installed; of a module that an installed one lacks it says `package.module`.
+_ABSENT = re.compile(r"ModuleNotFoundError: No module named '\w+'$")
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,9 @@ def judge(facts: Facts) -> Verdict:
         return Verdict(Word.NOT_RUN, f"the script started no Python process, and ended {_ending(facts.code)}")
     if facts.failed:
         unsaid = "" if facts.code else "; what started the ranks ended with exit code 0"
-        return Verdict(Word.STOPS, f"{_stop(facts)}{unsaid}")
+        why = _stop(facts)
+        known = facts.calls or facts.errors or not _ABSENT.search(why)
+        return Verdict(Word.STOPS if known else Word.NOT_RUN, f"{why}{unsaid}")
     if facts.errors:
         what = _first_and_count(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a real card would stop there, but an option told the emulator to continue")
