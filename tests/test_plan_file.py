@@ -129,6 +129,12 @@ def test_a_plan_reads_as_a_report_of_decisions(project: Path) -> None:
     assert text == planned(project)
 
 
+def test_scripts_that_are_called_so_train_before_modules_that_test_themselves(project: Path) -> None:
+    (project / "lib").mkdir()
+    (project / "lib/distance.py").write_text(TRAIN)
+    assert "those that look like training first: train.py, lib/distance.py\n" in planned(project)
+
+
 def test_a_plan_that_nobody_has_edited_changes_nothing(project: Path) -> None:
     out, said = migrated(project, planned(project))
     with_plan = tree(out)

@@ -79,5 +79,5 @@ def figure(value: float, digits: int = 6) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`1 file`, `2 files`, `3 repositories`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"

@@ -32,7 +32,7 @@ _MEANINGS = {
     Word.RUNS: "ran to the end and computed on the NPU; nothing was or could be compared",
     Word.DIFFERS: "ran to the end, but something differs from the original; the sentence names the first difference",
     Word.STOPS: "stopped before the end, or would stop on a card; the sentence names file, line and reason",
-    Word.NOT_RUN: "could not be started, lacks a package, or finished without computing on the NPU, so nothing is known",
+    Word.NOT_RUN: "could not be started, lacks a package, or computed nothing on the NPU: nothing is known",
 }
 
 #: The words as a report lists them.

@@ -15,11 +15,11 @@ import click
 
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.language import spoken_on
-from transplt.base.render.cell import for_terminal, visible
+from transplt.base.render.cell import visible
 from transplt.base.render.options import argument, flag, option, shared, taking
 from transplt.base.render.spelling import QUIET, formerly
 from transplt.faces.cli import command
-from transplt.faces.cli.command import DONE, Command, discard_stdout, to_stderr
+from transplt.faces.cli.command import DONE, Command, to_stderr, write_out
 from transplt.faces.cli.completing import FILE
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _check(given: Check) -> int:
         from transplt.project.checking.check_run import files_in
 
         names = files_in(inputs, options, given.since)
-        _write(given.output_file, _encoded("".join(f"{visible(name)}\n" for name in names)), inputs)
+        write_out(given.output_file, "".join(f"{visible(name)}\n" for name in names), inputs)
         return DONE
     if given.watch:
         return _watch(given, inputs, options)
@@ -214,13 +214,13 @@ def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, s
     from transplt.project.report.formats.findings_text import footer
 
     if given.diff:
-        _write(given.output_file, result.patch, inputs, verbatim=True)
+        write_out(given.output_file, result.patch, inputs, verbatim=True)
     elif given.paths == (_STDIN,) and fixing:
-        _write(given.output_file, result.changes[0].data if result.changes else data, inputs, verbatim=True)
+        write_out(given.output_file, result.changes[0].data if result.changes else data, inputs, verbatim=True)
     elif not given.fix_only:
         color = given.output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render(result, given.output_format, color=color, verbose=given.verbose, counts=given.statistics)
-        _write(given.output_file, _encoded(text), inputs)
+        write_out(given.output_file, text, inputs)
     if not given.quiet:
         with spoken_on(sys.stderr):
             for line in footer(result, styled, fixing, given.fix_only, given.verbose):
@@ -313,26 +313,3 @@ def _styled(paths: Sequence[Path], isolated: bool) -> bool:
     real = [Path(os.path.realpath(path)) for path in paths]
     folders = [path if path.is_dir() else path.parent for path in real]
     return all(find_config(folder, isolated=isolated).style is not None for folder in folders)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _write(name: str | None, data: bytes, inputs: Sequence[Path], *, verbatim: bool = False) -> None:
-    """`verbatim`: the data holds what the files hold, which no terminal should obey."""
-    try:
-        if name is not None:
-            from transplt.base.disk.replace import write_asked_for
-
-            write_asked_for(name, data, inputs)
-        else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(for_terminal(data) if verbatim and sys.stdout.isatty() else data)
-            sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        discard_stdout()  # who reads it has seen enough
-    except OSError as error:
-        if name is None:
-            discard_stdout()
-        raise CannotFinish(f"cannot write standard output: {reason(error)}") from error

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 import click
@@ -187,6 +187,33 @@ def to_stderr(line: str) -> None:
     """One line to stderr; what the terminal cannot show is escaped."""
     encoding = sys.stderr.encoding or "utf-8"
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
+
+
+def write_out(
+    name: str | None, data: str | bytes, inputs: Sequence[str | os.PathLike[str]] = (), *, verbatim: bool = False
+) -> None:
+    """Write to the file of that name, which is none of the inputs, or to standard output; `verbatim`: the data holds
+    what the files hold, which no terminal should obey.
+    """
+    from transplt.base.errors import CannotFinish, reason
+    from transplt.base.render.cell import for_terminal
+
+    data = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
+    try:
+        if name is not None:
+            from transplt.base.disk.replace import write_asked_for
+
+            write_asked_for(name, data, inputs)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(for_terminal(data) if verbatim and sys.stdout.isatty() else data)
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        discard_stdout()  # who reads it has seen enough
+    except OSError as error:
+        if name is None:
+            discard_stdout()
+        raise CannotFinish(f"cannot write standard output: {reason(error)}") from error
 
 
 def discard_stdout() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.render.options import argument, option, shared, taking
 from transplt.base.render.spelling import QUIET
 from transplt.faces.cli import migrate
-from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, TORCH_VERSION, Command, to_stderr
+from transplt.faces.cli.command import DONE, EXIT_ZERO, LEFT, TORCH_VERSION, Command, to_stderr, write_out
 from transplt.faces.cli.completing import FILE
 
 _FORMATS = ("text", "json", "sarif", "html", "badge")
@@ -56,7 +55,6 @@ def judge_command(given: Judge) -> int:
         raise UsageError("--stubs, --data, --python and --nproc need --prove")
     if given.action and (given.command or given.work_orders):
         raise UsageError("--action cannot be combined with --prove and --work-orders")
-    from transplt.base.disk.replace import write_asked_for
     from transplt.base.render.cell import many
     from transplt.project.judging.judge import judge
     from transplt.project.judging.judgement_text import rendered, write_orders
@@ -80,10 +78,7 @@ def judge_command(given: Judge) -> int:
         if not given.quiet:
             to_stderr(f"judge: {many(len(done.orders), 'work order')} in {shown(given.work_orders)}")
     output = rendered(done, given.output_format)
-    if given.output_file is None:
-        sys.stdout.write(output.decode("utf-8"))
-    else:
-        write_asked_for(Path(given.output_file), output)
-        if not given.quiet:
-            to_stderr(f"judge: {done.sentence}")
+    write_out(given.output_file, output)
+    if given.output_file is not None and not given.quiet:
+        to_stderr(f"judge: {done.sentence}")
     return DONE if given.exit_zero or done.accepted else LEFT

@@ -11,7 +11,6 @@ import click
 
 from transplt.base.errors import UsageError
 from transplt.base.language import spoken_on
-from transplt.base.render.cell import for_terminal
 from transplt.base.render.spelling import QUIET
 from transplt.faces.cli import command
 from transplt.faces.cli.command import DONE, LEFT, Command, to_stderr
@@ -191,9 +190,7 @@ def migrate(
             plan = make_plan(options)
             result = diff_tree(plan, progress) if diff else migrate_tree(plan, progress)
     if diff:
-        patch = b"".join(record.patch for record in result.files)
-        sys.stdout.buffer.write(for_terminal(patch) if sys.stdout.isatty() else patch)
-        sys.stdout.buffer.flush()
+        command.write_out(None, b"".join(record.patch for record in result.files), verbatim=True)
     if not quiet:
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
         with spoken_on(sys.stderr):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import click
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.render.spelling import QUIET
-from transplt.faces.cli.command import DONE, Command, to_stderr
+from transplt.faces.cli.command import DONE, Command, to_stderr, write_out
 from transplt.faces.cli.completing import FILE
 from transplt.faces.cli.migrate import edit_options
 
@@ -39,16 +38,8 @@ def plan_command(project: str, *, out: str | None, force: bool, quiet: bool, **g
 
     with progress_bar(not quiet) as progress:
         found = to_decide(Options(source=project, **given), progress)
-    data = plan_text(found).encode("utf-8", "backslashreplace")
-    if out is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return DONE
-    from transplt.base.disk.replace import write_asked_for
-
-    write_asked_for(out, data, [project])
-    if not quiet:
+    write_out(out, plan_text(found), [project])
+    if out is not None and not quiet:
         to_stderr(f"{shown(out)}: {len(found.offers)} places to decide")
         to_stderr(f"edit it, then: transplt -i {shown(project)} --plan {shown(out)} -o OUT")
     return DONE

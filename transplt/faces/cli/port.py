@@ -120,17 +120,15 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
             len(done.commits), branch=branch, base=done.base[:10],
         )  # fmt: skip
     if done.left:
-        hours = about(total_hours(done.left))
         yield ngettext(
             "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
-            len(separate(done.left)), hours=hours,
+            len(separate(done.left)), hours=about(total_hours(done.left)),
         ) + ("" if done.body else gettext("; NPU_PORT.md on the branch lists them"))  # fmt: skip
     if done.commits:
         yield gettext("to see the branch: git switch {branch}", branch=branch)
         if not command:
             yield gettext(
-                "to run both and compare them: transplt port {project} --branch {branch} "
-                "--prove {command}",
+                "to run both and compare them: transplt port {project} --branch {branch} --prove {command}",
                 branch=branch, project=shlex.quote(project), command=shlex.quote(_to_prove(Path(project))),
             )
 

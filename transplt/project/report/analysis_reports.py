@@ -209,8 +209,8 @@ def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:
         rows.append(
             (
                 each.result.name, len(each.result.python_files), each.effort.automatic, each.effort.left,
-                percent(each.effort.share, each.effort.counted), round(each.effort.hours), counts["unsupported"], extensions, packages,
-                counts["limited"], counts["unknown"], each.versions.lowest or "-",
+                percent(each.effort.share, each.effort.counted), round(each.effort.hours), counts["unsupported"],
+                extensions, packages, counts["limited"], counts["unknown"], each.versions.lowest or "-",
             )
         )  # fmt: skip
     return rows

@@ -18,14 +18,10 @@ def survey_text(value: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in _lines(value))
 
 
-def _repositories(count: int) -> str:
-    return f"{count} {'repository' if count == 1 else 'repositories'}"
-
-
 def _lines(value: dict[str, Any]) -> Iterator[str]:
     total = value["total"]
     failed = f", {total['failed']} failed" if total["failed"] else ""
-    yield f"{_repositories(total['analysed'])} analyzed{failed}"
+    yield f"{many(total['analysed'], 'repository')} analyzed{failed}"
     if not total["analysed"]:
         yield from _failed(value)
         return
@@ -34,16 +30,16 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     done = f"{percent(total['share_automatic'])} of the places in Python are converted automatically"
     yield f"  {done if total['counted'] else 'no place in Python needs a change'}; {left}"
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
-    yield f"  no known blocker at import or at the first step: {free} of {_repositories(total['analysed'])}"
+    yield f"  no known blocker at import or at the first step: {free} of {many(total['analysed'], 'repository')}"
     if own:
-        yield f"  stopped by their own files only: {_repositories(own)} (report.html lists the blockers)"
+        yield f"  stopped by their own files only: {many(own, 'repository')} (report.html lists the blockers)"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step:"
         for each in shared[:_MOST]:
             blocked, alone = len(each["blocks"]), len(each["last"])
             only = {0: "", blocked: "; no other of these does"}.get(alone, f"; the only one of these in {alone}")
-            yield f"    {each['title']} (stops {_repositories(blocked)}{only})"
+            yield f"    {each['title']} (stops {many(blocked, 'repository')}{only})"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:
@@ -52,7 +48,8 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         first = "nothing is left"
         if row["actions"]:
             first = f"{shortened(row['actions'][0]['title'], _MOST_TITLE)} ({row['actions'][0]['first']})"
-        yield f"  {percent(row['share_automatic'], row['counted']):>9}  {about(row['hours']):17}  {row['name'][:_MOST_NAME]}: {first}"
+        share = percent(row["share_automatic"], row["counted"])
+        yield f"  {share:>9}  {about(row['hours']):17}  {row['name'][:_MOST_NAME]}: {first}"
     yield from _failed(value)
     if "trend" in value:
         yield from _trend(value["trend"])

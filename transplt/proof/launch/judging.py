@@ -11,7 +11,7 @@ from typing import Any
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.ranks import in_words
 
-#: What Python says of a package that is not installed; of a module that an installed one lacks it says `package.module`.
+#: What Python says of a package that is not there; of a module that a package lacks it says `package.module`.
 _ABSENT = re.compile(r"ModuleNotFoundError: No module named '\w+'$")
 
 
