@@ -105,10 +105,9 @@ def judge(facts: Facts) -> Verdict:
     if facts.code and not facts.processes:
         return Verdict(Word.NOT_RUN, f"the script started no Python process, and ended {_ending(facts.code)}")
     if facts.failed:
-        unsaid = "" if facts.code else "; what started the ranks ended with exit code 0"
-        why = _stop(facts)
+        why = _stop(facts) + ("" if facts.code else "; what started the ranks ended with exit code 0")
         known = facts.calls or facts.errors or not _ABSENT.search(why)
-        return Verdict(Word.STOPS if known else Word.NOT_RUN, f"{why}{unsaid}")
+        return Verdict(Word.STOPS if known else Word.NOT_RUN, why)
     if facts.errors:
         what = _first_and_count(facts.errors)
         return Verdict(Word.STOPS, f"{what}; a real card would stop there, but an option told the emulator to continue")
