@@ -457,7 +457,7 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
     found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
     found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
     assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
-        ("Load models without quantisation whose kernels are CUDA", ("NPU142", "NPU510")),
+        ("Load models without quantisation that needs CUDA kernels", ("NPU142", "NPU510")),
     ]  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_what_a_module_lacks_is_said_and_nothing_calls_it() -> None:
         helper_file=True,
     )
     (finding,) = [each for each in result.findings if each.code == "NPU157"]
-    assert finding.message.startswith("npu_port.py has no OneCardDataParallel, which this would call")
+    assert finding.message.startswith("npu_port.py has no OneCardDataParallel, which this edit needs")
     assert "move npu_port.py away and migrate again" in finding.help
 
 

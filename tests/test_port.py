@@ -286,7 +286,7 @@ def test_a_container_of_the_projects_own_stays(project: Path) -> None:
     (project / ".devcontainer" / "devcontainer.json").write_text("{}\n")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "own")
-    assert "devcontainer.json is the project's own, and stays as it is" in port(project, "--devcontainer")
+    assert "devcontainer.json is the project's own, and is not changed" in port(project, "--devcontainer")
     assert git(project, "show", "npu-port:.devcontainer/devcontainer.json") == "{}\n"
 
 

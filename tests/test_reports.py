@@ -31,7 +31,7 @@ from transplt.project.report.summary import MOST_LINES, summary
 from transplt.project.report.unsupported_op import COLUMNS, REMARKS, SHEETS, render_unsupported
 from transplt.project.torch_version import TorchTarget
 
-TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
+TARGET = TorchTarget("2.8", "requirements.txt requires torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
 
 
 def at(line: int, column: int = 1, length: int = 3) -> Span:
@@ -230,7 +230,7 @@ def test_the_log_tells_everything_and_no_place() -> None:
     assert "  data: excluded\n" in text
     assert "  w.pt: larger than 10 MB and read by no rule (12000000 bytes)\n" in text
     assert "  l.py\n" in text
-    assert "torch 2.8 (requirements.txt asks for torch==2.8.0), torch_npu 2.8.0.post5, CANN 8.5.0" in text
+    assert "torch 2.8 (requirements.txt requires torch==2.8.0), torch_npu 2.8.0.post5, CANN 8.5.0" in text
     assert "/in/" not in text
     assert "/out/" not in text
 
@@ -259,11 +259,11 @@ def test_nothing_left_is_only_said_when_it_is_true() -> None:
     assert to_do(result_of(edit("a.py", 1))) == ["nothing left to do"]
     assert to_do(result_of(manual("a.py", 1, "NPU501"))) == ["to do: 1 action, about 8 hours:"]
     failed = FileRecord("a.py", "python", "", status=Status.UNREADABLE)
-    unknown = "not known: what is left in the files that failed"
+    unknown = "unknown: the work that is left in the files that failed"
     assert to_do(result_of(files=(failed,))) == [unknown]
     left = FileRecord("a.py", "python", "", tokens=TokenCount(found=1, unknown=1))
-    assert to_do(result_of(files=(left,))) == ["to do: 1 CUDA token to look at"]
-    assert to_do(result_of(files=(failed, left))) == ["to do: 1 CUDA token to look at", unknown]
+    assert to_do(result_of(files=(left,))) == ["to do: check 1 CUDA word"]
+    assert to_do(result_of(files=(failed, left))) == ["to do: check 1 CUDA word", unknown]
     large = (LeftOut("w.pt", "larger than 10 MB and read by no rule", 12_000_000),)
     assert to_do(result_of(large=large)) == ["nothing left to do in the files that were read"]
 

@@ -81,7 +81,7 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     row: dict[str, Any] = {}
     if plan.torch.version != plan.settings.torch_version:
         row["torch"] = plan.torch.version
-    if plan.torch.why != "requirements.txt asks for torch==2.6.0":
+    if plan.torch.why != "requirements.txt requires torch==2.6.0":
         row["why"] = plan.torch.why
     row["source"] = os.path.relpath(plan.source)
     if str(plan.target) != str(plan.source.with_suffix("")) + "_msft":

@@ -31,7 +31,7 @@ def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPa
     assert b"no Python" not in result.data
     assert b"scaler.step(optimizer)" in result.data and b"torch.npu.synchronize()" in result.data
     (taken,) = [finding for finding in result.findings if finding.code == "NPU992"]
-    assert taken.level is Level.MANUAL and taken.message.startswith("taken back: everything that tuned this file")
+    assert taken.level is Level.MANUAL and taken.message.startswith("undone: everything that tuned this file")
     assert taken.help.startswith("tune it by hand")
 
 
@@ -95,7 +95,7 @@ def test_an_edit_that_fails_takes_its_theme_back(monkeypatch: pytest.MonkeyPatch
     result = migrate(LOOP.format(backward="loss.backward()"), amp="native")
     text = result.data.decode()
     assert "scaler" not in text and "autocast" not in text and ".npu()" in text
-    (taken,) = [each for each in result.findings if each.message.startswith("taken back")]
+    (taken,) = [each for each in result.findings if each.message.startswith("undone")]
     assert "not this one" in taken.message
 
 

@@ -46,7 +46,7 @@ def target_of(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
 def test_pins(tmp_path: Path, specifier: str, version: str) -> None:
     found, why = target_of(tmp_path, "requirements.txt", f"numpy\n# torch==2.1\n{specifier}\ntorchvision==0.5\n")
     assert found == version
-    assert why.startswith("requirements.txt asks for torch")
+    assert why.startswith("requirements.txt requires torch")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifie
     found, said = target_of(tmp_path, "requirements.txt", f"torch{specifier}\n")
     assert found == version
     mark = ", and" if why.startswith("this is") else ","
-    assert said == f"requirements.txt asks for torch{specifier}" + (f"{mark} {why}" if why else "")
+    assert said == f"requirements.txt requires torch{specifier}" + (f"{mark} {why}" if why else "")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = f"requirements.txt asks for torch==1.8.1, {NONE} the newest of the releases with the fewest blockers"
+    said = f"requirements.txt requires torch==1.8.1, {NONE} the newest of the releases with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
     changed = "2 changes in PyTorch since the oldest version that the project allows may matter; -v lists them"
     assert f"  {changed}\n" in done.stderr
@@ -179,7 +179,7 @@ STYLES = [
 def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
     found, why = target_of(tmp_path, name, text)
     assert found == "2.4"
-    assert why.startswith(f"{name} asks for torch")
+    assert why.startswith(f"{name} requires torch")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_what_asks_for_no_version(tmp_path: Path, name: str, text: str) -> None:
 def test_a_pin_wins_over_a_lower_bound(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch>=1.8\n")
     (tmp_path / "Dockerfile").write_text("RUN pip install torch==2.6.0\n")
-    assert target_of(tmp_path, "uv.lock", LOCK.format("torch", "2.4.1"))[1] == "Dockerfile asks for torch==2.6.0"
+    assert target_of(tmp_path, "uv.lock", LOCK.format("torch", "2.4.1"))[1] == "Dockerfile requires torch==2.6.0"
 
 
 @pytest.mark.parametrize(

@@ -37,52 +37,52 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
     (
         {"requirements.txt": "torch>=1.5.0\n", "Dockerfile": "FROM pytorch/pytorch:1.5-cuda10.1-cudnn7-devel\n"},
         NEWEST,
-        f"Dockerfile asks for torch==1.5, {NONE}",
+        f"Dockerfile requires torch==1.5, {NONE}",
         "requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)",
     ),
     (
         {"requirements.txt": "torch>=1.5.0\n",
          "docker/dev/Dockerfile": 'ARG PYTORCH="1.6.0"\nARG CUDA=10.1\nFROM pytorch/pytorch:${PYTORCH}-cuda${CUDA}\n'},
         NEWEST,
-        f"docker/dev/Dockerfile asks for torch==1.6.0, {NONE}",
+        f"docker/dev/Dockerfile requires torch==1.6.0, {NONE}",
         "requirements.txt torch>=1.5.0; docker/dev/Dockerfile torch==1.6.0 (no torch_npu)",
     ),
     # a package that goes with one torch
     ({"requirements.txt": "torch\ntorchvision==0.20.0\n"}, "2.5",
-     "requirements.txt asks for torchvision==0.20.0 (torch 2.5)", ""),
+     "requirements.txt requires torchvision==0.20.0 (torch 2.5)", ""),
     ({"requirements.txt": "torch\ntorchaudio==2.3.1\n"}, "2.3",
-     "requirements.txt asks for torchaudio==2.3.1 (torch 2.3)", ""),
+     "requirements.txt requires torchaudio==2.3.1 (torch 2.3)", ""),
     ({"requirements.txt": "torch\nxformers==0.0.28.post3\n"}, "2.5",
      "requirements.txt asks for xformers==0.0.28.post3 (torch 2.5)", ""),
     ({"requirements.txt": "torch\ntorch_npu==2.4.0.post2\n"}, "2.4",
-     "requirements.txt asks for torch-npu==2.4.0.post2 (torch 2.4)", ""),
+     "requirements.txt requires torch-npu==2.4.0.post2 (torch 2.4)", ""),
     ({"requirements.txt": "torch\ntorchvision<0.20\n"}, "2.4",
-     "requirements.txt asks for torchvision<0.20 (torch 1.2-2.4)", ""),
+     "requirements.txt requires torchvision<0.20 (torch 1.2-2.4)", ""),
     (
         {"requirements.txt": "torch>=2.1\n", "environment.yml": conda("torchvision=0.18")},
         "2.3",
-        "environment.yml asks for torchvision==0.18.* (torch 2.3)",
+        "environment.yml requires torchvision==0.18.* (torch 2.3)",
         "requirements.txt torch>=2.1; environment.yml torchvision==0.18.* (torch 2.3)",
     ),
     # a package that does install beside another torch is heard where nothing else speaks
     ({"requirements.txt": "torch\ntriton==3.0.0\n"}, "2.4", "requirements.txt asks for triton==3.0.0 (torch 2.4)", ""),
-    ({"requirements.txt": "torch==2.6.0\ntriton==3.0.0\n"}, "2.6", "requirements.txt asks for torch==2.6.0", ""),
+    ({"requirements.txt": "torch==2.6.0\ntriton==3.0.0\n"}, "2.6", "requirements.txt requires torch==2.6.0", ""),
     # environments of conda under any name
-    ({"environment_gpu.yml": conda("pytorch=2.4")}, "2.4", "environment_gpu.yml asks for torch==2.4.*", ""),
-    ({"ldm.yaml": conda("pytorch=2.4")}, "2.4", "ldm.yaml asks for torch==2.4.*", ""),
+    ({"environment_gpu.yml": conda("pytorch=2.4")}, "2.4", "environment_gpu.yml requires torch==2.4.*", ""),
+    ({"ldm.yaml": conda("pytorch=2.4")}, "2.4", "ldm.yaml requires torch==2.4.*", ""),
     ({"envs/train.yml": "channels: [x]\ndependencies:\n  - pip:\n    - torch==2.4.1\n"}, "2.4",
-     "envs/train.yml asks for torch==2.4.1", ""),
+     "envs/train.yml requires torch==2.4.1", ""),
     # all together: the newest that each allows
     (
         {"requirements.txt": "torch>=2.1\n", "setup.py": "setup(install_requires=['torch<2.6'])\n"},
         "2.5",
-        "setup.py asks for torch<2.6",
+        "setup.py requires torch<2.6",
         "requirements.txt torch>=2.1; setup.py torch<2.6",
     ),
     (
         {"requirements.txt": "torch!=2.8.*,>=2.4\n", "pyproject.toml": '[project]\ndependencies = ["torch<2.9"]\n'},
         "2.7",
-        "pyproject.toml asks for torch<2.9",
+        "pyproject.toml requires torch<2.9",
         "requirements.txt torch!=2.8.*,>=2.4; pyproject.toml torch<2.9",
     ),
     # what installs torch_npu says it better than extras and containers for CUDA
@@ -93,82 +93,82 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
             "docker/ascend/Dockerfile": "FROM ubuntu\nRUN pip install torch==2.7.1 torch_npu==2.7.1\n",
         },
         "2.7",
-        "docker/ascend/Dockerfile asks for torch==2.7.1",
+        "docker/ascend/Dockerfile requires torch==2.7.1",
         "docker/ascend/Dockerfile torch==2.7.1; docker/ascend/Dockerfile torch-npu==2.7.1 (torch 2.7)",
     ),
     (
         {"setup.py": "from setuptools import setup\nsetup(extras_require={'x': ['torch==2.9.1']})\n"},
         "2.9",
-        "setup.py asks for torch==2.9.1",
+        "setup.py requires torch==2.9.1",
         "",
     ),
     # parts say it where the project itself asks for nothing, and all of them bound it
     (
         {"backend/requirements.txt": "torch==2.4.0\n", "web/requirements.txt": "flask\n"},
         "2.4",
-        "backend/requirements.txt asks for torch==2.4.0",
+        "backend/requirements.txt requires torch==2.4.0",
         "",
     ),
     (
         {"a/requirements.txt": "torch==2.4.0\n", "b/ml/pyproject.toml": '[project]\ndependencies = ["torch<2.6"]\n'},
         "2.4",
-        "a/requirements.txt asks for torch==2.4.0",
+        "a/requirements.txt requires torch==2.4.0",
         "a/requirements.txt torch==2.4.0; b/ml/pyproject.toml torch<2.6",
     ),
     # what is included counts where it is included
     ({"requirements.txt": "numpy\n-r deps/train.txt\n", "deps/train.txt": "torch==2.4.0\n"}, NEWEST,
      "the default, since no requirement file pins torch", ""),
     ({"requirements.txt": "numpy\n-r deps/requirements-train.txt\n", "deps/requirements-train.txt": "torch==2.4.0\n"},
-     "2.4", "deps/requirements-train.txt asks for torch==2.4.0", ""),
+     "2.4", "deps/requirements-train.txt requires torch==2.4.0", ""),
     ({"requirements.txt": "torch\n-c deps/constraints.txt\n", "deps/constraints.txt": "torch<2.7\n"}, "2.6",
-     "deps/constraints.txt asks for torch<2.7", ""),
+     "deps/constraints.txt requires torch<2.7", ""),
     ({"requirements.txt": "torch\n# -r deps/requirements.txt\n", "deps/requirements.txt": "torch==2.4\n"}, NEWEST,
      "the default, since no requirement file pins torch", ""),
     ({"requirements.txt": "torch\n-r ../requirements.txt\n-r requirements.txt\n"}, NEWEST,
      "the default, since no requirement file pins torch", ""),
     # conditions: those of other systems do not hold, others are alternatives
     ({"requirements.txt": 'torch==2.1.0; sys_platform == "darwin"\ntorch==2.4.0; sys_platform == "linux"\n'}, "2.4",
-     "requirements.txt asks for torch==2.4.0", ""),
+     "requirements.txt requires torch==2.4.0", ""),
     (
         {"requirements.txt": 'torch==2.4.0; python_version < "3.9"\ntorch==2.6.0; python_version >= "3.9"\n'},
         "2.6",
-        "requirements.txt asks for torch==2.6.0",
+        "requirements.txt requires torch==2.6.0",
         "requirements.txt torch==2.4.0; requirements.txt torch==2.6.0",
     ),
     (
         {"pyproject.toml": '[project]\ndependencies = ["torch>=2.1"]\n[project.optional-dependencies]\n'
                            'old = ["torch==2.2.0"]\nnew = ["torch==2.7.1"]\n'},
         "2.7",
-        "pyproject.toml asks for torch==2.7.1",
+        "pyproject.toml requires torch==2.7.1",
         "pyproject.toml torch>=2.1; pyproject.toml torch==2.2.0; pyproject.toml torch==2.7.1",
     ),
     # other devices and documents are heard where nothing else speaks
     ({"requirements.txt": "torch==2.6.0\n", "requirements-rocm.txt": "torch==2.3.0\n",
-      "requirements/docs.txt": "torch==2.1.0\n"}, "2.6", "requirements.txt asks for torch==2.6.0", ""),
+      "requirements/docs.txt": "torch==2.1.0\n"}, "2.6", "requirements.txt requires torch==2.6.0", ""),
     ({"requirements.txt": "numpy\n", "requirements-cpu.txt": "torch==2.3.0\n"}, "2.3",
-     "requirements-cpu.txt asks for torch==2.3.0", ""),
+     "requirements-cpu.txt requires torch==2.3.0", ""),
     ({"requirements.txt": "torch>=2.1\n", "npu-requirements.txt": "torch==2.1.0\n"}, "2.1",
-     "npu-requirements.txt asks for torch==2.1.0",
+     "npu-requirements.txt requires torch==2.1.0",
      "requirements.txt torch>=2.1; npu-requirements.txt torch==2.1.0"),
     # several containers stand for each other
     (
         {"Dockerfile.cu118": "FROM pytorch/pytorch:2.3.1-cuda11.8-cudnn8-devel\n",
          "Dockerfile.cu124": "FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-devel\n"},
         "2.5",
-        "Dockerfile.cu124 asks for torch==2.5.1",
+        "Dockerfile.cu124 requires torch==2.5.1",
         "Dockerfile.cu118 torch==2.3.1; Dockerfile.cu124 torch==2.5.1",
     ),
     # a folder that is called like a file
     ({"requirements.txt": "torch\n", "dockerfile/Dockerfile": "RUN pip install torch==2.4.0\n"}, "2.4",
-     "dockerfile/Dockerfile asks for torch==2.4.0", ""),
+     "dockerfile/Dockerfile requires torch==2.4.0", ""),
     # a script that installs, and the service of a compose file
     ({"install.sh": "pip install torch==2.4.0\n", "train.sh": "pip install torch==2.1.0\n"}, "2.4",
-     "install.sh asks for torch==2.4.0", ""),
+     "install.sh requires torch==2.4.0", ""),
     ({"docker-compose.yml": "services:\n  train:\n    image: pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime\n"}, "2.4",
-     "docker-compose.yml asks for torch==2.4.0", ""),
+     "docker-compose.yml requires torch==2.4.0", ""),
     # the image of a project that asks for torch_npu is to be another one
     ({"requirements.txt": "torch==2.6.0\ntorch-npu==2.6.0\n", "Dockerfile": "FROM pytorch/pytorch:1.5-cuda10.1\n"},
-     "2.6", "requirements.txt asks for torch==2.6.0",
+     "2.6", "requirements.txt requires torch==2.6.0",
      "requirements.txt torch==2.6.0; requirements.txt torch-npu==2.6.0 (torch 2.6)"),
 ]  # fmt: skip
 
@@ -293,7 +293,7 @@ def test_a_pin_without_a_torch_npu_goes_to_the_fewest_blockers(
 ) -> None:
     target = choose_target(made(tmp_path, {"requirements.txt": "torch==1.8.1\n", "train.py": code}), None)
     assert target.gap
-    assert (target.version, target.why) == (version, f"requirements.txt asks for torch==1.8.1, {NONE}")
+    assert (target.version, target.why) == (version, f"requirements.txt requires torch==1.8.1, {NONE}")
     assert target.weighed == ((f"blockers of other versions: {said}",) if said else ())
 
 
@@ -362,17 +362,19 @@ def test_which_torch_a_release_goes_with(package: str, release: str, torch: set[
 @pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==2.99\n"])
 def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> None:
     target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": other}), None)
-    assert (target.version, target.why) == (NEWEST, "the default, since parts of the project pin torch of their own")
+    assert target.version == NEWEST
+    assert target.why == "the default, since parts of the project pin different releases of torch"
 
 
-OLDER = "asks for torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
+OLDER = "requires torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
 
 
 def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:
     files = {"a/requirements.txt": "torch==2.4.0\n", "b/requirements.txt": "torch==1.8.1\n"}
     target = choose_target(made(tmp_path, files), None)
     assert (target.version, target.of_parts) == (NEWEST, True)
-    assert target.why == f"the default, since parts of the project pin torch of their own; b/requirements.txt {OLDER}"
+    default = "the default, since parts of the project pin different releases of torch"
+    assert target.why == f"{default}; b/requirements.txt {OLDER}"
 
 
 @pytest.mark.parametrize(

@@ -411,7 +411,7 @@ def test_config_shows_what_is_in_force_and_where_from(project: Path, call: Call)
     code, out, _ = call("config")
     assert code == 0
     assert 'style            = "portable"  # pyproject.toml\n' in out
-    assert 'torch-version    = "2.8"  # requirements.txt asks for torch==2.8.0\n' in out
+    assert 'torch-version    = "2.8"  # requirements.txt requires torch==2.8.0\n' in out
     assert "similar          = false  # default\n" in out
     table = json.loads(call("config", "--format=json", "train.py")[1])
     assert table["style"] == {"value": "portable", "source": "pyproject.toml"}
@@ -445,7 +445,7 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
 def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
-        "requirements.txt asks for torch==1.8.1, for which torch_npu has no release; "
+        "requirements.txt requires torch==1.8.1, for which torch_npu has no release; "
         "chosen: the newest of the releases with the fewest blockers"
     )
     _, _, err = call("check", "train.py")

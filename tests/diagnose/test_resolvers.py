@@ -24,7 +24,7 @@ SITE = "/opt/py/lib/python3.10/site-packages"
         (PIP.format("The user requested torch==2.3.1", "torch-npu 2.4.0 depends on torch==2.4.0"), "pip-conflict",
          "torch==2.3.1 is asked for, and torch-npu 2.4.0 wants torch==2.4.0"),
         # What may well go together is not said to be the conflict.
-        (PIP.format("foo 1.2 depends on numpy>=1.20", "bar 3.4 depends on numpy<2"), "pip-conflict", "name who asks"),
+        (PIP.format("foo 1.2 depends on numpy>=1.20", "bar 3.4 depends on numpy<2"), "pip-conflict", "name what"),
         (UV.format("torch-npu==2.6.0 depends on torch==2.6.0 and you require torch==2.7.0"), "pip-conflict",
          "torch==2.7.0 is asked for"),
         (UV.format("there is no version of triton-ascend==9.9.9 and you require it"), "pip-no-version",

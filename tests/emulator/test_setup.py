@@ -208,7 +208,7 @@ def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) 
         "torch": f"{TESTED}+cpu", "numpy": "2.1", "einops": "0.8", "old": "2.0", "wants-vision": "1.0",
     }  # fmt: skip
     lines = [line.removeprefix("setup: ") for line in done.stderr.splitlines()]
-    fetched = lines.index(f"downloads torch {TESTED} for CPUs, about 200 MB (the project asks for torch==1.8)")
+    fetched = lines.index(f"downloads torch {TESTED} for CPUs, about 200 MB (the project requires torch==1.8)")
     assert lines[fetched + 1 : fetched + 4] == [
         "fetches, from requirements.txt: old==1.0, wants-vision, no-such-package",
         "fetches, as the scripts import them: einops",

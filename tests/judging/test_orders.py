@@ -97,11 +97,11 @@ ROUND = {
         ),
     ),
     "nothing is done": (
-        "put does nothing any more",
+        "put no longer does anything",
         DONE.replace("    scale = batch.max()\n    return batch.npu() / scale", "    pass"),
     ),
     "taken out": (
-        "put is gone, and nothing stands in its place", DONE.replace(
+        "put is gone, and nothing replaces it", DONE.replace(
             "def put(batch):\n    scale = batch.max()\n    return batch.npu() / scale\n\n\n", "",
         ).replace("        loss = model(put(batch)).mean()\n", ""),
     ),

@@ -118,4 +118,4 @@ def test_a_file_whose_output_does_not_hold_is_left_whole(monkeypatch: pytest.Mon
         clean(source).replace("cuda", "npu").split("\n")[1:]
     )
     left = [item.message for item in result.findings if item.code == "NPU743"]
-    assert left == ["taken back: everything that gave this file mixed precision (line 10: scaler may not exist yet)"]
+    assert left == ["undone: everything that gave this file mixed precision (line 10: scaler may not exist yet)"]

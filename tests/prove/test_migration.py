@@ -82,7 +82,7 @@ def test_a_theme_that_differs_is_taken_back(proving: Any) -> None:
     text, findings, word = proving(lambda text: Word.DIFFERS if AMP in text else Word.EQUAL, amp="native")
     assert AMP not in text
     assert "npu" in text
-    assert findings == ["--amp native was taken back: differs: train.py:9: said so"]
+    assert findings == ["--amp native was undone: differs: train.py:9: said so"]
     assert word is Word.EQUAL
 
 
@@ -91,7 +91,7 @@ def test_only_the_theme_that_stops_is_taken_back(proving: Any) -> None:
     text, findings, _ = proving(judge, amp="native", tune="fused-optimizer")
     assert AMP not in text
     assert "NpuFused" in text
-    assert findings == ["--amp native was taken back: stops: train.py:9: said so"]
+    assert findings == ["--amp native was undone: stops: train.py:9: said so"]
 
 
 def test_a_migration_that_differs_by_itself_keeps_what_was_asked_for(proving: Any) -> None:

@@ -300,7 +300,7 @@ def test_states_that_may_be_read(read: str) -> None:
     assert b"NpuFused" in migrate(f"{source}print({read})\n", tune=TUNE).data
     result = migrate(f'{source}print(optimizer.state[p]["step"].item())\n', tune=TUNE)
     assert b"NpuFused" not in result.data
-    assert "its count of steps is read as a tensor" in "".join(each.message for each in result.findings)
+    assert "its step count is read as a tensor" in "".join(each.message for each in result.findings)
 
 
 # --- on torch_npu itself ---------------------------------------------------------------------------------------------

@@ -23,11 +23,11 @@ class Group:
 
     def taken_back(self, why: str) -> str:
         """The message of the finding for edits that were taken back."""
-        return f"taken back: everything that {self.what} ({why})"
+        return f"undone: everything that {self.what} ({why})"
 
     def why_taken_back(self, finding: Finding) -> str:
         """Why edits of this group were taken back by a finding; empty where it says nothing of them."""
-        return finding.detail(f"taken back: {self.name}")
+        return finding.detail(f"undone: {self.name}")
 
 
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")

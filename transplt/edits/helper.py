@@ -263,9 +263,9 @@ def _lacking_note(work: Work, place: HelperPlace, names: list[str], at: ast.AST 
     return work.note(
         node,
         LACKS,
-        f"{path} has no {what}, which this would call: it was written earlier and is not edited again",
-        help=f"move {path} away and migrate again, which writes one with all that is called; then bring back what you "
-        "changed in it",
+        f"{path} has no {what}, which this edit needs; transplt does not edit a helper file that it wrote earlier",
+        help=f"move {path} away and migrate again: the new file has all functions that the project calls. Then apply "
+        "your own changes to it",
     )
 
 

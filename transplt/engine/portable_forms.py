@@ -259,7 +259,7 @@ class Form:
                     raise Stays("the file also reads it")
                 if value in _VARIABLES and (asked := self._asked_above(whole)) is not None:
                     then = (
-                        f"set both variables before torch is asked for a card, or {found[1]} where the program starts"
+                        f"set both variables before the first query for a card, or {found[1]} before the program starts"
                     )
                     raise Stays(f"line {asked.lineno} has asked for a card by then, and CANN reads it once", then)
                 said = f"{found[1]} is set as well as {value}"

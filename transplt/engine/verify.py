@@ -252,7 +252,7 @@ def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992", 
     help_ = f"{group.instead}, {'and' if defect else 'or'} {report}"
     return Note(
         (start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH,
-        details=((f"taken back: {group.name}", why),),
+        details=((f"undone: {group.name}", why),),
     )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _taken_back(work: Work, edit: Edit, why: str) -> Note:
         extent,
         "NPU992",
         Level.MANUAL,
-        f"taken back: {edit.message} ({why})",
+        f"undone: {edit.message} ({why})",
         edit.api,
         f"{instead}, and report it as a defect of transplt",
         Effort.LOW,

@@ -122,7 +122,7 @@ def _looked_at(one: Optimizer) -> Made | None:
         return None
     made = Made(one, name or full.rpartition(".")[2], fused=fused)
     if unsure:
-        made.refuse("which of the star imports gives it cannot be seen", f"import {name} by its name")
+        made.refuse("several star imports may define it", f"import {name} by its name")
     if not fused:
         _arguments(made)
     for use in one.uses:
@@ -177,7 +177,7 @@ def _chosen_together(found: Optimizers) -> None:
         stays = [made for made in every if made.why and not made.silent]
         for made in every:
             if stays and made.zeroing and not made.why:
-                made.refuse("the same variable may hold an optimizer that stays what it is", stays[0].why)
+                made.refuse("the same variable may hold an optimizer that is not replaced", stays[0].why)
 
 
 def _arguments(made: Made) -> None:
@@ -197,7 +197,7 @@ def _arguments(made: Made) -> None:
         if keyword.arg in _CHOICES or (keyword.arg in _OFF and off):
             dropped.append(keyword.arg or "")
         elif keyword.arg not in takes:
-            made.refuse(f"NpuFused{made.name} has no argument {keyword.arg}", "decide whether it can do without")
+            made.refuse(f"NpuFused{made.name} has no argument {keyword.arg}", "remove the argument, if possible")
     rate = next((k.value for k in call.keywords if k.arg == "lr"), call.args[1] if len(call.args) > 1 else None)
     if isinstance(rate, ast.Call) and "tensor" in ast.unparse(rate.func).lower():
         made.refuse("its learning rate is a tensor", "NpuFused optimizers take a number")
@@ -234,12 +234,12 @@ def _used(made: Made, use: OptimizerUse) -> None:
         made.refuse(use.lost)
     elif isinstance(above, ast.Attribute):
         if _is_step_as_tensor(above):
-            made.refuse("its count of steps is read as a tensor", "that of the fused ones is a number: write int(...)")
+            made.refuse("its step count is read as a tensor", "fused optimizers have a number: write int(...)")
         _method(made, use.file, above)
     elif isinstance(call, ast.Call):
         made.refuse(
             f"it is handed to {ast.unparse(call.func)}, which is not in sight",
-            "look whether that sets gradients to None, moves parameters or calls step with a closure",
+            "check whether that code sets gradients to None, moves parameters or calls step with a closure",
         )
 
 
@@ -252,16 +252,16 @@ def _method(made: Made, file: File, node: ast.Attribute) -> None:
         made.refuse(f"its {node.attr} is handed on")
     elif node.attr == "step" and isinstance(call, ast.Call) and (call.args or call.keywords):
         made.refuse(
-            "its step gets a closure", "the fused optimizers call it without gradients: torch.no_grad() holds there"
+            "its step gets a closure", "the fused optimizers call it under torch.no_grad(), without gradients"
         )
     elif node.attr == "zero_grad" and isinstance(call, ast.Call) and (call.args or call.keywords):
         value = call.args[0] if call.args else call.keywords[0].value
         if not isinstance(value, ast.Constant):
-            made.refuse("what zero_grad is told cannot be seen", "the fused optimizers refuse set_to_none=True")
+            made.refuse("the arguments of zero_grad are unknown", "the fused optimizers refuse set_to_none=True")
         elif value.value:
             made.zeroing.append((file, call))
     elif node.attr in ("state", "param_groups") and _is_rewritten(node):
-        made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of what is in there")
+        made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of its contents")
     elif node.attr == "load_state_dict" and loops_around(node):
         made.refuse(
             "its state is loaded in a loop", "fused optimizers read a loaded state once, before their first step"

@@ -22,13 +22,13 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST_WITH_ONE = marked("{path} asks for {text}, for which torch_npu has no release; chosen: the newest that has one")
-_DEFAULT_OF_PARTS = marked("the default, since parts of the project pin torch of their own")
+_NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
+_DEFAULT_OF_PARTS = marked("the default, since parts of the project pin different releases of torch")
 _OLDER_PART = marked(
-    "{why}; {path} asks for {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
+    "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} asks for {text}, for which torch_npu has no release; chosen: the newest of the releases with "
+    "{path} requires {text}, for which torch_npu has no release; chosen: the newest of the releases with "
     "the fewest blockers"
 )
 #: So many asks, and so many blockers, are spelled out.
@@ -120,8 +120,8 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     ask = (bounding or list(heard))[0].ask_for(version)
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
-        return _target(version, Sentence("{path} asks for {text}", **asked))
-    why = Sentence("{path} asks for {text}, and this is the newest such release that has a torch_npu", **asked)
+        return _target(version, Sentence("{path} requires {text}", **asked))
+    why = Sentence("{path} requires {text}, and this is the newest such release that has a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 

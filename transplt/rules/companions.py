@@ -114,7 +114,7 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 #: What is to be done about such a pin.
 NEWER = marked(
     "require a newer release, and test the project with it; an older torch (--torch-version) helps only if its "
-    "torch_npu goes with a Python that this release has a wheel for"
+    "torch_npu supports a Python version for which this release has a wheel"
 )
 
 

@@ -246,7 +246,7 @@ def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Leve
     if asked is None:
         return word.level, word.help
     if only_older(asked, first):
-        return Level.MANUAL, f"the project asks for {package}{asked}: ask for {package}>={first}; {word.help}"
+        return Level.MANUAL, f"the project requires {package}{asked}: require {package}>={first}; {word.help}"
     if only_newer(asked, first):
         return Level.INFO, f"{package}{asked} of the project handles it; {word.help}"
     return word.level, word.help

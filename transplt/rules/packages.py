@@ -75,7 +75,7 @@ def naming(name: str, specifier: str) -> str:
         allowed = SpecifierSet(specifier).contains(row["takes_place"], prereleases=True)
     except InvalidSpecifier:
         allowed = True
-    newer = f"{name}{specifier} is asked for, and {row['replacement']} has the interface of {row['takes_place']}"
+    newer = f"{name}{specifier} is required, and {row['replacement']} has the interface of {row['takes_place']}"
     return message if allowed else f"{message}; {newer}"
 
 

@@ -50,7 +50,7 @@ def first_of(call: cst.CSTNode) -> cst.BaseExpression:
 def method_of(call: cst.Call) -> cst.Attribute:
     """`x.method` of `x.method(...)`: CannotRewrite; where it is longer than an operand may be, it is a hole."""
     if not isinstance(call.func, cst.Attribute):
-        raise CannotRewrite("the object of the method is not seen")
+        raise CannotRewrite("the object of the method is unknown")
     return call.func
 
 

@@ -100,7 +100,7 @@ def with_twin(call: cst.Call, text: str, twin: str) -> cst.Call:
 def with_named(call: cst.Call, index: int, name: str) -> cst.Call:
     """Give the positional argument at a place its name."""
     if not stands_at(call, index):
-        raise CannotRewrite("the argument is not where it is expected")
+        raise CannotRewrite("the argument is not at its expected position")
     return in_place_of(call, index, call.args[index].with_changes(keyword=cst.Name(name), equal=tight()))
 
 

@@ -40,7 +40,7 @@ def with_last_row(display: cst.Dict, key: str, value: str) -> cst.Dict:
     if isinstance(end, cst.ParenthesizedWhitespace) and comment_of(end) is not None:
         gap = between.whitespace_after
         if not isinstance(gap, cst.ParenthesizedWhitespace):
-            raise CannotRewrite("a comment stands behind the last row")
+            raise CannotRewrite("there is a comment after the last row")
         between = between.with_changes(whitespace_after=gap.with_changes(first_line=end.first_line))
         bare = end.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
         display = display.with_deep_changes(display.rbrace, whitespace_before=end.with_changes(first_line=bare))

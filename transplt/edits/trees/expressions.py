@@ -70,11 +70,11 @@ def wrapped_anew(call: cst.Call, function: str, tail: str, more: str, *, behind:
     return in_place_of(new, 0, new.args[0].with_changes(value=wrapped))
 
 
-@edit_of("Attribute", otherwise="no module of a module")
+@edit_of("Attribute", otherwise="not a name in a module")
 def module_named(outer: cst.Attribute, name: str) -> cst.Attribute:
     """`a.name.c` in place of `a.b.c`."""
     if not isinstance(outer.value, cst.Attribute):
-        raise CannotRewrite("no module of a module")
+        raise CannotRewrite("not a name in a module")
     return outer.with_changes(value=outer.value.with_changes(attr=cst.Name(name)))
 
 

@@ -19,7 +19,7 @@ from transplt.edits.trees.transform import CannotRewrite, edit_of, expression
 @edit_of("Call")
 def argument_replaced(call: cst.Call, index: int, keyword: str, value: str) -> cst.Call:
     """Put a value in the place of the argument at a place, or of that name; without a value the argument goes."""
-    misses = "the argument is not where the rule expects it"
+    misses = "the argument is not at the position that the rule expects"
     at = index if stands_at(call, index) else place_of(call, keyword, misses)
     return in_place_of(call, at, call.args[at].with_changes(value=expression(value))) if value else _without(call, at)
 

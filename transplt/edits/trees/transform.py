@@ -85,7 +85,7 @@ def rewritten(text: str, news: Sequence[New], kind: type[ast.AST]) -> str:
             try:
                 current = new(_tree(current, kind))
             except cst.CSTValidationError as error:
-                raise CannotRewrite(f"the new text is no expression: {error}") from None
+                raise CannotRewrite(f"the new text is not an expression: {error}") from None
     after = text_of(current, text)
     if issubclass(kind, ast.stmt):
         return after.rstrip("\r\n")
@@ -128,7 +128,7 @@ def _check(text: str) -> None:
         parsed = ast.parse(f"({text}\n)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if not any(_parses(form.format(text)) for form in _WITH_ANOTHER):
-            raise CannotRewrite(f"the new text is no expression: {error}") from None
+            raise CannotRewrite(f"the new text is not an expression: {error}") from None
         return
     if isinstance(parsed, ast.Tuple) and not parsed.elts and "(" not in text:
         raise CannotRewrite("the new text is empty")

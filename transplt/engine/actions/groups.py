@@ -277,7 +277,7 @@ class Groups:
             how = _UNASKED
         elif finding.code == _REQUIRED and page.code != EXTRA and self._named and name not in self._named:
             title = Sentence(marked("Remove the requirement {name}: no code of the project imports it"), name=name)
-            how = Sentence(marked("remove the line; if a library that the project uses asks for it: {help}"),
+            how = Sentence(marked("remove the line; if a library of the project needs it: {help}"),
                            help=finding.help.removeprefix("instead: "))  # fmt: skip
         return Group(title, page.code, name, blocks, how)
 

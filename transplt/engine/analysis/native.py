@@ -20,7 +20,7 @@ _MAIN = re.compile(rb"^(?:int|auto|void)\s+main\s*\(", re.M)
 _MOST = 12
 _HELP = "rewrite it for the NPU (Ascend C, triton-ascend), or replace it with torch operators"
 _OF_CUDA = re.compile(rb"cu(?:da|dnn|blas)|__global__|thrust|nvcc", re.I)
-_PLAIN = "it has no word of CUDA: it builds on an Ascend host as it is, if what it calls is not CUDA"
+_PLAIN = "it contains no CUDA code: it builds on an Ascend host unchanged, unless it calls a CUDA library"
 
 
 def findings_of(data: bytes, path: str) -> Iterator[Finding]:
@@ -42,7 +42,7 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
         called = [*names, name.partition(".")[0], folder.rpartition("/")[2]]
         yield _finding(data, path, kernels[0].start(), message, names[0], called, (("kernels", message),))
     elif path.endswith(".cu") and (main := _MAIN.search(data)) is not None:
-        message = "this source is a program of its own, without kernels"
+        message = "this source is a separate program without kernels"
         yield _finding(data, path, main.start(), message, path, [], (("program", path),))
 
 

@@ -173,7 +173,7 @@ def _taken_back(document: Document, edit: Edit, why: str) -> Finding:
         _record(document, edit),
         code="NPU992",
         level=Level.MANUAL,
-        message=f"taken back: {edit.message} ({why})",
+        message=f"undone: {edit.message} ({why})",
         effort=Effort.LOW,
         help="change this place by hand",
     )

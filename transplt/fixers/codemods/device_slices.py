@@ -76,7 +76,7 @@ def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:
             node,
             "NPU202",
             "this reads the sixth character of a device string; 'npu:0' has its index one place earlier",
-            help="if this is a string, write 4 for 5",
+            help="if this is a string, write 4 instead of 5",
         )
 
 

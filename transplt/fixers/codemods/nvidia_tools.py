@@ -51,8 +51,8 @@ def _provider(work: Work, node: ast.Constant) -> Finds:
             "NPU246",
             f"{_PROVIDER} needs an NVIDIA card; ONNX Runtime has CANNExecutionProvider for NPUs",
             api=_PROVIDER,
-            help="install onnxruntime-cann and name CANNExecutionProvider. Options: device_id and "
-                 "arena_extend_strategy stay, gpu_mem_limit becomes npu_mem_limit, those of cuDNN do not exist",
+            help="install onnxruntime-cann and name CANNExecutionProvider. Keep the options device_id and "
+                 "arena_extend_strategy, rename gpu_mem_limit to npu_mem_limit, and remove those of cuDNN",
             effort=Effort.LOW,
         )
 

@@ -16,5 +16,5 @@ def proof_of_the_script(work: Work, tree: ast.Module) -> Finds:
     """One finding for each theme that was left out, else (theme "") for all of it, at the first statement."""
     for theme, path, proof in work.settings.taken_back:
         if path == work.scan.path and tree.body:
-            message = f"{theme} was taken back: {proof}" if theme else f"the proof failed: {proof}"
+            message = f"{theme} was undone: {proof}" if theme else f"the proof failed: {proof}"
             yield work.note(tree.body[0], fixer.code, message, help="read what the proof reports, then try again")

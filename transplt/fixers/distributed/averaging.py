@@ -41,8 +41,8 @@ def write_averages(bench: Bench) -> None:
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
         if not bench.alike(call):
-            why = "some ranks may not reach this, and all ranks must begin with the same parameters"
-            bench.left(call, why, "send those of rank 0 where all ranks meet: npu_port.alike(optimizer)")
+            why = "some ranks may not reach this, and all ranks must start with the same parameters"
+            bench.left(call, why, "copy those of rank 0 at a line that all ranks reach: npu_port.alike(optimizer)")
         elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for asked in by_place(bench.file.scan.attributes.get("add_param_group", ())):

@@ -56,7 +56,7 @@ def remark_progress(bench: Bench) -> None:
         shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
         if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)
-            why = f"{slot[2]} counts the samples of one rank: what is decided by it takes W times as many epochs"
+            why = f"{slot[2]} counts the samples of one rank: a schedule by this count takes W times as many epochs"
             bench.decide(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
 
 

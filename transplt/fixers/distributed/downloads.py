@@ -71,7 +71,7 @@ class Downloads:
             run = self._from_what_asks(file, place)
             run = [*(run if not self._together(file, run) else [place]), *users(place, call)]
             if self._together(file, run):
-                self.left.append((call, "within what all ranks have to do together"))
+                self.left.append((call, "inside code that all ranks must run together"))
             elif not self.bench.fits(*run) or any(isinstance(node, FUNCTIONS) for node in run):
                 self.left.append((call, "and this line cannot be split"))
             else:

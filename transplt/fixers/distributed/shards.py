@@ -22,7 +22,7 @@ _MAYBE = (
 _LENGTH = (
     "NPU346",
     "this counts the batches of all data, and each rank trains with its share of them",
-    "if it stands for training steps, divide it by npu_port.world_size()",
+    "if it is the number of training steps, divide it by npu_port.world_size()",
 )
 _MESSAGE = "each rank gets its share of the data; batch_size is per card, so the global batch is W times as large"
 

@@ -169,7 +169,7 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
     for file, node in ways.divergences():
         told = ways.varying.begun(file, node)
         by = ", ".join(f"{name} from line {line} on" for name, line in [*told[:1], *told[1:][-1:]])
-        by = "what one rank catches, the others may not meet" if isinstance(node, ast.Try) else by
+        by = "an exception that one rank catches may not occur on the others" if isinstance(node, ast.Try) else by
         why = f" ({by})" if by else ""
         yield Refusal(
             file,
@@ -181,7 +181,7 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
         yield Refusal(
             step.file,
             step.optimizer,
-            "which optimizer makes the step differs between ranks, so each would train other parameters",
+            "ranks may step different optimizers here, so that each would train other parameters",
             "draw it from a separate, seeded generator, random.Random(0), and run transplt again",
         )
     for file, value in ways.rates():

@@ -209,7 +209,7 @@ def _announce(
 ) -> None:
     """What will be fetched, before it is."""
     say(f"an environment for {shown(str(project))} in {shown(str(installer.folder))}, by {installer.name}")
-    why = "" if _fits(torch, needs.torch) else f" (the project asks for torch{needs.torch})"
+    why = "" if _fits(torch, needs.torch) else f" (the project requires torch{needs.torch})"
     say(f"downloads torch {torch} for CPUs, about 200 MB{why or ', the newest tested pair' * (torch == TESTED)}")
     for source in dict.fromkeys(each.source for each in needs.wanted):
         words = ", ".join(each.words for each in needs.wanted if each.source == source)

@@ -35,8 +35,8 @@ from transplt.syntax.nodes import last_name
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
 REWRITTEN = " was rewritten, and reading cannot tell whether it computes the same: "
 _HELP = {
-    TRAINS_OTHERWISE: "write it as the original has it, or say why the port may train otherwise",
-    GETS_ROUND: "take it out: what a port has to show is that it works without it",
+    TRAINS_OTHERWISE: "write it as in the original, or explain why the port may train differently",
+    GETS_ROUND: "remove it: the port must work without it",
     ALSO: "",
 }
 _SETTINGS = re.compile(r"\.(?:ya?ml|json|toml|ini|cfg|sh|conf|txt)$")
@@ -406,10 +406,10 @@ def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
         if _STARTS.search(path) and (not path.endswith(".pth") or b"import" in data):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "Python runs this file before any program", (path, 1))
         elif was is None and _SHADOWS.match(path):
-            found.say(Grade.AGAINST, GETS_ROUND, "judge", "this takes the place of an installed package", (path, 1))
+            found.say(Grade.AGAINST, GETS_ROUND, "judge", "this replaces an installed package", (path, 1))
         elif _HARNESS.search(path) or (was is not None and _of_pytest(was, path) != _of_pytest(data, path)):
             grade = Grade.AGAINST if any(map(TESTS.search, original.files)) else Grade.TOLD
-            found.say(grade, GETS_ROUND, "tests", "how the tests are run is another", (path, 1))
+            found.say(grade, GETS_ROUND, "tests", "the tests are run differently", (path, 1))
         elif was is None:
             what = f"renamed from {both.origin[path]}" if path in both.origin else "is new"
             found.say(Grade.TOLD, ALSO, "files", what, (path, 1))

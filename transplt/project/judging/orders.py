@@ -171,8 +171,8 @@ def _gone(path: str, scope: str, sides: Sides) -> str:
         return ""
     if mine:
         empty = all(isinstance(each.node, ast.Raise) or does_nothing(each.node) for each in mine)
-        return f"{scope} does nothing any more" if empty else ""
-    return "" if _is_replaced(scope, apart) else f"{scope} is gone, and nothing stands in its place"
+        return f"{scope} no longer does anything" if empty else ""
+    return "" if _is_replaced(scope, apart) else f"{scope} is gone, and nothing replaces it"
 
 
 def _is_replaced(scope: str, apart: Apart) -> bool:

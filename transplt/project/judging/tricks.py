@@ -52,7 +52,7 @@ SKIPPED = "a test is skipped"
 _Places = set[tuple[str, str]]
 _Told = tuple[Grade, str] | None
 _AGAINST, _KNOWN = Grade.AGAINST, Grade.TOLD
-_SILENT = (_AGAINST, "errors are caught, and it goes on as if there were none")
+_SILENT = (_AGAINST, "errors are caught and ignored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def moved(
             name = ast.unparse(after.parts[0])
             kept = rf"(?<![\w.]){re.escape(name)}\.(?:npu|to)\(|prepare\(.*\b{re.escape(name)}\b"
             if not re.search(kept, there[after.path]):
-                yield after, _AGAINST, f"{name} is not put on a card any more"
+                yield after, _AGAINST, f"{name} is no longer put on a card"
         if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
             yield after, _AGAINST, f"the test computes this on a card, too: {what}"
         if not after.said and "cpu" not in before.raw and "npu" not in after.raw:
@@ -219,7 +219,7 @@ def on_the_host(both: Apart) -> Iterator[tuple[Statement | None, Statement, str]
     asked = {each.place for each in both.new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
     for each in both.new:
         if each.scope in made and each.place not in asked and _GIVES_CPU.match(each.text):
-            yield None, each, f"{each.scope} gives the CPU, whether there is a card or not"
+            yield None, each, f"{each.scope} returns the CPU even if there is a card"
 
 
 def _devices(each: Statement) -> list[str]:
@@ -255,16 +255,16 @@ def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> It
     for each in both.gone:
         match each.node:
             case ast.Raise(exc=None):
-                yield each, "an error is not passed on any more"
+                yield each, "an error is no longer raised"
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="cuda" | "to", value=owner))):
                 name = re.escape(neutral(ast.unparse(owner)))
                 if not re.search(
                     rf"\b{name}(?!\w)\S*\.(?:npu\(|to\((?!memory_format|torch\.\w*float))", there[each.path]
                 ):
-                    yield each, f"{ast.unparse(owner)} is not put on a card any more"
+                    yield each, f"{ast.unparse(owner)} is no longer put on a card"
             case ast.Assign(targets=[ast.Name(id=name)]) if (each.path, each.scope, name) in unkept:
                 if (each.path, name) not in modules:
-                    yield each, f"{name} stays where it is: what is put on a card is another tensor, which nobody keeps"
+                    yield each, f"{name} is not moved: the tensor on the card is a copy that nothing uses"
 
 
 def of_tests(

@@ -36,7 +36,7 @@ _COLLECTS = re.compile(
 )
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
-_TURNED = "the same operations are put together otherwise"
+_TURNED = "the same operations are combined differently"
 
 
 class Unexplained:
@@ -253,7 +253,7 @@ class Unexplained:
             for kind, one, other in (mine := {*_compared_in(self.mine.form(each))}):
                 before = there[each.place].get(turned := (kind, other, one))
                 if before is not None and turned not in mine:
-                    yield Otherwise(before, each, "the sides of a comparison changed places")
+                    yield Otherwise(before, each, "the sides of a comparison are swapped")
 
     def _settle(self, left: dict[Scope, tuple[Counter[str], Counter[str]]]) -> None:
         """Take out what moved to the function that calls this one, or that it calls, or to another of its class."""
@@ -303,7 +303,7 @@ class Unexplained:
             for name in sets_of(other) if _READS_SETTINGS.search(other.text) else ():
                 used = self.theirs.uses[one.path, one.scope, name], self.mine.uses[other.path, other.scope, name]
                 if used[0] > used[1] == 1:
-                    yield Otherwise(one, other, f"nobody makes use of {name} any more")
+                    yield Otherwise(one, other, f"nothing uses {name} any more")
 
     def _spared(self, reading: Reading, side: Iterable[Statement], kept: Iterable[Statement]) -> Iterator[Counter[str]]:
         """What only messages need may be computed elsewhere in the other program, or not at all."""

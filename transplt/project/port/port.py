@@ -374,7 +374,7 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     text = devcontainer.devcontainer(name)
     if os.path.lexists(path) or path.parent.is_symlink():
         if read_regular(path, OTHER) != text.encode():
-            done.notes.append(f"{devcontainer.NAME} is the project's own, and stays as it is")
+            done.notes.append(f"{devcontainer.NAME} is the project's own, and is not changed")
         return
     path.parent.mkdir(exist_ok=True)
     grown.write({devcontainer.NAME: text.encode()})

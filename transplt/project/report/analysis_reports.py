@@ -193,7 +193,7 @@ def _statuses(summary: Summary) -> str:
         (counts["limited"], gettext("with a documented limit")),
         (counts["on the CPU"], gettext("computed on the CPU")),
         (counts["no"], gettext("unsupported")),
-        (counts["doubted"], gettext("unsupported by the documentation alone")),
+        (counts["doubted"], gettext("unsupported according to the documentation only")),
         (counts["unverified"], gettext("unverified")),
         (counts["converted"], gettext("converted or reported by the migration")),
     )

@@ -17,7 +17,7 @@ from transplt.engine.actions.action import Action
 from transplt.rules.pages import DiagnosticError, load
 
 _MOST, _MOST_LINES, _MOST_CODES = 4, 12, 2
-_OPTION = marked("Give the migration this option, and it writes what it can:")
+_OPTION = marked("Run the migration with this option, which makes the edits that it can:")
 _REQUIREMENT = marked("In the requirements:")
 _COMMAND = marked("On the command line:")
 _RECIPE = marked("In the Dockerfile:")

@@ -92,13 +92,13 @@ def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[s
         yield from first_actions(actions, most, width)
     elif result.residue:
         yield "  " + ngettext(
-            "to do: {count} CUDA token to look at", "to do: {count} CUDA tokens to look at", result.residue
+            "to do: check {count} CUDA word", "to do: check {count} CUDA words", result.residue
         )
     elif result.complete:
         large = gettext("nothing left to do in the files that were read")
         yield "  " + (large if result.large else gettext("nothing left to do"))
     if not result.complete:
-        yield "  " + gettext("not known: what is left in the files that failed")
+        yield "  " + gettext("unknown: the work that is left in the files that failed")
 
 
 def _converted(result: RunResult) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _happened(result: RunResult) -> Iterator[str]:
     for record in result.files:
         if names := ", ".join(record.completed):
             path = shown(record.path)
-            yield gettext("{path} chooses the device already, and has {names} now", path=path, names=names)
+            yield gettext("{path} already chooses the device; added to it: {names}", path=path, names=names)
     for record in result.helpers:
         yield f"{shown(record.path)}: {visible(translated(record.findings[0].message))}"
     if levels := result.apex_levels:

@@ -32,10 +32,10 @@ def raise_if_host_is_full(error: Exception) -> None:
     text = str(error)
     if "DefaultCPUAllocator" in text and ("can't allocate" in text or "not enough memory" in text):
         wanted = next((word for word in text.split() if word.isdigit()), "")
-        asked = f"{int(wanted) / (1 << 30):.1f} GiB" if wanted else "what was asked for"
+        asked = f"{int(wanted) / (1 << 30):.1f} GiB" if wanted else "the requested memory"
         raise HostTooSmall(
-            f"this machine has no {asked} left for the emulated card, whose memory is the host's: this says nothing of "
-            "the program; run it with smaller sizes, or on a machine with more memory"
+            f"this machine has no {asked} left for the emulated card, whose memory is the host's. This is not an error "
+            "of the program; run it with smaller sizes, or on a machine with more memory"
         ) from error
 
 

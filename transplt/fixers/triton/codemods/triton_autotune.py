@@ -57,5 +57,5 @@ def configurations(work: Work, tree: ast.Module) -> Finds:
             yield work.note(
                 kernel.autotuner.func, fixer.code, f"the autotuner of {kernel.name} compiles and measures {many} "
                 "configurations each time a key changes", level=Level.INFO, api="triton.autotune", blocks="slow",
-                help="keep only a few, whose blocks fit into the unified buffer",
+                help="keep only a few configurations, whose blocks fit into the unified buffer",
             )  # fmt: skip

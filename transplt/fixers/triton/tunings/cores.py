@@ -29,7 +29,7 @@ from transplt.syntax.scan import parent
 CODE = "NPU774"
 #: Findings on a launch that has at most as many programs as there are cores then.
 _ANSWERED = frozenset({"NPU560", "NPU568"})
-_HELP = "nothing has to be done: the kernel runs as it is; TRITON_ALL_BLOCKS_PARALLEL=1 has the runtime do the same"
+_HELP = "nothing to do: the kernel runs unchanged; with TRITON_ALL_BLOCKS_PARALLEL=1 the runtime does the same"
 
 
 @dataclass(slots=True, frozen=True)
@@ -79,7 +79,7 @@ def _plan(work: Work, writer: Writer, kernel: Kernel) -> _Plan | str:
     if isinstance(dimensions, str):
         return dimensions
     if max(programs) >= len(dimensions):
-        return "it asks for more dimensions than its grid has"
+        return "it uses more dimensions than its grid has"
     body = body_of(kernel)
     if isinstance(body, str):
         return body
@@ -101,7 +101,7 @@ def _in_the_way(work: Work, writer: Writer, plan: _Plan) -> str:
         if at_launches and not work.share(launch.call):
             return "a launch is already edited"
     if any(touched(writer, call) for calls in plan.programs.values() for call in calls):
-        return "what it does with its program's number is edited already"
+        return "the use of its program number is already edited"
     last = kernel.parameters[-1]
     if at_launches and (kernel.node.args.kwarg or kernel.node.args.vararg):
         return f"its last parameter is not {last.name}"

@@ -48,7 +48,7 @@ def write_parts(writer: Writer, kernels: list[Kernel]) -> None:
         elif isinstance(block, str) and over.sure:
             message = f"{kernel.name} keeps its tiles, which are too large for a core: {block}"
             call = next((each for each in ast.walk(over.node) if isinstance(each, ast.Call)), over.node)
-            writer.remark(call, CODE, message, "take a smaller block, or go through it by hand")
+            writer.remark(call, CODE, message, "use a smaller block, or process it in parts by hand")
 
 
 def _block(work: Work, writer: Writer, kernel: Kernel, own: list[Launch]) -> Block | str:
