@@ -237,7 +237,7 @@ def test_a_hidden_folder_that_is_swapped_for_a_link(tmp_path: Path, replaced: bo
     if replaced:
         target.mkdir()
         (target / "before.py").write_text("old")
-    with pytest.raises(CannotFinish, match="something else in the place"), staging(target) as stage:
+    with pytest.raises(CannotFinish, match="another process replaced the folder"), staging(target) as stage:
         stage.folder.rename(tmp_path / "taken")
         stage.folder.symlink_to(outside)
         publish(stage, replace=replaced)

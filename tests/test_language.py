@@ -13,6 +13,7 @@ The vocabulary (term: what it means, and what is not said for it):
 - is not changed (not: stays as it is); is not known, was not found (not: cannot be seen)
 - next to, together with (not: beside); instead of (not: in place of); per card, per line (not: a card, a line)
 - exists (not: is there, stands there); fix, check, remove (not: mend, look at, leave out)
+- requires, requests (not: asks for); a separate X, its own X (not: an X of its own); undone (not: taken back)
 """
 
 from __future__ import annotations
@@ -90,6 +91,27 @@ PHRASES = (
     "it stands under",
     "no YAML reads",
     "is here to build",
+    # Classes of the dialect: what a thing has or is, said by way of something else.
+    "of their own",
+    "a line of its own",
+    "a process of its own",
+    "in place of",
+    "in the place of",
+    "taken back",
+    "in vain",
+    "in sight",
+    "is told",
+    "are told",
+    "comes by",
+    "come by",
+    "to be had",
+    "shared out",
+    "nobody",
+    "somebody",
+    "switches itself off",
+    "stands in",
+    "stands below",
+    "asks whether it is there",
 )
 #: In no title and no action of a page: they are read in lists, without more around them.
 IN_TITLES = (

@@ -149,7 +149,7 @@ def test_the_summary_names_what_the_project_has_for_npus(tmp_path: Path) -> None
     (source / "ascend-support" / "README.md").write_text("# Ascend\n")
     (source / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n")
     said = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--jobs", "0"]).output
-    assert "NPU code of its own; read it first: ascend-support/" in said
+    assert "its own NPU code; read it first: ascend-support/" in said
 
 
 SETS = CHOOSES + "def start(config):\n    config.trainer.device = get_device_name()\n"

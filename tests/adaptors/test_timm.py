@@ -42,7 +42,7 @@ def test_other_names_stay_and_a_name_here_is_kept() -> None:
 
 
 def test_scalers_that_are_told_a_device_stay() -> None:
-    """timm 1.0.12 and newer have a place for it: nothing switches itself off."""
+    """timm 1.0.12 and newer have a place for it: nothing disables itself."""
     for call in ("NativeScaler(device=device.type)", 'NativeScaler("npu")'):
         check_not_adapted(
             "timm",

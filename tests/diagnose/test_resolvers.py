@@ -16,11 +16,11 @@ SITE = "/opt/py/lib/python3.10/site-packages"
     ("text", "name", "names"),
     [
         (PIP.format("vllm 0.9.1 depends on torch==2.7.0", "vllm-ascend 0.9.1 depends on torch==2.5.1"), "pip-conflict",
-         "vllm 0.9.1 asks for torch==2.7.0 (that of GPUs), vllm-ascend 0.9.1 for torch==2.5.1"),
+         "vllm 0.9.1 requires torch==2.7.0 (that of GPUs), vllm-ascend 0.9.1 requires torch==2.5.1"),
         (PIP.format("tool 1.0 depends on torch==2.1.0; extra == 'npu'", "torch-npu 2.1.0 depends on torch==2.1.0+cpu"),
          "pip-conflict", "https://download.pytorch.org/whl/cpu"),
         (PIP.format("foo 1.2 depends on numpy==1.26.4", "bar[x] 3.4 depends on numpy==2.0.1"), "pip-conflict",
-         "foo 1.2 asks for numpy==1.26.4, bar 3.4 for numpy==2.0.1"),
+         "foo 1.2 requires numpy==1.26.4, bar 3.4 requires numpy==2.0.1"),
         (PIP.format("The user requested torch==2.3.1", "torch-npu 2.4.0 depends on torch==2.4.0"), "pip-conflict",
          "torch==2.3.1 is asked for, and torch-npu 2.4.0 wants torch==2.4.0"),
         # What may well go together is not said to be the conflict.
@@ -39,7 +39,7 @@ SITE = "/opt/py/lib/python3.10/site-packages"
         ("ERROR: Cannot install torch-npu==2.5.1 and torch==2.5.1 because these package versions have conflicting "
          "dependencies.", "pip-conflict", "torch==2.5.1+cpu"),
         ("PackagesNotFoundError: The following packages are not available from current channels:\n\n  - torch_npu\n",
-         "pip-no-version", "come by pip"),
+         "pip-no-version", "are installed with pip"),
         ("PackagesNotFoundError: The following packages are not available from current channels:\n\n  - foo\n",
          "pip-no-version", "conda search"),
         ("te 0.4.0 requires cloudpickle, which is not installed.", "pip-incompatible", "compiler of operators"),
@@ -47,7 +47,7 @@ SITE = "/opt/py/lib/python3.10/site-packages"
         ("torch-npu 2.5.1 requires torch==2.5.1, but you have torch 2.6.0 which is incompatible.", "torch-pair",
          "torch 2.6.0 was installed over"),
         ("foo 4.1 requires numpy>=2, but you have numpy 1.26.4 which is incompatible.", "pip-incompatible",
-         "foo 4.1 asks for numpy>=2, and numpy 1.26.4 is installed"),
+         "foo 4.1 requires numpy>=2, and numpy 1.26.4 is installed"),
         ("vllm 0.9.1 requires torch==2.7.0, but you have torch 2.5.1 which is incompatible.", "pip-incompatible",
          "that notice can be left"),
     ],

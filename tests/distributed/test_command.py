@@ -165,7 +165,7 @@ def test_a_model_that_nothing_is_asked_of(name: str, code: int, project: Path) -
     (project / "src" / "main.py").write_text("import torch\nnet = make()\nnet(1).backward()\n")
     done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", "-t", name, cwd=project.parent)
     assert done.returncode == code
-    assert ("no model is in sight" in done.stderr) is (code == 2)
+    assert ("no model was found" in done.stderr) is (code == 2)
 
 
 def test_a_main_file_that_is_left_out_or_cannot_be_read_is_refused(project: Path) -> None:

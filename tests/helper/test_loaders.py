@@ -338,7 +338,7 @@ def test_what_it_does_not_take() -> None:
     for texts in each_rank(refused, 2):
         assert texts == [
             "shard() takes a torch DataLoader, not a list",
-            "shard() cannot share out a Keeps, which keeps an iterator of its own",
+            "shard() cannot share out a Keeps, which keeps its own iterator",
         ]
 
 

@@ -56,7 +56,7 @@ def test_what_is_kept_in_order(first: list[str], second: list[str]) -> None:
         (["save", "reduce"], ["reduce", "load"], "rank 0 writes"),  # rank 1 waits for nobody
         (["save", "send"], ["send", "load"], "rank 0 writes"),
         (["ask", "write"], ["read"], "train.py:21: rank 0 writes x.pt, and rank 1 reads it in train.py:20, with no"),
-        (["ask", "save"], ["ask"], "train.py:20: rank 0 writes x.pt, and rank 1 asks whether it is there, with no"),
+        (["ask", "save"], ["ask"], "train.py:20: rank 0 writes x.pt, and rank 1 tests whether it exists, with no"),
     ],
 )
 def test_what_is_not(first: list[str], second: list[str], sentence: str) -> None:

@@ -13,7 +13,7 @@ from transplt.edits.edit import Around, Beside, Edit, Extent
 from transplt.edits.shared_lines import indent_of, indent_unit, joined_behind, joint_before, parted_for
 
 #: What the record of a line end in the place of a `;` says.
-PARTED = "a line of its own"
+PARTED = "a separate line"
 
 
 @dataclass(frozen=True, slots=True)

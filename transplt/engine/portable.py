@@ -83,7 +83,7 @@ _HELP = {
     "NPU205": "pass dtype= and device= instead of the name of a tensor type",
     "NPU210": "move it with .to(DEVICE_TYPE)",
     "NPU211": "test .device.type == DEVICE_TYPE",
-    "NPU218": "call .to(DEVICE_TYPE) in its place: a tensor or a module has it",
+    "NPU218": "call .to(DEVICE_TYPE) instead: tensors and modules have it",
     "NPU220": "set the NPU variable as well as the CUDA one, or read VISIBLE_DEVICES of the module",
     "NPU301": "pass DIST_BACKEND of the module",
 }

@@ -238,7 +238,7 @@ def _used(made: Made, use: OptimizerUse) -> None:
         _method(made, use.file, above)
     elif isinstance(call, ast.Call):
         made.refuse(
-            f"it is handed to {ast.unparse(call.func)}, which is not in sight",
+            f"it is handed to {ast.unparse(call.func)}, which was not found",
             "check whether that code sets gradients to None, moves parameters or calls step with a closure",
         )
 

@@ -143,7 +143,7 @@ def _agreed(project: ProjectFacts, reads: Sequence[KeyRead]) -> Reading:
         return _CHOOSES
     found = {_marks(project, read) for read in reads}
     if library := owner(mark for marks in found for mark in marks):
-        return Reading(read=True, why=f"{library} looks it up among names of its own")
+        return Reading(read=True, why=f"{library} looks it up among its own names")
     if len(found) == 1 and (marks := found.pop()):
         return Reading(marks, read=True)
     return Reading(read=True, why="the code reads it as different things" if len(found) > 1 else "")

@@ -280,7 +280,7 @@ done
 set -- ${{own[@]+"${{own[@]}}"}} "$@"
 """
 _TCP = """\
-# The script is told where its processes meet.
+# The script gets the address where its processes meet.
 case " $* " in
     *" --dist-url"*) ;;
     *) [ -z "$addr" ] || set -- "$@" --dist-url "tcp://$addr:${MASTER_PORT:-29500}" ;;

@@ -65,7 +65,7 @@ def _check_targets(program: Program, entry: str, targets: tuple[str, ...]) -> No
         listed = list(dict.fromkeys([*trained, *near, *models]))[:_MOST_NAMES]
         more = " ..." if len(models) > len(listed) else ""
         there = f"there are {', '.join(listed)}{more}" if len(models) > 1 else f"there is {', '.join(listed)}"
-        raise UsageError(f"-t {shown(target)}: {where}; {there if models else 'no model is in sight'}")
+        raise UsageError(f"-t {shown(target)}: {where}; {there if models else 'no model was found'}")
 
 
 def _program(plan: Plan, found: Inventory, parsed: Files) -> Program:

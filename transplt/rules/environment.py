@@ -133,7 +133,7 @@ def refused(name: str, value: str) -> str:
         return "only 0 and 1 are known"
     ids = [_number(part) for part in value.split(",") if part.isdigit()]
     if name == "CUDA_VISIBLE_DEVICES" and ids != sorted(ids):
-        return "the numbers must stand in ascending order"
+        return "the numbers must be in ascending order"
     return ""
 
 

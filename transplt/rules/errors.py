@@ -135,7 +135,7 @@ MODULES = {"00": "PTA, torch_npu itself", "01": "OPS, operators", "02": "DIST, p
            "04": "PROF, the profiler", "99": "UNKNOWN, the program"}  # fmt: skip
 #: What a row must have, and what goes in.
 _NEEDED = {
-    "name": "a name of its own, `npu-out-of-memory`", "title": "what happened, in some words",
+    "name": "a unique name, `npu-out-of-memory`", "title": "what happened, in some words",
     "kind": f"one of {', '.join(kind.name.lower() for kind in Kind)}",
     "means": "what the error says, a sentence", "cause": "the likely cause, a sentence",
     "do": "a list of steps, each a sentence",

@@ -89,7 +89,7 @@ def _in_words(text: str, error: json.JSONDecodeError) -> str:
     if error.msg == "Extra data":
         return f"not valid JSON: {shown} behind the end of the value"
     if begins == "'" or (begins and rest.lstrip().startswith(("\u201c", "\u201d", "\u2018"))):
-        return "not valid JSON: text stands in straight double quotes"
+        return "not valid JSON: text must be in straight double quotes"
     if rest.lstrip().startswith(("//", "/*", "#")):
         return "not valid JSON: it has no comments; a key 'description' or 'source' takes text"
     if before.endswith(",") and begins in ("]", "}"):

@@ -147,8 +147,8 @@ def publish(stage: Staging, *, replace: bool) -> None:
             if os.path.lexists(stage.target):  # swapped just now: what was there before comes back
                 os.rename(stage.target, stage.folder)
             raise CannotFinish(
-                f"somebody put something else in the place of the folder {shown(stage.folder)}, in which the output "
-                f"was made: look at {shown(stage.target.parent)}, and write where nobody else may write (-o)"
+                f"another process replaced the folder {shown(stage.folder)}, in which the output was made: check "
+                f"{shown(stage.target.parent)}, and write to a folder that only you can write to (-o)"
             )
         finished(stage.target)
     except BaseException as error:

@@ -86,7 +86,7 @@ def _made(kind: Any) -> _Reader:
 def _exactly(kind: type) -> _Reader:
     def read(raw: Any) -> Any:
         if type(raw) is not kind:
-            raise ValueError(f"{type(raw).__name__} in place of {kind.__name__}")
+            raise ValueError(f"{type(raw).__name__} instead of {kind.__name__}")
         return raw
 
     return read

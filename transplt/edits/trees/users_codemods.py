@@ -39,7 +39,7 @@ def why_no_codemod(found: Any) -> str:
     try:
         found(CodemodContext())
     except TypeError as error:
-        return f"is not made by its context alone: {error}; name a subclass without further arguments"
+        return f"needs more than its context to be created: {error}; name a subclass without further arguments"
     except Exception as error:
         return f"cannot be made: {type(error).__name__}: {error}"
     return ""

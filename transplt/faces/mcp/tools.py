@@ -207,9 +207,9 @@ _MOST = {"type": "integer", "minimum": 1, "maximum": 50, "description": "entries
 TOOLS = (
     Tool(
         "survey",
-        "What it would take to port projects: for each what is automatic, the hours, what stops it; or which packages, "
-        "kernels and APIs would unblock most (show=unblocking), or what third-party packages need (show=packages). "
-        "Analyses without changing them, and keeps what is known in a folder of its own, so that it goes on there.",
+        "Estimates the work to port projects: the automatic share, hours and blockers of each; or the packages, "
+        "kernels and APIs that block most (show=unblocking); or what third-party packages need (show=packages). Does "
+        "not change the projects; keeps its results in a separate folder, where a later call continues.",
         {
             "paths": {**_PATHS, "description": "folders (that of this server, or those in it where it is no project)"},
             "show": {"enum": [*LISTS]},
@@ -224,8 +224,8 @@ TOOLS = (
     ),
     Tool(
         "check",
-        "What binds a project, a folder or a file to CUDA, or is left of that in a migrated one: work orders, what "
-        "blocks most first (show=actions), or single findings by place (show=findings). Writes nothing.",
+        "Lists the CUDA code of a project, a folder or a file, also what is left in a migrated one: as work orders, "
+        "the most urgent first (show=actions), or as single findings by place (show=findings). Writes nothing.",
         {
             "path": {**_PATH, "description": "relative to the folder of this server (.)"},
             "show": {"enum": ["actions", "findings"]},
@@ -246,12 +246,12 @@ TOOLS = (
     ),
     Tool(
         "plan",
-        "Writes the decisions of a migration into a Markdown file, or gives the one that is there: what is edited only "
-        "if somebody says so, tunings, scripts that train. An unedited plan changes nothing.",
+        "Writes the decisions of a migration into a Markdown file, or returns the existing one: edits that need a "
+        "decision, tunings, training scripts. An unedited plan changes nothing.",
         {
             "path": {**_PATH, "description": "a folder or a .py file (.)"},
-            "file": {**_PATH, "description": "where the plan lies (<name>_plan.md beside the project)"},
-            "replace": {"type": "boolean", "description": "write it anew"},
+            "file": {**_PATH, "description": "path of the plan (<name>_plan.md next to the project)"},
+            "replace": {"type": "boolean", "description": "write a new plan"},
             "torch_version": {**_VERSION, "description": "target version of torch"},
             "cursor": _CURSOR,
         },
@@ -261,14 +261,14 @@ TOOLS = (
     ),
     Tool(
         "migrate",
-        "Writes the migrated copy of a project or of a .py file into <output>/<name>_msft, beside the project unless "
-        "`output` names a folder; says what was written and what is left to do. With in_place it edits the files "
-        "where they are, which git must be able to restore.",
+        "Writes the migrated copy of a project or of a .py file into <output>/<name>_msft, next to the project "
+        "unless `output` names a folder; reports what was written and what is left to do. With in_place it edits the "
+        "project's own files, which git must be able to restore.",
         {
             "path": {**_PATH, "description": "a folder or a .py file (.)"},
             "output": {**_PATH, "description": "the folder in which the copy is made"},
             "in_place": {"type": "boolean"},
-            "replace": {"type": "boolean", "description": "replace a copy that transplt wrote and nobody edited"},
+            "replace": {"type": "boolean", "description": "replace a copy that transplt wrote and that was not edited"},
             "torch_version": {**_VERSION, "description": "target version of torch"},
             "style": {"enum": [*STYLES], "description": "edit for NPUs only, or keep CUDA working too"},
             "adapt": {
@@ -286,9 +286,9 @@ TOOLS = (
     ),
     Tool(
         "judge",
-        "Holds a port, made by whom ever, against its original: what is left of CUDA, what changed beyond the device, "
-        "attempts to mislead it; with `prove` also whether it trains the same. Settings and comments of the port "
-        "switch nothing off.",
+        "Compares any port with its original: uses of CUDA that are left, changes beyond the device, attempts to "
+        "mislead the check; with `prove` also whether it trains the same. Settings and comments of the port turn "
+        "nothing off.",
         {
             "original": _PATH,
             "port": _PATH,
@@ -305,8 +305,8 @@ TOOLS = (
     ),
     Tool(
         "diagnose",
-        "What went wrong in a training on NPUs, from its logs: errors in their order with cause and what to do, the "
-        "first one is where to begin.",
+        "Finds the errors of a training on NPUs in its logs, in order, with causes and what to do. Begin with the "
+        "first.",
         {
             "logs": {**_TEXTS, "minItems": 1, "description": "files and folders"},
             "project": {**_PATH, "description": "the sources that ran"},
@@ -333,8 +333,8 @@ TOOLS = (
     ),
     Tool(
         "prove",
-        "Runs the original and the migrated program and compares how they train, step by step. `equal` is the only "
-        "verdict that says that a port is done.",
+        "Runs the original and the migrated program and compares how they train, step by step. Only the "
+        "verdict `equal` means that a port is done.",
         {
             "original": _PATH,
             "migrated": _PATH,

@@ -1,7 +1,7 @@
 """Mixed precision and random state where no device is given and torch takes it to be CUDA.
 
 `torch.amp.GradScaler()` and `torch.random.fork_rng()` have `cuda` as their default device: without a GPU the first
-switches itself off with a warning, the second leaves the state of the NPU alone. `torch.is_autocast_enabled()` without
+disables itself with a warning, the second leaves the state of the NPU alone. `torch.is_autocast_enabled()` without
 a device asks CUDA (torch/amp/grad_scaler.py, torch/random.py, torch/csrc/autograd/init.cpp). The plain renames of
 torch.cuda.amp are rules/amp.json.
 """

@@ -32,7 +32,7 @@ _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_ke
 _COMPILED = "{} seems to be an extension compiled for CUDA"
 #: What is said of a module that the project builds without CUDA too.
 STUB = "the project can also build it without CUDA: that build can be imported but raises when called"
-#: What is said where an import is caught, and not all that uses it asks whether it is there.
+#: What is said where an import is caught, and not all that uses it tests whether it exists.
 CAUGHT = "the import may fail, and calls to it then fail"
 _WHEN_IMPORTED = "CUDA sources are compiled on import, which fails without nvcc"
 _CARDS = ("torch.cuda.is_available", "torch.cuda.device_count")

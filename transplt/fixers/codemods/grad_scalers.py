@@ -2,7 +2,7 @@
 
 torch_npu's own scaler hands itself to an optimizer that unscales by itself, `Adam(fused=True)`, whose `step()` takes no
 such argument, and loads no state that was saved on CUDA (torch_npu/npu/amp/grad_scaler.py: step, load_state_dict).
-torch's does both on an NPU, from torch 2.3 on; but without a device it is one of CUDA, which switches itself off. So
+torch's does both on an NPU, from torch 2.3 on; but without a device it is one of CUDA, which disables itself. So
 the name moves only where each use is a call, which gets the device, or asks for the type; and torch_npu's scaler stays,
 as rules/amp.json has it, where somebody may call it without one: by a value, a subclass, or from another file.
 """

@@ -141,7 +141,7 @@ def _replace(
             node,
             "NPU202",
             f"{what} is not a single plain literal",
-            help=f"write it as one literal with {pairs[0][1]} in place of {pairs[0][0]}",
+            help=f"write it as one literal with {pairs[0][1]} instead of {pairs[0][0]}",
         )
         return
     yield Edit(
@@ -192,7 +192,7 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
         yield from _replace_as_planned(work, node, value, BACKEND)
     else:
         said = names.message if names is not None else f"{taker.called} may not pass it to torch.distributed"
-        help_ = "write hccl if it does; do not change a name of its own, and check what that means on NPUs"
+        help_ = "write hccl if it does; do not change the package's own names, and check what that means on NPUs"
         yield work.note(
             node,
             "NPU302",
@@ -203,7 +203,7 @@ def _of_another_package(work: Work, node: ast.expr, value: str, taker: Taker) ->
 
 
 def _of_an_owner(work: Work, node: ast.expr, value: str, library: str, found: list[ReachedPlace]) -> Finds:
-    """A backend that reaches a library which looks it up among names of its own: what it is compared with stays beside
+    """A backend that reaches a library which looks it up among its own names: what it is compared with stays beside
     it, and what an adaptor writes at the call is all.
     """
     names = own_names_of(library)

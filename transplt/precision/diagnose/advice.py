@@ -48,7 +48,7 @@ def checks_of(host: Host) -> list[Check]:
             text = "not sourced: ASCEND_HOME_PATH or ASCEND_OPP_PATH is not set"
             found.append(Check("set_env.sh", State.WRONG, text, SOURCE_IT))
         found += [_library(name, place, host) for name, place in host.libraries.items()]
-    restart = "check npu-smi info -t health -i N; restart the card when nobody uses it"
+    restart = "check npu-smi info -t health -i N; restart the card when no process uses it"
     for card, health in sorted(host.sick.items()):
         found.append(Check(f"card {card}", State.WRONG, f"its health is {health}", restart))
     return [*found, *_processes(host), *_variables(host)]

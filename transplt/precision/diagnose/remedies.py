@@ -14,7 +14,7 @@ _SWITCH = "ASCEND_LAUNCH_BLOCKING"
 _MOST_NAME = 200
 _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
-    "pynative_synchronize=True; ASCEND_LAUNCH_BLOCKING is read by torch_npu alone)."
+    "pynative_synchronize=True; only torch_npu reads ASCEND_LAUNCH_BLOCKING)."
 )
 
 

@@ -119,7 +119,7 @@ def _replaces(each: Statement, around: Around) -> _Told:
         case ast.Assign(targets=[ast.Attribute() as target, *_], value=value):
             name = ast.unparse(target)
         case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="modules")), *_]):
-            return _AGAINST, "a module is put in the place of another"
+            return _AGAINST, "a module replaces another one"
         case ast.Expr(ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str() as last), value])):
             name = f"{ast.unparse(target)}.{last}"
         case _:

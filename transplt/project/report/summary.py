@@ -157,7 +157,7 @@ def _happened(result: RunResult) -> Iterator[str]:
         yield gettext("the project supports NPUs itself: its files for CUDA stay (NPU200)")
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
-        yield gettext("the project has NPU code of its own; read it first: {names}", names=_few([*map(shown, places)]))
+        yield gettext("the project has its own NPU code; read it first: {names}", names=_few([*map(shown, places)]))
     for record in result.files:
         if names := ", ".join(record.completed):
             path = shown(record.path)

@@ -8,7 +8,7 @@ from pathlib import Path
 _LIST = """\
 #!/bin/sh
 if [ "$*" != "info -l" ]; then
-    echo "npu-smi $*: the emulated host knows npu-smi info -l alone" >&2
+    echo "npu-smi $*: the emulated host only supports npu-smi info -l" >&2
     exit 1
 fi
 printf '\\tTotal Count                    : %s\\n' {npus}

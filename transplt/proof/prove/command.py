@@ -29,7 +29,7 @@ _HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and c
 
 ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
 on a stand-in for CUDA (--against names another way), the migrated program on the emulated NPU, each in a fresh copy of
-its folder and in processes of its own, with the same seeds, the same order of data, and dropout off. Scripts in
+its folder and in separate processes, with the same seeds, the same order of data, and dropout off. Scripts in
 sub-folders start in the folder of their project. prove compares the loss, gradients, parameters, buffers and learning
 rate at every step, printed and saved results, and the events of the training. With several processes it also compares
 the ranks with each other, and with one process that gets the same global batches. Both programs are executed with your

@@ -15,7 +15,7 @@ from transplt.proof.prove.training import Event, Training
 
 _EFFECTS = {"save": "writes", "write": "writes", "remove": "removes", "rename": "renames"}
 #: What another rank does with it, with the word for that.
-_USES = {"load": "loads it", "read": "reads it", "ask": "asks whether it is there"}
+_USES = {"load": "loads it", "read": "reads it", "ask": "tests whether it exists"}
 #: Collectives behind which only the others know where one rank is, or only that one where the others are.
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "scatter", "scatter_object_list"})
 _TAKES = frozenset({"reduce", "gather", "gather_object"})

@@ -109,7 +109,7 @@ def _moved_alone(first: Training, other: Training) -> Difference | None:
     place = next((place for place in loads[0] | loads[1] if loads[0][place] != loads[1][place]), None)
     what = f"{name} differs between rank {first.rank} and rank {other.rank} at the end"
     made = next(iter(first.optimizers.values()))
-    return Difference(what, place or made.place, cause="no optimizer has it, and one rank has changed it alone")
+    return Difference(what, place or made.place, cause="no optimizer has it, and only one rank has changed it")
 
 
 def _alone(left: TrainingStep, right: TrainingStep) -> int | None:

@@ -274,7 +274,7 @@ def shard(loader: Any) -> Any:
     if isinstance(loader.sampler, DistributedSampler) or isinstance(loader.batch_sampler, DistributedSampler):
         return loader
     if any(isinstance(value, _BaseDataLoaderIter) for name, value in vars(loader).items() if name != "_iterator"):
-        raise TypeError(f"shard() cannot share out a {type(loader).__name__}, which keeps an iterator of its own")
+        raise TypeError(f"shard() cannot share out a {type(loader).__name__}, which keeps its own iterator")
     changes: dict[str, Any] = {}
     if isinstance(loader.dataset, IterableDataset):
         changes["dataset"] = SplitIterable(loader.dataset, rank(), world_size())

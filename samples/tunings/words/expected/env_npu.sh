@@ -2,8 +2,8 @@
 #
 #   source env_npu.sh
 #
-# Nothing here is in force: take the # in front of a line away, one at a time, and measure (--tune step-time prints what
-# a step takes). Lines with two # are said about it, or take it back. How much is gained depends on the machine and on
+# Nothing here is active: remove the # before a line, one line at a time, and measure (--tune step-time prints the time
+# of a step). Lines with two # explain a setting or undo it. The gain depends on the machine and on
 # the model: no figure is promised.
 
 ## --- Variables of torch_npu and CANN ---------------------------------------------------------------------------------

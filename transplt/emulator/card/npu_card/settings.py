@@ -28,7 +28,7 @@ def prepare() -> None:
 def _keep(asked: str) -> None:
     """An operator runs in the thread that calls it: where a queue had it, a finding would have no line."""
     if asked != _KEPT:
-        record.note(f"{_QUEUE} was {_KEPT} in place of {asked}: each operator ran in the thread that called it")
+        record.note(f"{_QUEUE} was {_KEPT} instead of {asked}: each operator ran in the thread that called it")
 
 
 def _watch() -> None:

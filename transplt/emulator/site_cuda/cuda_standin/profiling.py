@@ -23,7 +23,7 @@ def install() -> None:
     @functools.wraps(started)
     def init(self: Any, enabled: Any = True, **kwargs: Any) -> None:
         if enabled and (kwargs.get("use_device") == KIND or kwargs.get("use_cuda")):
-            record.note(f"the profiler shows the times of the host: those of the {KIND} are to be had on a card only")
+            record.note(f"the profiler shows the times of the host: those of the {KIND} need a card")
             kwargs.update(use_device=None, use_cuda=False)
         started(self, enabled, **kwargs)
 

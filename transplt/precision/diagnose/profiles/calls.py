@@ -186,7 +186,7 @@ def _read_events(file: BinaryIO, trace: _Trace, profile: Profile) -> None:
         ):
             trace.range(thread, start, us, name, shapes_of(given.get("Input Dims")))
     if events.cut:
-        profile.remarks.append("the trace ends in the middle: what stands before that is counted")
+        profile.remarks.append("the trace is truncated: the events before the end are counted")
 
 
 def _read_database(path: Path, trace: _Trace) -> None:

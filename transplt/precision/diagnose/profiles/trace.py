@@ -56,7 +56,7 @@ def read_trace(file: BinaryIO, profile: Profile, stacks: Stacks, wanted: frozens
             if isinstance(stack, str) and stack and (frame := stacks.own(stack)) is not None:
                 profile.line(frame, str(event.get("name", "")), 0.0, finite(event.get("dur")))
     if events.cut:
-        profile.remarks.append("the trace ends in the middle: what stands before that is counted")
+        profile.remarks.append("the trace is truncated: the events before the end are counted")
     for key, thread in threads.items():
         _take(thread, processes.get(key[0], key[0]), names.get(key, ""), profile, wanted)
     if "steps" in wanted:

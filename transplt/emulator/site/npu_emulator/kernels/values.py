@@ -99,7 +99,7 @@ class Describer:
         inner = getattr(value, "fn", value) if not isinstance(value, (types.FunctionType, type)) else value
         name = getattr(inner, "__qualname__", "")
         if not name or "<" in name:
-            raise Unrecordable("a function that has no name of its own")
+            raise Unrecordable("a function without a name")
         return [inner.__module__, name]
 
     def _tensor(self, value: torch.Tensor) -> dict[str, Any]:
