@@ -230,7 +230,7 @@ def test_it_is_completed_and_used(project: Path, tmp_path: Path) -> None:
     assert made["utils/device.py"] == clean(CHOSEN)
     line = "from utils.device import DIST_BACKEND, device, device_module, get_device, use_cpu"
     assert line in made["train.py"].splitlines() and "x.to(device(0))" in made["train.py"]
-    assert "utils/device.py chooses the device already, and has DEVICE_TYPE, DIST_BACKEND, device" in said
+    assert "utils/device.py already chooses the device, and has DEVICE_TYPE, DIST_BACKEND, device" in said
 
 
 def test_a_second_migration_and_a_check_change_nothing(project: Path, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_what_is_no_such_module_stands_beside_ours(
         (project / "train.py").write_text(f"import utils.more_devices\n{clean(TRAIN)}")
     made, said = migrated(project, tmp_path / "out", *options)
     name = options[1] if options else "accelerator"
-    assert f"utils/{name}.py" in made and "chooses the device already" not in said
+    assert f"utils/{name}.py" in made and "already chooses the device" not in said
     assert f"from utils.{name} import DIST_BACKEND, device, device_module" in made["train.py"]
     assert "_has_npu" not in made["utils/device.py"]
 
@@ -290,7 +290,7 @@ def test_where_it_cannot_be_completed_all_is_as_without_it(
 ) -> None:
     monkeypatch.setattr(portable, "complete", lambda work: None)
     made, said = migrated(project, tmp_path / "out")
-    assert "utils/accelerator.py" in made and "chooses the device already" not in said
+    assert "utils/accelerator.py" in made and "already chooses the device" not in said
     assert "from utils.accelerator import DIST_BACKEND, device, device_module\n" in made["train.py"]
     assert "from .accelerator import DEVICE_TYPE, device_module\n" in made["utils/device.py"]
 

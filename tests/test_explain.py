@@ -75,7 +75,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("torch.use_deterministic_algorithms", "Finding faults", "", "Turn it on when two runs of the same program"),
         ("torch.nn.LSTM", "Finding faults", "", "ReduceSum and ReduceMean may go against"),
         ("torch.sum", "Finding faults", "", "look at these first"),
-        ("HCCL_DETERMINISTIC", "Finding faults", "", "collectives add in an order of their own"),
+        ("HCCL_DETERMINISTIC", "Finding faults", "", "collectives add in their own order"),
         ("shrink-model", "Finding faults", "", "fewer layers on one machine, a batch of 8 or less"),
         ("one-card", "Finding faults", "", "one card first"),
         ("flash_attn", "Package", "", "instead: torch_npu.npu_fusion_attention"),

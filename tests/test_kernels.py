@@ -102,7 +102,7 @@ def test_explained() -> None:
         (b"__global__ void three_nn_kernel_fast(int b) {}", "x.cu", "mx_driving.three_nn"),
         (b"__global__ void run(int b) {}", "ops/src/upfirdn2d.cu", "upfirdn2d_native"),
         (b"__global__ void run(int b) {}", "ops/mine.cu", "rewrite it for the NPU"),
-        (b'PYBIND11_MODULE(x, m) { m.def("forward", &f); }', "a.cpp", "it has no word of CUDA"),
+        (b'PYBIND11_MODULE(x, m) { m.def("forward", &f); }', "a.cpp", "it contains no CUDA code"),
     ],
 )
 def test_sources_that_hold_a_known_operator(source: bytes, path: str, says: str) -> None:

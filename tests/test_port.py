@@ -278,7 +278,7 @@ def test_a_container_is_a_commit_of_its_own(project: Path) -> None:
     assert subjects(project)[-2:] == ["Describe a container with an emulated NPU", "List what is left of the port"]
     assert git(project, "show", "--format=", "--name-only", "npu-port~1").split() == [".devcontainer/devcontainer.json"]
     again = port(project, "--devcontainer")
-    assert "nothing is left to commit" in again and "stays as it is" not in again
+    assert "nothing is left to commit" in again and "is not changed" not in again
 
 
 def test_a_container_of_the_projects_own_stays(project: Path) -> None:

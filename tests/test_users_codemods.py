@@ -209,7 +209,7 @@ def test_a_second_run_changes_nothing(project: Path) -> None:
     ("name", "said"),
     [
         ("placement.Whole", "asks for FullyQualifiedNameProvider, which needs LibCST's FullRepoManager"),
-        ("placement.Asking", "is not made by its context alone: "),
+        ("placement.Asking", "needs more than its context to be created: "),
         ("placement.Nothing", "is no libcst.codemod.Codemod"),
         ("placement.Gone", "is not in acme_codemods.placement"),
         ("gone.Gone", "cannot be loaded: ModuleNotFoundError: "),

@@ -70,7 +70,7 @@ def _state(text: str) -> str:
         (TRACE.format(f"{SITE}/vllm/distributed/x.py", "x()")
          + "AssertionError: tensor model parallel group is not initialized", "vllm's group"),
         ("TypeError: _sdpa_npu_redirect() got an unexpected keyword argument 'foo'", "A newer LLaMA-Factory"),
-        ("TypeError: npu_rms_forward() got an unexpected keyword argument 'foo'", "in place of another package's"),
+        ("TypeError: npu_rms_forward() got an unexpected keyword argument 'foo'", "instead of another package's"),
         ("TypeError: npu_fusion_attention() got an unexpected keyword argument 'foo'", "torch_npu"),
         ("ValueError: 'npu' is not a valid DeviceType", "does not know NPUs"),
         ('RuntimeError: x INTERNAL ASSERT FAILED at "c10/a.cpp":26, please report a bug to PyTorch. y', "c10/a.cpp"),

@@ -21,4 +21,4 @@ def test_it_lists_the_cards_in_the_form_that_our_launch_script_counts(tmp_path: 
 
 def test_it_says_what_it_does_not_know(tmp_path: Path) -> None:
     done = asked(put_card_list(tmp_path, 2), "npu-smi info")
-    assert done.returncode == 1 and done.stdout == "" and "npu-smi info -l alone" in done.stderr
+    assert done.returncode == 1 and done.stdout == "" and "only supports npu-smi info -l" in done.stderr

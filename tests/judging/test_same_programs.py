@@ -90,7 +90,7 @@ for epoch in range(200):
         ("        evaluate(model)\n", "        print(model)\n        evaluate(model)\n", ""),
         ("args.one, args.two", "args.one, args.one", "one stands where two stood"),
         ("    kept.one, kept.two = args.one, args.two", "    kept.one = args.one\n        kept.two = args.two", ""),
-        ("import torch\n", "import torch\n\n\ndef chosen():\n    return torch.device('cpu')\n", "gives the CPU"),
+        ("import torch\n", "import torch\n\n\ndef chosen():\n    return torch.device('cpu')\n", "returns the CPU"),
         ("import torch\n", "import torch\n\n\ndef chosen():\n    if torch.npu.is_available():\n"
          "        return torch.device('npu')\n    return torch.device('cpu')\n", ""),
     ],

@@ -227,7 +227,7 @@ STAYS = [
     ("torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))", "", "a tensor"),
     ("torch.optim.Adam([latent])", "", "no module holds"),
     ("torch.optim.Adam(model.parameters())", "optimizer.step(closure)", "closure"),
-    ("torch.optim.Adam(model.parameters())", "optimizer.zero_grad(flag)", "cannot be seen"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.zero_grad(flag)", "arguments of zero_grad are unknown"),
     ("torch.optim.Adam(model.parameters())", "optimizer.add_param_group(group)", "join the optimizer later"),
     ("torch.optim.Adam(model.parameters())", "run(optimizer)", "handed to run"),
     ("torch.optim.Adam(model.parameters())", "optimizer.register_step_post_hook(f)", "register_step_post_hook is used"),
@@ -317,9 +317,9 @@ HANDED = [
     ("class Run:\n    def __call__(self, o):\n        o.step(closure)\n\nrun = Run()\nrun(optimizer)", "closure"),
     ("class Run:\n    def __init__(self, o):\n        o.step(closure)\n\nRun(optimizer)", "closure"),
     ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "passed to run in a way that cannot be traced"),
-    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which is not in sight"),
-    ("writer.write(optimizer)", "handed to writer.write, which is not in sight"),
-    ("scaler.step(1, optimizer)", "handed to scaler.step, which is not in sight"),
+    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which was not found"),
+    ("writer.write(optimizer)", "handed to writer.write, which was not found"),
+    ("scaler.step(1, optimizer)", "handed to scaler.step, which was not found"),
     ("optimizer(1)", "its use cannot be traced"),
 ]
 STAYS += [("torch.optim.Adam(model.parameters())", more, why) for more, why in HANDED]
