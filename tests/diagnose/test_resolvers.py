@@ -22,11 +22,11 @@ SITE = "/opt/py/lib/python3.10/site-packages"
         (PIP.format("foo 1.2 depends on numpy==1.26.4", "bar[x] 3.4 depends on numpy==2.0.1"), "pip-conflict",
          "foo 1.2 requires numpy==1.26.4, bar 3.4 requires numpy==2.0.1"),
         (PIP.format("The user requested torch==2.3.1", "torch-npu 2.4.0 depends on torch==2.4.0"), "pip-conflict",
-         "torch==2.3.1 is requested, and torch-npu 2.4.0 needs torch==2.4.0"),
+         "torch==2.3.1 is required, and torch-npu 2.4.0 needs torch==2.4.0"),
         # What may well go together is not said to be the conflict.
         (PIP.format("foo 1.2 depends on numpy>=1.20", "bar 3.4 depends on numpy<2"), "pip-conflict", "name what"),
         (UV.format("torch-npu==2.6.0 depends on torch==2.6.0 and you require torch==2.7.0"), "pip-conflict",
-         "torch==2.7.0 is requested"),
+         "torch==2.7.0 is required"),
         (UV.format("there is no version of triton-ascend==9.9.9 and you require it"), "pip-no-version",
          "https://mirrors.huaweicloud.com/ascend/repos/pypi"),
         (UV.format("torch-npu==9.9 has no wheels with a matching Python version tag"), "pip-no-version",
