@@ -230,7 +230,7 @@ def test_it_is_completed_and_used(project: Path, tmp_path: Path) -> None:
     assert made["utils/device.py"] == clean(CHOSEN)
     line = "from utils.device import DIST_BACKEND, device, device_module, get_device, use_cpu"
     assert line in made["train.py"].splitlines() and "x.to(device(0))" in made["train.py"]
-    assert "utils/device.py already chooses the device, and has DEVICE_TYPE, DIST_BACKEND, device" in said
+    assert "utils/device.py already chooses the device; added to it: DEVICE_TYPE, DIST_BACKEND, device" in said
 
 
 def test_a_second_migration_and_a_check_change_nothing(project: Path, tmp_path: Path) -> None:
