@@ -296,7 +296,7 @@ _FUNCTIONS = [
     _rename(
         "flash_attn.ops.fused_dense.FusedDense",
         "torch.nn.Linear",
-        "matrix product and bias in kernels of their own: a little slower; the same parameters",
+        "matrix product and bias in separate kernels: a little slower; the same parameters",
         "flash_attn/ops/fused_dense.py, a subclass of torch.nn.Linear",
         args={
             "positional_max": 3,

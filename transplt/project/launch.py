@@ -286,8 +286,8 @@ case " $* " in
     *) [ -z "$addr" ] || set -- "$@" --dist-url "tcp://$addr:${MASTER_PORT:-29500}" ;;
 esac
 """
+_MANY = """\
 # Give the script the number of machines, and the address where its processes meet.
-# The script is told how many machines there are, and where its processes meet.
 given() { case " $words " in *" $1 "* | *" $1="*) ;; *) return 1 ;; esac; }
 words="$*"
 given --multiprocessing-distributed || set -- "$@" --multiprocessing-distributed
