@@ -18,7 +18,7 @@ from transplt.rules.packages import packages
 CODE = "NPU513"
 _MESSAGES = {
     "native": "works on NPU",
-    "works": "is expected to run unchanged",
+    "works": "needs no change for NPUs",
     "cpu": "runs on the CPU as before, and does not use the NPU",
 }
 
