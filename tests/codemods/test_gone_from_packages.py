@@ -31,6 +31,7 @@ from timm.models.vision_transformer import VisionTransformer
         "from scipy import misc\nx = misc.imresize(y, 2)",
         "from skimage.measure import compare_ssim as ssim",
         "from sklearn.externals import joblib",
+        "from torchvision import transforms\nclass Scale(transforms.Scale):\n    pass",
         "from torchvision.models.utils import load_state_dict_from_url",
         "from torchvision.transforms.functional_tensor import rgb_to_grayscale",
         "import librosa\nlibrosa.output.write_wav(p, y, 3)",

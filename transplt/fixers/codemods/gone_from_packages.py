@@ -108,10 +108,23 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     # the packages that each lies in, outermost first, and itself
     names = list(dict.fromkeys(each for name in names for each in accumulate(name.split("."), "{}.{}".format)))
     for name in names:
-        row = _row(work, name)
-        if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
-            blocks = "import" if work.scan.scope_of(node).kind == "module" else ""
-            yield work.note(node, fixer.code, row["message"], api=_about(row, name), help=row["help"], blocks=blocks)
+        yield from _missing(work, node, name)
+
+
+@fixer.on(ast.ClassDef)
+def inherited(work: Work, node: ast.ClassDef) -> Finds:
+    """Report `class Scale(transforms.Scale):`, whose statement fails."""
+    for base in node.bases:
+        if isinstance(base, ast.Attribute):
+            yield from _missing(work, base, work.names.qualified(base) or "")
+
+
+def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Finds:
+    """What is reported of a statement that fails where a name is gone."""
+    row = _row(work, name)
+    if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
+        blocks = "import" if work.scan.scope_of(node).kind == "module" else ""
+        yield work.note(node, fixer.code, row["message"], api=_about(row, name), help=row["help"], blocks=blocks)
 
 
 @fixer.on(ast.Call)

@@ -18,10 +18,12 @@ from functools import cache
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import one_after_the_other, with_last_name
 from transplt.edits.trees.names import dotted
+from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
 from transplt.rules.rule_set import builtin_rules
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import chain, parent
 
 #: NumPy's names, and what they were.
@@ -36,7 +38,7 @@ fixer = Fixer(
     code="NPU153",
     rank=105,
     versions=">=2.9",
-    words=tuple(rf"{module}.{name}\b" for module in ("np", "numpy") for name in _TYPES),
+    words=("copy=False", *(rf"{module}.{name}\b" for module in ("np", "numpy") for name in _TYPES)),
 )
 
 
@@ -87,6 +89,19 @@ def types_of_python(work: Work, node: ast.Attribute) -> Finds:
         return
     if work.names.lookup(new, work.scan.scope_of(node)) is None and work.take(node):
         yield Edit(node, fixer.code, f"{full} -> {new}", dotted(new), api=full)
+
+
+@fixer.on(ast.Call, name="numpy.array")
+def copied_where_needed(work: Work, call: ast.Call) -> Finds:
+    """`np.array(x, t, copy=False)` becomes `np.asarray(x, t)`, which it was: NumPy 2.0 raises where it has to copy
+    (numpy.org/doc/stable/numpy_2_0_migration_guide.html, adapting to changes in the copy keyword).
+    """
+    given = {each.arg for each in call.keywords}
+    copies = keyword_of(call, "copy")
+    plain = isinstance(call.func, ast.Attribute) and len(call.args) <= 2 and given <= {"copy", "dtype", "order"}
+    if plain and isinstance(copies, ast.Constant) and copies.value is False and not guarded(call) and work.take(call):
+        new = one_after_the_other(without_keyword("copy"), with_last_name("asarray"))
+        yield Edit(call, fixer.code, "numpy.array(copy=False) -> numpy.asarray", new, api="numpy.array")
 
 
 def guarded(node: ast.AST) -> bool:
