@@ -93,6 +93,30 @@ def test_how_numbers_of_the_optimizer_are_called(key: str, one: Any, other: Any,
     assert ((found.what, found.cause) if found is not None else ("", "")) == (told, "")
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        # (parameters of the group, their weight decay)
+        ([(1, 0.1), (1, 0.0)], [(2, 0.1)], "the weight decay is 0.1 at step 1, in the original 0"),
+        ([(2, 0.1)], [(1, 0.1), (1, 0.0)], "the weight decay is 0 at step 1, in the original 0.1"),
+        ([(1, 0.1), (2, 0.0)], [(2, 0.1), (1, 0.0)], "the weight decay is 0.1 at step 1, in the original 0"),
+        ([(1, 0.1), (1, 0.1)], [(2, 0.1)], ""),
+        # Shards: only the groups can be compared.
+        ([(4, 0.1), (1, 0.0)], [(2, 0.1), (1, 0.0)], ""),
+    ],
+)
+def test_numbers_of_the_optimizer_are_those_of_its_parameters(
+    one: list[tuple[int, float]], other: list[tuple[int, float]], told: str
+) -> None:
+    def training(groups: list[tuple[int, float]]) -> Training:
+        hyper = [{"weight_decay": decay} for _, decay in groups]
+        made = Told().made(start=(1.0, 2.0)).tell("hyper", o=0, sizes=[size for size, _ in groups], hyper=hyper)
+        return made.step().training()
+
+    found = first_difference(training(one), training(other), PLAIN)
+    assert (found.what if found is not None else "") == told
+
+
 def test_before_the_first_step() -> None:
     two = {"start": (1.0, 2.0)}
     assert "SGD has 2 parameters, in the original 1" in said([{}], [{}], remade=two)

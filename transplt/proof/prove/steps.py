@@ -271,7 +271,13 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
-    for mine, theirs in zip(left.hyper, right.hyper, strict=False):
+    """Of each parameter, whatever groups it is in; of the groups, where the two have not as many parameters (shards)."""
+    both = [
+        [group for group, size in zip(step.hyper, step.sizes, strict=False) for _ in range(size)]
+        for step in (left, right)
+    ]
+    both = both if len(both[0]) == len(both[1]) > 0 else [left.hyper, right.hyper]
+    for mine, theirs in {(id(mine), id(theirs)): (mine, theirs) for mine, theirs in zip(*both, strict=False)}.values():
         for key in mine.keys() & theirs.keys():
             if not alike(mine[key], theirs[key]):
                 step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")

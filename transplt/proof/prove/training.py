@@ -43,7 +43,7 @@ class Loss:
 @dataclass(frozen=True)
 class TrainingStep:
     """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures; `clipped`: its
-    gradients may be, which hides their size."""
+    gradients may be, which hides their size; `sizes`: how many parameters each group of `hyper` has."""
 
     optimizer: int
     number: int
@@ -56,6 +56,7 @@ class TrainingStep:
     buffers: dict[str, list[float]] = field(default_factory=dict)
     skipped: bool = False
     clipped: bool = False
+    sizes: Sequence[int] = ()
 
 
 @dataclass
@@ -189,6 +190,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
     losses: list[Loss] = []
     clipped = False
     hyper: dict[int, list[dict[str, Any]]] = {}
+    sizes: dict[int, list[int]] = {}
     gradients: dict[int, list[list[float] | None]] = {}
     for event in events:
         fields = event.fields
@@ -202,7 +204,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
         elif event.kind == "others":
             optimizers[fields["o"]].others = fields["p"]
         elif event.kind == "hyper":
-            hyper[fields["o"]] = fields["hyper"]
+            hyper[fields["o"]], sizes[fields["o"]] = fields["hyper"], fields.get("sizes", [])
         elif event.kind == "backward":
             pairs = zip(fields["loss"], fields["dtype"], strict=True)
             losses += [Loss(value, dtype, event.place) for value, dtype in pairs]
@@ -217,6 +219,6 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
                 steps.append(TrainingStep(*common, skipped=True))
             else:
                 figures = gradients.pop(which, []), fields["p"], fields["b"]
-                steps.append(TrainingStep(*common, *figures, clipped=clipped))
+                steps.append(TrainingStep(*common, *figures, clipped=clipped, sizes=sizes.get(which, [])))
             losses, clipped = [], False
     return steps, optimizers
