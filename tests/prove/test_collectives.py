@@ -329,9 +329,10 @@ def test_a_rank_that_raises_while_another_waits() -> None:
     (found,) = faults(one, other)
     assert (found.kind, found.text) == (
         "left",
-        "rank 0 waits in all_reduce of float32 [4] at train.py:3 for rank 1, "
-        "which ended with ValueError: no at train.py:2",
+        "rank 1 ended with ValueError: no at train.py:2; "
+        "rank 0 waits in all_reduce of float32 [4] at train.py:3 for it",
     )
+    assert (found.ranks, str(found.place)) == ((1, 0), "train.py:2")
 
 
 def test_a_rank_that_never_joins() -> None:
@@ -499,4 +500,5 @@ def test_spawned_ranks(tmp_path: Path) -> None:
     run = start(replace(options, torch_npu=torch_npu()), capture=True, echo=False)
     (found,) = collective_faults(run.traces, tmp_path, hung=run.hung)
     assert found.kind == "left"
-    assert "at train.py:14 for rank 1, which ended with ValueError: no data at train.py:13" in found.text
+    assert found.text.startswith("rank 1 ended with ValueError: no data at train.py:13; rank 0 ")
+    assert "at train.py:14 for it" in found.text
