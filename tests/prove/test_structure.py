@@ -10,6 +10,8 @@ from tests.prove.trainings import Told
 from transplt.proof.prove.structure import changes, unrepeated_files, without_figures
 from transplt.proof.prove.training import Training
 
+#: Lines that set gradients to zero, and the optimizer whose they are.
+Clears = Sequence[tuple[int, int | None]]
 CLIP = "the clipping of gradients at 1.0"
 
 
@@ -94,6 +96,31 @@ def test_what_counts_where_no_figure_differs(one: str, other: str, told: list[st
 )
 def test_a_change_is_told_by_what_decides(one: Sequence[str], other: Sequence[str], told: str) -> None:
     assert said(training(*one), training(*other))[:1] == [told]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lines"),
+    [
+        ([(11, 0), (12, 1)], [(11, 0), (13, 1)], []),
+        ([(11, 0), (12, 1)], [(12, 1)], [11]),  # the line of the original that has no counterpart
+        ([(11, 0), (12, 1)], [(11, 0)], [12]),
+        ([(11, 0), (12, 1)], [(12, None)], [12]),  # nobody knows whose
+    ],
+)
+def test_gradients_are_set_to_zero_of_an_optimizer(one: Clears, other: Clears, lines: list[int]) -> None:
+    trainings = []
+    for clears in (one, other):
+        told = Told().made()
+        for line, optimizer in clears:
+            told.tell("zero_grad", line, **({} if optimizer is None else {"o": optimizer}))
+        trainings.append(told.training())
+    lost = [event.place for change in changes(*trainings) for event in change.lost]
+    assert lines == [place.line for place in lost if place is not None]
+
+
+@pytest.mark.parametrize(("event", "sets"), [("scheduler", True), ("mode", False), ("zero_grad", False)])
+def test_what_sets_a_number_of_an_optimizer(event: str, *, sets: bool) -> None:
+    assert changes(training(event), training())[0].sets is sets
 
 
 @pytest.mark.parametrize(("path", "count"), [("", 0), ("/w.pt", 1)])

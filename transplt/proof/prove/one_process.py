@@ -186,7 +186,8 @@ class OneProcess:
             return [_of_change(change) for change in without_figures(told.changed, told.one, told.other)]
         # Values that differ before the first step were drawn so.
         seeds = [each for each in told.changed if first.step == 0 and any(e.kind == "seed" for e in each.lost)]
-        return [self._with_cause(first, [*seeds, *told.decisive], told.sides, told.one, told.other)]
+        reaching = [*seeds, *(each for each in told.decisive if each.sets or first.figure[:1] != (steps.SETTING,))]
+        return [self._with_cause(first, reaching, told.sides, told.one, told.other)]
 
     @staticmethod
     def _until_they_stop(reference: Run, alone: Run, found: Findings, left: str) -> Part:

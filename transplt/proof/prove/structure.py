@@ -35,6 +35,8 @@ _NAMES = {
 FILES = ("save", "load")
 #: Events that decide what is computed; where others differ it is a remark.
 _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
+#: Those that can set a number of an optimizer, such as its learning rate.
+_SETTING = frozenset({"scheduler", "step", "skipped", "optimizer", "load", "load_state_dict"})
 #: What a program may choose again where it holds already.
 _HOLDING = frozenset({"mode", "no_grad", "zero_grad"})
 
@@ -55,6 +57,11 @@ class Change:
         return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
             event.kind in _DECISIVE for event in self.gained
         )
+
+    @property
+    def sets(self) -> bool:
+        """Whether it can set a number of an optimizer."""
+        return any(event.kind in _SETTING for side in self.reported for event in side)
 
     @property
     def reported(self) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
@@ -92,7 +99,8 @@ def changes(one: Training, other: Training) -> list[Change]:
         [event for event in each.events if event.kind in compared and event.fields.get("path", event.kind)]
         for each in (one, other)
     )
-    matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
+    keys, other_keys = _with_whose(left, right)
+    matcher = difflib.SequenceMatcher(None, keys, other_keys, autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
         at_the_cut = one.cut and other.cut and (b == len(left) or d == len(right)) and (b - a <= 3 and d - c <= 3)
@@ -101,6 +109,12 @@ def changes(one: Training, other: Training) -> list[Change]:
             after = right[d] if d < len(right) else None
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
+
+
+def _with_whose(*sides: list[Event]) -> list[list[Hashable]]:
+    """The keys of events; with the optimizer whose gradients are set to zero, where that is always known."""
+    known = all(e.fields.get("o") is not None for side in sides for e in side if e.kind == "zero_grad")
+    return [[(_key(e), known and e.kind == "zero_grad" and e.fields["o"]) for e in side] for side in sides]
 
 
 def without_figures(found: Sequence[Change], one: Training, other: Training) -> list[Change]:

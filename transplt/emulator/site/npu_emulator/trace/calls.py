@@ -19,7 +19,7 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
-from . import models
+from . import models, steps
 from .figures import figures, number
 from .log import called_by_user, emit, is_quiet, quiet
 
@@ -33,7 +33,7 @@ def install() -> None:
     _record(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
     _watch_missing(module)
     _watch_evaluation(module)
-    _record(optimizer, "zero_grad", "zero_grad")
+    _record(optimizer, "zero_grad", "zero_grad", lambda self, *rest, **named: {"o": steps._number(self)})
     _record(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         clip = _clipping(getattr(torch.nn.utils, name))

@@ -70,7 +70,8 @@ def _watch_making() -> None:
     @functools.wraps(made)
     def __init__(self: Any, params: Any, defaults: Any) -> None:
         made(self, params, defaults)
-        emit("optimizer", o=_number(self), kind=type(self).__name__, sizes=_sizes(self), hyper=_hyper(self))
+        sizes = [len(group["params"]) for group in self.param_groups]
+        emit("optimizer", o=_number(self), kind=type(self).__name__, sizes=sizes, hyper=_hyper(self))
         shaken.shake(_parameters(self))
 
     kind.__init__ = __init__
@@ -92,10 +93,6 @@ def _hyper(optimizer: Any) -> list[dict[str, Any]]:
                 values[key] = list(value) if isinstance(value, tuple) else value
         kept.append(values)
     return kept
-
-
-def _sizes(optimizer: Any) -> list[int]:
-    return [len(group["params"]) for group in optimizer.param_groups]
 
 
 def _parameters(optimizer: Any) -> list[Any]:
@@ -122,7 +119,7 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | No
     hyper = _hyper(optimizer)
     if hyper != _recorded.get(which):
         _recorded[which] = hyper
-        emit("hyper", o=which, sizes=_sizes(optimizer), hyper=hyper)
+        emit("hyper", o=which, sizes=[len(group["params"]) for group in optimizer.param_groups], hyper=hyper)
     if done in dict(config.trace["left_out"]).get(which, ()):
         _held_back[which] = [(parameter, parameter.grad) for parameter in parameters]
         for parameter in parameters:
