@@ -94,7 +94,7 @@ def test_a_step_behind_more_backward_passes() -> None:
 
 def test_steps_that_only_one_of_them_takes() -> None:
     one, rank = told(*ONE), told(*ONE[:2])
-    assert said(one, rank, rank) == "train.py:5: optimizer 0 takes 2 steps, in the original 3"
+    assert said(one, rank, rank) == "train.py:5: optimizer 0 takes 2 steps, in the original 3 (original: train.py:14)"
     assert said(one, rank, rank, same_data=False) == ""
     cut = replace(rank, cut=True)
     assert said(one, cut, cut) == "" and said(one, told(*ONE), told(*ONE)) == ""

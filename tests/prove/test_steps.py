@@ -59,8 +59,8 @@ def test_what_agrees(one: Steps, other: Steps) -> None:
         ([{"grad": None}], [{"grad": 0.5}], "train.py:14: Net.0 has a gradient at step 1, in the original none"),
         ([{}, {"value": 0.8}], [{}, {"value": 0.7}], "train.py:14: Net.0 differs after step 2"),
         ([{"buffers": {"m": 1.0}}], [{"buffers": {"m": 1.1}}], "train.py:14: the buffer m differs after step 1"),
-        ([{}, {}], [{}], "train.py:5: optimizer 0 takes 1 steps, in the original 2"),
-        ([{}], [{}, {}], "train.py:5: optimizer 0 takes 2 steps, in the original 1"),
+        ([{}, {}], [{}], "train.py:5: optimizer 0 takes 1 steps, in the original 2 (original: train.py:14)"),
+        ([{}], [{}, {}], "train.py:14: optimizer 0 takes 2 steps, in the original 1 (original: train.py:5)"),
     ],
 )  # fmt: skip
 def test_what_differs(one: Steps, other: Steps, told: str) -> None:
@@ -156,6 +156,22 @@ def test_the_norms_that_clipping_finds() -> None:
     )  # what is clipped is alike
     found = first_difference(one, other, PLAIN)
     assert found is not None and found.what == "clipping finds the norm 4 in call 1, in the original 2"
+
+
+def test_a_step_too_much_comes_before_what_follows_of_it() -> None:
+    def training(*order: int, loss: float) -> Training:
+        told = Told().made()
+        told.tell("start", o=1, kind="SGD", names=["Other.0"], dtypes=["float32"], p=[[1.0] * 4])
+        for place, which in enumerate(order):
+            told.tell("backward", 12, loss=[1.0 if place < 2 else loss], dtype=["float32"])
+            told.tell("step", 20 + which, o=which, k=order[:place].count(which), p=[[1.0] * 4], b={})
+        return told.training()
+
+    found = first_difference(training(0, 0, 1, loss=1.0), training(0, 1, 0, 1, loss=2.0), PLAIN)
+    assert found is not None
+    assert str(found).startswith("train.py:21: optimizer 1 takes 2 steps, in the original 1")
+    found = first_difference(training(0, 0, 1, loss=1.0), training(0, 0, 1, 1, loss=2.0), PLAIN)
+    assert found is not None and found.what.startswith("the loss of step")
 
 
 def test_sums_in_another_order_have_more_room() -> None:

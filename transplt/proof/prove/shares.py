@@ -12,14 +12,12 @@ from collections.abc import Sequence
 
 from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.ranks import exchanged
-from transplt.proof.prove.steps import farthest, gaps, gradient_gap, loss_gap
+from transplt.proof.prove.steps import NOISE, farthest, gaps, gradient_gap, loss_gap
 from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
 #: The remark about ranks that were held against such runs.
 REMARK = "the gradients of the first step are the mean of those of one process on each rank's share"
-#: Gradients below this share of all gradients are rounding.
-_NOISE = 1e-6
 
 
 def first_step(
@@ -55,7 +53,7 @@ def _gradients(
             continue  # a part of the network that a share does not reach
         mean = sum(each[1] for each in present) / len(present)
         size = max(each[0] for each in present)
-        if max(after[0], size) <= _NOISE * total:
+        if max(after[0], size) <= NOISE * total:
             continue
         name = rank.optimizers[step.optimizer].name(place)
         what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"

@@ -14,7 +14,7 @@ from transplt.proof.prove.tolerance import ROUNDING, Figure, Gap
 from transplt.proof.prove.training import Loss, Optimizer, Training, TrainingStep
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign means nothing.
-_NOISE = 1e-6
+NOISE = 1e-6
 #: A sum of many numbers, such as a loss, is off by more than each of them is.
 _SUMMED = 4.0
 #: In half precision a gradient is off by what comes of some elements that count, or do not.
@@ -45,7 +45,12 @@ def in_common(*trainings: Training) -> tuple[Training, ...]:
 def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
     """Every figure that the two do not have to the bit in common, step by step."""
     begun: set[int] = set()
+    both = zip(one.steps, other.steps, strict=False)
+    parted = next((left.index for left, right in both if left.optimizer != right.optimizer), math.inf)
     for left, right in pairs(one, other):
+        if left.index >= parted:  # what follows comes of a step too much
+            yield from _in_number(one, other)
+            parted = math.inf
         made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
         if made is None or remade is None:
             continue
@@ -129,7 +134,7 @@ def rounding(training: Training) -> set[str]:
         made = training.optimizers.get(step.optimizer)
         for place, each in enumerate(step.gradients if made is not None else ()):
             name = made.name(place).partition(".")[2] if made is not None else ""
-            (noisy if each is not None and each[0] <= _NOISE * total else trains).add(name)
+            (noisy if each is not None and each[0] <= NOISE * total else trains).add(name)
     return {name for name in noisy if name and not any(f".{each}".endswith(f".{name}") for each in trains)}
 
 
@@ -157,12 +162,13 @@ def _in_number(one: Training, other: Training) -> Iterator[Gap]:
         right = [step for step in other.steps if step.optimizer == which]
         if len(left) == len(right) or (one.cut and other.cut and abs(len(left) - len(right)) <= 1):
             continue
-        made = other.optimizers.get(which)
         what = f"optimizer {which} takes {len(right)} steps, in the original {len(left)}"
-        origin = one.optimizers.get(which)
-        first = min(len(left), len(right)) + 1
-        places = made.place if made else None, origin.place if origin else None
-        yield _exact_gap(("number", which), Difference(what, *places, first))
+        fewer = min(len(left), len(right))
+        # The first that the other does not take; the line that made the optimizer of the other.
+        here = right[fewer] if right[fewer:] else other.optimizers.get(which)
+        there = left[fewer] if left[fewer:] else one.optimizers.get(which)
+        places = here.place if here else None, there.place if there else None
+        yield _exact_gap(("number", which), Difference(what, *places, fewer + 1))
 
 
 def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
@@ -196,7 +202,7 @@ def _at_a_step(
             yield _exact_gap(("gradient", *which, place), Difference(what, right.place, left.place, step))
         if before is None or after is None:
             continue
-        if before[0] <= _NOISE * total and after[0] <= _NOISE * total:
+        if before[0] <= NOISE * total and after[0] <= NOISE * total:
             quiet.add(place)
             continue
         gap = farthest(before[:2], after[:2])
@@ -263,7 +269,7 @@ def gradient_gap(
     sign of what is near 0, which a ReLU lets through or not."""
     scale = norm if math.isfinite(norm) else 1.0
     roundings = _TURNED if rounding.share >= ROUNDING["float16"] else _SUMMED
-    return Gap(name, gap, scale, roundings * rounding.share * max(scale, total), difference)
+    return Gap(name, gap, scale, roundings * rounding.share * max(scale, total), replace(difference, figure=name))
 
 
 def _numbers(value: Any) -> list[float]:
@@ -271,13 +277,13 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _hyper(left: TrainingStep, right: TrainingStep) -> Iterator[Gap]:
-    """Of each parameter, whatever groups it is in; of the groups, where the two have not as many parameters (shards)."""
+    """Of each parameter, whatever group it is in; of the groups, where the two have not as many parameters (shards)."""
     both = [
         [group for group, size in zip(step.hyper, step.sizes, strict=False) for _ in range(size)]
         for step in (left, right)
     ]
     both = both if len(both[0]) == len(both[1]) > 0 else [left.hyper, right.hyper]
-    for mine, theirs in {(id(mine), id(theirs)): (mine, theirs) for mine, theirs in zip(*both, strict=False)}.values():
+    for mine, theirs in zip(*both, strict=False):
         for key in mine.keys() & theirs.keys():
             if not alike(mine[key], theirs[key]):
                 step, is_there = left.number + 1, _SPOKEN.get(key, f"{key} is")
