@@ -14,7 +14,8 @@ from tests.prove.trainings import ROOT, Told
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Part
-from transplt.proof.prove.loaders import same_order
+from transplt.proof.prove.loaders import global_batches, same_order
+from transplt.proof.prove.noise import of_the_global_batch
 from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
@@ -94,14 +95,55 @@ def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> 
 
 @pytest.mark.parametrize(
     ("shaken", "word"),
-    [([{}, {"value": 0.9001}], Word.EQUAL), ([{}, {}], Word.RUNS), ([{"grad": 0.6}, {}], Word.RUNS)],
+    [([{"value": 0.9001}, {}], Word.EQUAL), ([{}, {}], Word.RUNS), ([{"grad": 0.6}, {}], Word.RUNS)],
 )
 def test_ranks_without_a_loader_may_be_off_by_roundings(shaken: list[Step], word: Word) -> None:
     """They may all have the samples of one process: what is more than roundings says nothing, for they need not."""
-    ranks = [told([{}, {"value": 0.9002}], rank=rank, width=0) for rank in range(2)]
+    ranks = [told([{"value": 0.9002}, {}], rank=rank, width=0) for rank in range(2)]
     part = against_one(told([{}, {}], width=0), ranks, told(shaken, width=0))
     assert part.verdict.word is word
     assert ("come from no loader with a sampler" in part.verdict.sentence) == (word is Word.RUNS)
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"grad": 0.6}, Word.DIFFERS),
+        ({"value": 0.8}, Word.DIFFERS),
+        ({"lr": 0.2}, Word.DIFFERS),
+        ({"loss": 1.1, "grad": 0.6}, Word.RUNS),  # other samples
+    ],
+)
+def test_ranks_without_a_loader_that_agree_at_first(other: Step, word: Word) -> None:
+    """Behind steps that agree the same loss is that of the same samples."""
+    ranks = [told([{}, other], rank=rank, width=0) for rank in range(2)]
+    assert against_one(told([{}, {}], width=0), ranks).verdict.word is word
+
+
+@pytest.mark.parametrize(
+    ("rows", "sums", "whole"),
+    [
+        (4, (7, 7), True),
+        (2, (7, 7), False),  # for the samples of a rank
+        (4, (7, 8), False),  # each rank other numbers
+        (0, (7, 7), False),
+    ],
+)
+def test_draws_for_the_global_batch(rows: int, sums: tuple[int, int], whole: bool) -> None:
+    """What all ranks draw alike for the samples of all is no reason not to compare."""
+    ranks = []
+    for rank in range(2):
+        made = Told().tell("group", rank=rank, world=2).made()
+        made.tell("batch", loader=0, epoch=0, indices=[2 * rank, 2 * rank + 1]).tell("draw", 9)
+        ranks.append(made.tell("noise", 9, step=0, number=0, sum=sums[rank], rows=rows).step().training())
+    assert of_the_global_batch(ranks) is whole
+    assert not of_the_global_batch([told([{}], rank=rank) for rank in range(2)])  # nothing is drawn
+
+
+@pytest.mark.parametrize(("in_turn", "batches"), [(False, [[0, 1, 2, 3]]), (True, [[0, 2, 1, 3]])])
+def test_the_order_of_a_global_batch(in_turn: bool, batches: list[list[int]]) -> None:
+    ranks = [told([{}], rank=rank, width=2) for rank in range(2)]
+    assert global_batches(ranks, in_turn=in_turn) == {"0.0": batches}
 
 
 def against_ranks(

@@ -46,9 +46,9 @@ def trained_on(training: Training) -> set[int]:
     return {loader for loader, _ in trained_passes(training)}
 
 
-def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
-    """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other; those of one rank where all
-    ranks have the same, for evaluation in whatever order."""
+def global_batches(ranks: Sequence[Training], *, in_turn: bool = False) -> dict[str, list[list[int]]]:
+    """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other or, as a DistributedSampler
+    deals them, `in_turn`; those of one rank where all ranks have the same, for evaluation in whatever order."""
     every = [batches(rank) for rank in ranks]
     if not every:
         return {}
@@ -63,8 +63,10 @@ def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
         if whole or all(each[key] == every[0][key] for each in every):
             merged[f"{key[0]}.{key[1]}"] = every[0][key]
             continue
-        together = zip(*(each[key] for each in every), strict=False)
-        merged[f"{key[0]}.{key[1]}"] = [[index for part in parts for index in part] for parts in together]
+        shared = zip(*(each[key] for each in every), strict=False)
+        together = (itertools.zip_longest(*parts) if in_turn else parts for parts in shared)
+        given = ((index for part in parts for index in part if index is not None) for parts in together)
+        merged[f"{key[0]}.{key[1]}"] = [[*batch] for batch in given]
     return merged
 
 

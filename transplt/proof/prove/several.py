@@ -11,6 +11,7 @@ from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
 from transplt.proof.prove.branches import draws_by_itself, matched
 from transplt.proof.prove.found import Difference, Findings, Part
+from transplt.proof.prove.noise import of_the_global_batch
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
@@ -139,17 +140,28 @@ class Several:
         return _agreeing(title, found, held, "the original's")
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
-        """W processes against one that is given what they had, all ranks' samples in one batch."""
+        """W processes against one that is given what they had. Of what is drawn for the samples of all, each rank takes
+        rows that follow each other, or each W-th."""
+        part = self._in_order(world, several, reference, in_turn=False)
+        again = part.verdict.word is Word.DIFFERS and of_the_global_batch(several.trainings)
+        return self._in_order(world, several, reference, in_turn=True) if again else part
+
+    def _starter(self, reference: Run) -> Runner:
+        """Of one process: the original's, but where that stops, or begins a group, or draws other numbers."""
+        draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
+        return self.migrated if reference.stop is not None or has_groups(reference) or draws else self.original
+
+    def _in_order(self, world: int, several: Run, reference: Run, *, in_turn: bool) -> Part:
+        """All ranks' samples in one batch, one rank after the other or `in_turn`."""
         title = f"one process, and {world} with the same global batches"
         found = Findings(sides=("one process", f"rank 0 of {world}"), of_ranks=True)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
-        # It is the original's, but where that stops, or begins a group, or draws other numbers.
-        draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
-        starter = self.migrated if reference.stop is not None or has_groups(reference) or draws else self.original
+        starter = self._starter(reference)
         alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
-        same = Replay(loaders.global_batches(several.trainings), left_out=precision.left_out(rank), lengths=lengths)
+        batches = loaders.global_batches(several.trainings, in_turn=in_turn)
+        same = Replay(batches, left_out=precision.left_out(rank), lengths=lengths)
         single = starter.run(replay=same)
         one = single.first
         if one is None or (single.stop is not None and not one.steps):
@@ -173,6 +185,8 @@ class Several:
         shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
+        # Behind steps that agree the same losses are those of the same samples; a loss has no figure.
+        lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
         printed = single.outcome, several.outcome, rank, world, self.migrated.project.root
         if first is None and not (mixed or why or lacks):
             first = averages.other_average(*printed)
@@ -261,6 +275,6 @@ def _incomparable(trainings: list[Training]) -> str:
     if uneven is not None:
         return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
-    if draws:
+    if draws and not of_the_global_batch(trainings):
         return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
     return ""
