@@ -26,6 +26,8 @@ def _told(one: list[float], several: list[float], *, about: bool = False) -> str
         ([0.4713], [0.4719]),
         ([0.0], [0.5]),
         ([0.4713], []),
+        ([0.47131, 0.33791], [5.1, 0.6]),  # a share that is harder at first
+        ([0.47131], [5.1]),
     ],
 )
 def test_no_fault(one: list[float], several: list[float]) -> None:
@@ -39,6 +41,8 @@ def test_no_fault(one: list[float], several: list[float]) -> None:
         ([0.47131], [0.235655], "divided twice"),
         ([25.0, 50.0], [12.5, 25.0], "divided twice"),
         ([1.71823, 1.5], [3.43646, 3.0], "summed over the ranks and not divided"),
+        # What is summed up in a loop is summed over the ranks again and again.
+        ([0.47131, 0.33791], [8.6, 6.1], "no share of the data is so far off"),
     ],
 )
 def test_a_fault(one: list[float], several: list[float], said: str) -> None:

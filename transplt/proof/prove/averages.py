@@ -17,6 +17,8 @@ from transplt.proof.prove.training import Place, Training
 _SUMS = ("all_reduce", "reduce")
 #: How far figures of other batches may be from a factor.
 _ABOUT = 0.15
+#: No share of the data makes each figure of a line so many times W as large.
+_FAR = 4
 
 
 def other_average(
@@ -24,8 +26,9 @@ def other_average(
 ) -> Difference | None:
     """A figure that one process prints, and W with the same batches W times as large, or a W-th of it.
 
-    Any other distance is none: a rank may print the figure of its own share. So may a share of few samples (`_counted`)
-    be half that of all by chance: that is one only where another figure is so, too.
+    Any other distance is none, but a large one of all figures of a line: a rank may print the figure of its own share.
+    So may a share of few samples (`_counted`) be half that of all by chance: that is one only where another figure of
+    the line is so, too.
 
     With `about` the batches are others: all figures of a line that is printed more than once are about so much larger.
     The loss of a step as it is, which may be a sum over a share, is left out.
@@ -36,11 +39,17 @@ def other_average(
         if words != others or not value:
             break
         if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
-            figures.setdefault(words if about else "", []).append((words, value, theirs))
+            figures.setdefault(words, []).append((words, value, theirs))
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
         for words, value, theirs in _times(figures.values(), factor, about=about):
             what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}: {cause}"
             return Difference(what, _line(rank, root, divided=factor < 1))
+    for line in figures.values():
+        if len({value for _, value, _ in line}) > 1 and all(after / before > _FAR * world for _, before, after in line):
+            words, value, theirs = line[0]
+            what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}"
+            what += ": no share of the data is so far off"
+            return Difference(what, _line(rank, root, divided=False))
     return None
 
 
