@@ -337,7 +337,8 @@ def test_a_rank_that_raises_while_another_waits() -> None:
 
 def test_a_rank_that_never_joins() -> None:
     (found,) = faults(Told(0).coll(3, "all_reduce", [4], ends=False).events, hung=True)
-    assert found.text.endswith("for rank 1, which never joined the group")
+    assert found.text.startswith("rank 1 never joined the group; rank 0 ")
+    assert str(found.place) == "train.py:3"
 
 
 # --- messages and hangs ----------------------------------------------------------------------------------------------

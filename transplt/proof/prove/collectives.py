@@ -35,8 +35,8 @@ class CollectiveFault:
 
     @property
     def place(self) -> Place | None:
-        """The condition that parts the ranks, or the line of the first of them."""
-        return self.condition or self.places[0]
+        """The condition that parts the ranks, or the line of the first of them that has one."""
+        return self.condition or next(filter(None, self.places), None)
 
 
 def collective_faults(
@@ -133,13 +133,10 @@ class _Search:
         return self._skipped(world, lists, pair if side == 0 else pair[::-1], made, instead, condition)
 
     def _left(self, pair: tuple[int, int], one: Exchange, gone: Rank | None) -> CollectiveFault:
+        what = gone.whereabouts if gone is not None else "never joined the group"
         verb = "waits in" if one.stands else "calls"
-        waits = f"rank {pair[0]} {verb} {one.what}{_at(one.place)}"
-        if gone is None:
-            text = f"{waits} for rank {pair[1]}, which never joined the group"
-            return CollectiveFault("left", text, pair, (one.place, None))
-        text = f"rank {pair[1]} {gone.whereabouts}; {waits} for it"
-        return CollectiveFault("left", text, pair[::-1], (gone.place, one.place))
+        text = f"rank {pair[1]} {what}; rank {pair[0]} {verb} {one.what}{_at(one.place)} for it"
+        return CollectiveFault("left", text, pair[::-1], (gone.place if gone is not None else None, one.place))
 
     def _parted(
         self, left: list[Exchange], right: list[Exchange], position: int

@@ -21,10 +21,9 @@ def of_number(first: Difference, one: Training, other: Training, root: Path) -> 
     if first.step is not None and first.step > 1 and lines and alike:
         place, original = _of_schedule(first, one, other)
         return replace(first, place=place, original=original or first.original, cause="", event=True)
-    if begun[0] is not None and begun[1] is not None and begun[0].fields["hyper"] == begun[1].fields["hyper"]:
-        assigned = assignment(other, root, name)
-        if assigned is not None:
-            return replace(first, place=assigned, original=None, cause="", event=True)
+    assigned = assignment(other, root, name) if None not in begun and groups[0] == groups[1] else None
+    if assigned is not None:
+        return replace(first, place=assigned, original=None, cause="", event=True)
     made, origin = (training.optimizers.get(which) for training in (other, one))
     place = made.place if made is not None else first.place
     return replace(first, place=place, original=origin.place if origin is not None else None, cause="", event=True)

@@ -110,11 +110,7 @@ def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | 
     found = noise.of_its_own(trainings)
     if isinstance(found, Difference) or one is None:
         return found
-    for training in trainings:
-        repeated = noise.drawn_again(training, one)
-        if repeated is not None:
-            return repeated
-    return found
+    return next(filter(None, (noise.drawn_again(training, one) for training in trainings)), found)
 
 
 def same_schedules(

@@ -15,6 +15,8 @@ from transplt.proof.prove.steps import SETTING, pairs
 from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
 from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
+_NOT_SENT = "the values of rank 0 are not sent to the other ranks"
+
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
     """The first step after which two ranks hold different parameters, with what was left out there."""
@@ -29,8 +31,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 if mine != theirs:
                     what = f"{made.name(place)} starts with other values on rank {other.rank} than on rank {first.rank}"
                     return Difference(what, made.place, step=0, cause=_why(first, None))
-        apart = _other_network(first, other)
-        if apart is not None:
+        if (apart := _other_network(first, other)) is not None:
             return apart
         for left, right in pairs(first, other):
             if left.skipped != right.skipped:
@@ -42,11 +43,9 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 if alone is not None and place != alone:
                     continue
                 if before is not None and after is not None and before[3] != after[3]:
-                    name = first.optimizers[left.optimizer].name(place)
-                    what = (
-                        f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
-                    )
                     made = first.optimizers[left.optimizer]
+                    what = f"{made.name(place)} differs between rank {first.rank} and rank {other.rank}"
+                    what += f" after step {left.number + 1}"
                     if _in_no_wrapper(first, made, place):
                         cause = "no wrapper exchanges its gradients: it is in none, or was frozen then"
                         # Weights of a loss are in nothing that could be wrapped.
@@ -89,9 +88,7 @@ def _other_network(first: Training, other: Training) -> Difference | None:
             theirs = remade.others.get(name) if remade is not None else None
             if theirs is not None and name not in stepped and mine[3] != theirs[3]:
                 what = f"{name} starts with other values on rank {other.rank} than on rank {first.rank}"
-                return Difference(
-                    what, made.place, step=0, cause="the values of rank 0 are not sent to the other ranks"
-                )
+                return Difference(what, made.place, step=0, cause=_NOT_SENT)
     return None
 
 
@@ -159,7 +156,7 @@ def _why(training: Training, step: TrainingStep | None) -> str:
     if not wraps and not training.of("coll"):
         return "the ranks exchange no gradients or parameters"
     if step is None:
-        return "the values of rank 0 are not sent to the other ranks"
+        return _NOT_SENT
     events = _before(training, step)
     if any(event.kind == "past" and event.fields.get("grad") for event in events):
         return "the network is called without its wrapper, whose forward makes the ranks exchange gradients"
@@ -269,13 +266,10 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
             for before, after in zip(mine.gradients, theirs.gradients, strict=False)
             if before is not None and after is not None and before[0] > 0
         ]
-        for ratio, cause in (
-            (world, "summed over the ranks and not divided"),
-            (1 / world, "divided by the ranks twice"),
-        ):
+        for ratio, why in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
             if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
                 place = exchanged(ranks[0], theirs) or first.place
-                told = f"each gradient is {ratio:g} times that of one process: {cause}"
+                told = f"each gradient is {ratio:g} times that of one process: {why}"
                 return replace(first, place=place, cause=told, event=place is not None)
         break
     return first
