@@ -619,7 +619,7 @@ def replay(agent, batches, limit, done, labels, kind):
             '        if kind == "full":\n            found.append(agent.score(batch, labels))\n', [],
         ),
         ('if kind != "full"', 'if kind == "full"', ["computing", "metric"]),
-        ("    agent.model.npu()\n", "    place(agent.model)\n", ["computing", "judge"]),
+        ("    agent.model.npu()\n", "    place(agent.model)\n", ["judge"]),
         ("    agent.model.npu()\n", "    place(agent.model)\n\n\ndef place(what):\n    what.npu()\n", []),
     ],
 )  # fmt: skip

@@ -202,6 +202,8 @@ class Reader:
 
     def _of_call(self, node: ast.Call) -> Form:
         function, name = node.func, last_name(node.func)
+        if ast.unparse(function) == "os.path.join":
+            return ("$join", *map(self._of, node.args))
         off = [each for each in node.keywords if self.off.get(last_name(each.value), "1") not in _ONE]
         if self._is_silent(node) or any(each.arg == "enabled" for each in off):
             return NOTHING
@@ -216,6 +218,10 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *forms)
         called = self._named(name, owner)
+        if called in ("range", "arange") and len(forms) == 2 and forms[0] == ("#0.0",):  # noqa: PLR2004 - from 0 on
+            forms = forms[1:]
+        if called in self.words["powers"] and len(forms) == 1:
+            return ("Pow", *forms, of_constant(self.words["powers"][called]))
         return sorted_form((called, *forms)) if called else ("()", self._of(function), *map(self._of, given))
 
     def _named(self, name: str, owner: ast.AST | None) -> str:

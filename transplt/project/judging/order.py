@@ -30,6 +30,14 @@ _ORDER = frozenset({
 _BAR = re.compile(r"Expr \w*bar\.")
 
 
+def step_of(each: Statement) -> str:
+    """Which step of a training a statement is; empty where it is none of those that each training has."""
+    kind = next((kind for kind, form in _STEPS.items() if re.search(form, each.text)), _DRAW)
+    if kind == _DRAW or (kind == "step" and ".step(" not in each.text):
+        return ""
+    return kind if isinstance(each.node, ast.Expr) and not each.said else ""
+
+
 def disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set[str]) -> Iterator[Otherwise]:
     """Steps of a training that come in another order, or once for each round of another loop."""
     there: dict[Scope, list[_Step]] = defaultdict(list)

@@ -37,7 +37,7 @@ class Reading:
         self, statements: Sequence[Statement], differ: Sequence[Statement], reader: Reader, values: dict[str, set[str]]
     ) -> None:
         self.statements, self.differ, self.reader, self.values = statements, [*differ], reader, values
-        self.words = {word for each in differ for part in each.parts for word in _words(part)}
+        self.words = Counter(word for each in differ for part in each.parts for word in _words(part))
         self.set: dict[str, set[str]] = defaultdict(set)
         self.names: dict[Scope, set[str]] = defaultdict(set)
         self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
@@ -83,11 +83,12 @@ class Reading:
         calls = [one.loop for one in asked if re.search(rf"\b{name}\(", one.text)]
         return calls[0] + each.loop if len(calls) == 1 else None
 
-    def held(self, forms: Iterable[Form]) -> set[str]:
+    def held(self, forms: Iterable[Form], here: Iterable[Statement] = ()) -> set[str]:
         """The numbers and texts that may stand in the place of names: values of these names, and what is in statements
-        that the other program has not."""
+        that the other program has not, other than those `here`."""
         names = {word[1:] for form in forms for word in nodes(form) if word[0] == "$"}
-        return self.words.union(*(self.values.get(name, ()) for name in names))
+        words = self.words - Counter(word for each in here for part in each.parts for word in _words(part))
+        return {*words}.union(*(self.values.get(name, ()) for name in names))
 
     def says_own(self, form: Form) -> bool:
         """Whether a form calls functions of the program."""

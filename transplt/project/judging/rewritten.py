@@ -1,96 +1,84 @@
-"""Which functions were written anew, so that only a run can tell whether they compute the same."""
+"""Which differences are sure: what is the same but for one small thing, in a function that has its form. The rest may
+compute the same in another form, and only a run can tell."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from transplt.project.judging.reading import Scope
+from transplt.project.judging.forms import Form, apart, nodes
+from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.statements import TABLE, Statement
 from transplt.rules.tables import read_table
 
 #: What is done in a function, by the statements that do it.
 Done = list[tuple[Statement, Counter[str]]]
-#: A function of which so many statements differ both ways, more than one of so many, was written anew.
-_MANY, _SHARE, _SEVERAL = 3, 3, 2
-#: Arguments that a statement has from elsewhere.
-_SPREAD = re.compile(r"[(,] ?\*\*\w")
+#: So many kinds of operations, and names, are one small thing.
+_KINDS, _NAMES = 4, 5
+#: What no gradient comes from, with a block around it or without.
+_OF_DATA = re.compile(r"\.data\b")
 
 
-def is_rewritten(
-    place: Scope, sides: tuple[Done, Done], both: tuple[Counter[str], Counter[str]], size: int, own: AbstractSet[str]
-) -> bool:
-    """Whether a function was written anew: what is `both` less and more in it is a matter of form, many of its
-    statements differ both ways, another function stands for several of them, or a comprehension for a loop or for what
-    was repeated. `own`: functions of the port."""
-    if _is_spelling(*both) or _is_of_form(*both, own) or _is_of_form(*both[::-1], own) or _is_put_in_one(sides, both):
-        return True
-    told = [{id(each): (each, counts) for each, counts in side if counts}.values() for side in sides]
-    fewer, differ = min(map(len, told)), min(len({id(each) for each, _ in side}) for side in sides)
-    apart_from_it = max(sum(each.place[1] != place[1] for each, _ in side) for side in told)
-    shapes = [{*map(_repeats, side)} - {""} for side in told]
-    looped = any("comprehension" in one - other and other - one for one, other in (shapes, shapes[::-1]))
-    return bool(fewer) and (looped or apart_from_it >= _SEVERAL or (differ >= _MANY and _SHARE * differ > size))
-
-
-def _is_of_form(few: Counter[str], many: Counter[str], own: AbstractSet[str]) -> bool:
-    """Whether there are loops, containers and conditions alone on one side, or calls of functions that both programs
-    have, and no numbers and nothing of arithmetic on the other."""
+def one_thing(one: Form, other: Form) -> str:
+    """What two forms, the same but for one thing that has a name, have more and less of in one place: `+`, `-`, or `+-`
+    for one operation in the place of another. Empty where they differ in other ways."""
+    found = {(_blank(left), _blank(right)) for left, right in apart(one, other)} - {("$", "$")}
+    if any(left == "$" for left, _ in found) and any(right == "$" for _, right in found):
+        return ""  # something has another place
+    words = Counter(nodes(one)), Counter(nodes(other))
+    gone, new = words[0] - words[1], words[1] - words[0]
+    if any(sum(count for word, count in each.items() if word[0] == "$" and word[1:2].islower()) > _NAMES for each in (gone, new)):
+        return ""
+    if any(word.startswith("$call ") for word in gone + new):
+        return ""
+    less, more = ({word for word in each if word[0] != "$" and word[-1] != "="} for each in (gone, new))
     table = read_table(TABLE)["operations"]
-    flow, questions, called = {*table["ways"]}, {*table["questions"]}, {*own, "()"}
-    if not (few and many and few.keys() <= flow | questions | called and (flow | called) & (few.keys() | many.keys())):
+    known = {*table["shown"], *table["counts"]} - {"[]", "()", "where"}
+    named = len(found) == 1 and len(less) == len(more) == 1 and not _is_spelling(less | more) and _has_other_name(one, other)
+    if less and more and not named and not all(word[0] == "#" or word in known for word in less | more):
+        return ""
+    return ("+" * bool(more or not less) + "-" * bool(less)) if len(less | more) <= _KINDS else ""
+
+
+def _has_other_name(one: Form, other: Form) -> bool:
+    """Whether the only difference is the name of what is called, or drawn."""
+    drawn = read_table(TABLE)["operations"]["drawn"]
+    for left, right in apart(one, other):
+        if left[1:] != right[1:] and not (re.match(drawn, left[0]) and re.match(drawn, right[0])):
+            return False
+    return True
+
+
+def _is_spelling(words: set[str]) -> bool:
+    """Whether operations are known to be written in either way."""
+    return any(words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"])
+
+
+def _blank(form: Form) -> str:
+    """A form without its names, as a text: `$` for a name."""
+    return "$" if len(form) == 1 and form[0][0] == "$" else re.sub(r"'\$\w*'", "$", str(form))
+
+
+def undecided(told: Sequence[Otherwise], things: Mapping[int, str], ways: str, names: AbstractSet[str]) -> list[bool]:
+    """Which of the things `told` of a function of both programs may come to the same. `things`: statements of the port,
+    by id, that stand for others, and what they have more (`+`) and less (`-`); `ways`: the same of whole statements;
+    `names`: those of the function of the original."""
+    every = {*ways, *"".join(things.values())}
+    form = len({*ways}) > 1 or not all(things.values()) or bool(ways and len(every) > 1)
+    return [form or _may_be_form(each, names) for each in told]
+
+
+def _may_be_form(told: Otherwise, names: AbstractSet[str]) -> bool:
+    """Whether a thing that stands alone comes to nothing by itself: a value got a name, or has it no more; no gradient
+    for what has none."""
+    if told.before and told.after:
         return False
-    known = {*flow, *questions, "()", "#True", "#False"}
-    plain = all(word in known or (word[0] != "#" and word not in table["shown"]) for word in many)
-    done = sum(count for word, count in many.items() if word[-1] != "=")
-    return plain and (few.keys().isdisjoint(called) or few.total() < done)
-
-
-def _is_put_in_one(sides: tuple[Done, Done], both: tuple[Counter[str], Counter[str]]) -> bool:
-    """Whether statements became one with a condition, a container or a comprehension in it, and nothing else; or
-    arguments come from elsewhere now."""
-    spread = [any(_SPREAD.search(each.text) for each, _ in side) for side in sides]
-    if any(both) and spread[0] != spread[1]:
-        return True
-    table = read_table(TABLE)["operations"]
-    gone, new = both
-    does = [each for each, counts in sides[1] if counts & new]
-    known = new.keys() <= {*table["in one"], *table["questions"]}
-    return bool(new and known and not gone and len(sides[0]) > len(does)) and not any(map(_chooses, does))
-
-
-def is_form(words: Iterable[str]) -> bool:
-    """Whether words are of loops, containers and conditions alone."""
-    table = read_table(TABLE)["operations"]
-    return {*words} <= {*table["ways"], *table["questions"]}
-
-
-def _chooses(each: Statement) -> bool:
-    """Whether a statement decides what is done below it, or which of several parts are taken."""
-    return hasattr(each.node, "body") or any(getattr(node, "ifs", ()) for node in each.inside())
-
-
-def asks_a_name(each: Statement) -> bool:
-    """Whether a condition is a variable alone: what a function of several uses is given."""
-    return isinstance(each.node, ast.If) and isinstance(each.parts[0], ast.Name)
-
-
-def _repeats(done: tuple[Statement, Counter[str]]) -> str:
-    """How a statement does something several times."""
-    each, counts = done
-    if any(isinstance(node, ast.comprehension) for node in each.inside()):
-        return "comprehension"
-    if any(isinstance(node, ast.Lambda) for node in each.inside()) and "map(" in each.text:
-        return "loop"
-    again = any(count >= _MANY for word, count in counts.items() if word[0].islower() or word[0] == "F")
-    return "loop" if isinstance(each.node, ast.For) else "again" if again else ""
-
-
-def _is_spelling(less: Counter[str], more: Counter[str]) -> bool:
-    """Whether all operations that are others are known to be written in either way."""
-    gone, new = ({word for word in side if word[0] not in "#("} for side in (less, more))
-    words, rows = gone | new, read_table(TABLE)["spellings"]
-    return bool(gone and new) and any(words & {*heads} and words <= {*heads, *rest} for heads, rest in rows)
+    match told.at.node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return told.after is None or name not in names
+        case ast.With() as block:
+            return _OF_DATA.search(ast.unparse(block)) is not None
+    return False

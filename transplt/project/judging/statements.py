@@ -34,7 +34,8 @@ _Where = tuple[str, tuple[str, ...], int, bool, tuple[str, ...]]
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
 ASIDE = "something aside fails"
-_TRAINS = re.compile(
+#: What a training does.
+TRAINS = re.compile(
     r"backward|\.step\(|loss|criterion|model|net\b|optimizer|train|forward|load|output|eval(?:uate)?_|test|main\(|npu\("
     r"|cuda\("
 )
@@ -330,7 +331,7 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     closes, test, turned = head.last and isinstance(node, ast.With), "", False
     if isinstance(node, (ast.If, ast.While)) and isinstance(given := head.parts[0], ast.expr):
         test, turned = ast.unparse(upright(given)[0]), upright(node.test)[1]
-    aside = isinstance(node, ast.Try) and not _TRAINS.search(ast.unparse(ast.Module(node.body, [])))
+    aside = isinstance(node, ast.Try) and not TRAINS.search(ast.unparse(ast.Module(node.body, [])))
     for name, value in ast.iter_fields(node):
         if name not in _INSIDE or not isinstance(value, list):
             continue

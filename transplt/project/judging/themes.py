@@ -33,16 +33,17 @@ def theme_of(name: str) -> str:
 def theme_at(statement: Statement, words: Iterable[str] = ()) -> str:
     """What a statement is about, first by the `words` of its form that are others."""
     for name in (*words, *_names(statement)):
-        if theme := _of_call(name) or theme_of(name):
+        if theme := theme_of_call(name) or theme_of(name):
             return theme
     heads = isinstance(statement.node, (ast.If, ast.For, ast.While, ast.Try, ast.With))
     below = ast.walk(statement.node) if heads else ()
-    called = (_of_call(last_name(node.func)) for node in below if isinstance(node, ast.Call))
+    called = (theme_of_call(last_name(node.func)) for node in below if isinstance(node, ast.Call))
     return next(filter(None, called), "computing")
 
 
 @cache
-def _of_call(name: str) -> str:
+def theme_of_call(name: str) -> str:
+    """What a function is about, by its name."""
     return next((theme for theme, pattern in read_table(TABLE)["calls"] if re.fullmatch(pattern, name)), "")
 
 

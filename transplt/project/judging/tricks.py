@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from transplt.project.judging.statements import ASIDE, SHORT, TABLE, Apart, Statement, neutral
+from transplt.project.judging.statements import ASIDE, SHORT, TABLE, TRAINS, Apart, Statement, neutral
 from transplt.project.judging.themes import Grade, defaults_of, name_of, options_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -173,6 +173,12 @@ def _has_a_form(each: Statement, around: Around) -> _Told:
     return None
 
 
+def _only_tells(loop: ast.For | ast.While) -> bool:
+    """Whether a loop is there to tell people something, so that an end of it skips no work."""
+    text = ast.unparse(loop)
+    return not TRAINS.search(text) and re.search(r"\b(?:print|info|write)\(", text) is not None
+
+
 _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
     _hides_errors, _exits, _returns, _replaces, _reads_results, _writes_results, _has_a_form,
 )  # fmt: skip
@@ -180,8 +186,12 @@ _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
 
 def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
     """What the new statements of a port do to mislead the check, or looks like it."""
+    new = [*new]
+    tells = (each.node for each in new if isinstance(each.node, (ast.For, ast.While)) and _only_tells(each.node))
+    spared = {id(node) for loop in tells for node in ast.walk(loop)}
     for each in new:
-        if found := next(filter(None, (trick(each, around) for trick in _TRICKS)), None):
+        found = next(filter(None, (trick(each, around) for trick in _TRICKS)), None)
+        if found and id(each.node) not in spared:
             yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]
 
 
@@ -196,7 +206,8 @@ def moved(
         if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
             name = ast.unparse(after.parts[0])
             kept = rf"(?<![\w.]){re.escape(name)}\.(?:npu|to)\(|prepare\(.*\b{re.escape(name)}\b"
-            if not re.search(kept, there[after.path]):
+            stands = ast.unparse(before.parts[0]) == name or ast.unparse(before.parts[-1]) == ast.unparse(after.parts[-1])
+            if stands and not re.search(kept, there[after.path]):
                 yield after, _AGAINST, f"{name} is no longer put on a card"
         if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):
             yield after, _AGAINST, f"the test computes this on a card, too: {what}"

@@ -9,11 +9,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 
 from transplt.project.judging.forms import Form, apart, nodes, operations, parts_of
-from transplt.project.judging.order import disordered, outdated
+from transplt.project.judging.order import disordered, outdated, step_of
 from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
-from transplt.project.judging.rewritten import Done, asks_a_name, is_form, is_rewritten
+from transplt.project.judging.rewritten import Done, one_thing, undecided
 from transplt.project.judging.statements import TABLE, Apart, Statement, asked_in, compared
+from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
 from transplt.rules.tables import read_table
 
@@ -22,19 +23,27 @@ _Pair = tuple[Statement, Statement]
 _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
 )
+_OF_CARD = re.compile(r"npu|device")
+_OF_CARDS = re.compile(r"device|rank|gpu|npu|world|local|dist|worker|backend", re.IGNORECASE)
 #: Files that compute nothing of a training: tests, and what installs the package; both are looked at apart.
 _NOT_TRAINED = re.compile(rf"{TESTS.pattern}|(?:^|/)setup\.py$")
 #: Forms of what tells people something.
 _SILENT = ("$", "$said")
 #: Statements with fewer operations in common than this share of all are no pair.
 _ALIKE = 0.5
+#: Statements with fewer kinds of operations have no order that counts.
+_SEVERAL = 3
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
 _COLLECTS = re.compile(
     r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
 )
+_IS_STEP = re.compile(r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed")
+#: What the whole program has to have, wherever that is: calls, and themes of calls.
+_EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad"), ("optimizer", "learning rate", "precision")
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
+_IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
 _TURNED = "the same operations are combined differently"
 
@@ -129,7 +138,8 @@ class Unexplained:
                 case "$", "$" if _is_name(left) and _is_name(right):
                     old, new = left[0][1:], right[0][1:]
                     fields = {old, new} <= self.theirs.fields[one.path] & self.mine.fields[other.path]
-                    if old != new and (fields or {old, new} <= known) and not _OF_HOST.search(f"{old} {new}"):
+                    host = _OF_CARDS if {old, new} <= self.theirs.values.keys() else _OF_HOST
+                    if old != new and (fields or {old, new} <= known) and not host.search(f"{old} {new}"):
                         if target(one) != target(other):
                             return None
                         found = f"{new} stands where {old} stood"
@@ -155,11 +165,21 @@ class Unexplained:
         """What a statement does not give any more, where that is all that is another in it."""
         if isinstance(one.node, ast.AnnAssign) and any(word[0] == "#" for word in (before - after) + (after - before)):
             return "another default"
+        if before["$join"] != after["$join"]:
+            return None
+        less, more = before - after, after - before
+        if isinstance(one.node, (ast.If, ast.While)) and not less and more and all(word[0] == "$" for word in more):
+            asked = sorted(word[1:] for word in more if not _OF_HOST.search(word))
+            if asked and {*asked} <= self.theirs.values.keys() and self.off.keys().isdisjoint(asked):
+                return f"{_joined(asked)} added to the condition"
+        told = {word.rpartition(" ")[2].lstrip("$") for word in nodes(form)}
+        own = isinstance(one.node, ast.FunctionDef) or not told.isdisjoint(self.mine.reader.own)
+        if (less or more) and not own and all(map(_IS_NUMBER.fullmatch, less + more)):
+            return _listed(more, less)
         gone = [word[1:] for word in before - after if word[0] == "$" and not _OF_HOST.search(word)]
         gone = [word for word in gone if word != "call"]
         only = before >= after and before.keys() - after.keys() == {f"${each}" for each in gone}
-        said = {word.rpartition(" ")[2] for word in nodes(form)}
-        same = type(one.node) is type(other.node) and self.mine.reader.own.isdisjoint(self._changed & said)
+        same = type(one.node) is type(other.node) and self.mine.reader.own.isdisjoint(self._changed & told)
         if gone and only and same:
             return f"{_joined(gone)} left out"
         return None
@@ -187,14 +207,14 @@ class Unexplained:
             less[self._places[place]].append((each, counts))
         for place, each, counts in self.mine.reached(asked[1], {*self._homes}, self.theirs.reader.attributes):
             more[place].append((each, counts))
-        held = (
-            self.mine.held(map(self.mine.form, asked[1])) | self._handed[1],
-            self.theirs.held(map(self.theirs.form, asked[0])) | self._handed[0],
-        )
         left: dict[Scope, tuple[Counter[str], Counter[str]]] = {}
         for place in dict.fromkeys((*less, *more)):
             gone_here, new_here = (sum((counts for _, counts in side[place]), Counter[str]()) for side in (less, more))
             left[place] = gone_here - new_here, new_here - gone_here
+            held = [
+                reading.held(map(reading.form, here := [each for each, _ in side[place]]), here) | handed
+                for reading, side, handed in zip((self.mine, self.theirs), (more, less), self._handed[::-1], strict=True)
+            ]
             for counts, known in zip(left[place], held, strict=True):
                 _take_out(counts, known)
             del left[place][1]["load_state_dict"]
@@ -208,39 +228,59 @@ class Unexplained:
     ) -> None:  # fmt: skip
         """Tell what is `left`, and leave open what is in functions that were written anew."""
         less, more = said
-        sizes, helpers = Counter(each.place for each in self.mine.statements), dict[Scope, str]()
-        own = {each[1].rpartition(".")[2] for each in self.theirs.names.keys() & sizes.keys()} - {""}
+        done = [{*self._steps(side)} for side in (self.theirs, self.mine)]
+        changed = done[0] ^ done[1]
+        #: Statements that the other program does not have, by the functions of the port.
+        loose = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
+        for side, found, homes in zip(loose, (self.apart.gone, self.apart.new), (self._places, {}), strict=True):
+            for each in found:
+                if not (self._is_idle(each) or each.said or _OF_CARD.search(each.text) or isinstance(each.node, (ast.Import, ast.ImportFrom))):
+                    side[homes.get(each.place, each.place)].append(each)
         for place, both in left.items():
             for counts, other in zip(both, spare, strict=True):
                 found = counts & other
                 counts -= found
                 other -= found
             first, sides = len(self.told), (less[place], more[place])
-            both_ways = all(both)
-            anew = is_rewritten(place, sides, both, sizes[place], own)
             self._tell(sides, *both, pairs)
-            if anew:
-                name = place[1].rpartition(".")[2] or "the module"
-                # What is gone or new as a whole, while nothing else is done in its place, is told all the same.
-                self.told[first:] = [
-                    replace(each, rewritten=name if both_ways or each.what or is_form(each.words) else "")
-                    for each in self.told[first:]
-                ]
-                helpers |= {each.place: name for each, _ in more[place] if each.place not in self._homes}
-        self._leave_open(helpers)
+            if not self.told[first:]:
+                self.told += self._in_another_form(sides)
+            told, names = self.told[first:], self.theirs.names[self._homes.get(place, place)]
+            things = {
+                id(each.after): one_thing(self.theirs.form(each.before), self.mine.form(each.after))
+                for each in told if each.before and each.after
+            }  # fmt: skip
+            old = {id(each.before) for each in told if id(each.after) in things}
+            ways = "".join(
+                way for way, side, known in zip("-+", loose, (old, things), strict=True)
+                if any(id(each) not in known for each in side[place])
+            )  # fmt: skip
+            name = place[1].rpartition(".")[2] or "the module"
+            for number, form in enumerate(undecided(told, things, ways, names), first):
+                each = self.told[number]
+                helper = each.after is not None and each.after.place not in self._homes
+                if (form or helper) and changed.isdisjoint((step_of(each.at), *each.words)):
+                    self.told[number] = replace(each, rewritten=name)
 
-    def _leave_open(self, helpers: Mapping[Scope, str]) -> None:
-        """Leave open what helpers of functions that were written anew do, what a function of several uses is given, and
-        classes that went to a table."""
-        named = {word[1:] for each in self.apart.new for word in nodes(self.mine.form(each)) if word[0] == "$"}
-        for number, each in enumerate(self.told):
-            handed = named.intersection(each.words)
-            if each.after is None and handed and not each.rewritten and is_form({*each.words} - handed):
-                self.told[number] = replace(each, rewritten=each.at.scope.rpartition(".")[2] or "the module")
-            elif (at := each.after) and (name := helpers.get((at.path, f"{at.scope}.{target(at)}".lstrip(".")), "")):
-                self.told[number] = replace(each, rewritten=name)
-            elif at and at.scope and at.place not in self._homes and asks_a_name(at) and not each.rewritten:
-                self.told[number] = replace(each, rewritten=at.scope.rpartition(".")[2])
+    def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
+        """What does as much of everything in other statements: in which order, no count tells."""
+        left, found = {id(each) for each in (*self.apart.gone, *self.apart.new)} - self._settled, list[Statement]()
+        does = [
+            {_blank(reading.form(each)[-1], "$"): each for each, counts in side if id(each) in left and len(counts) >= _SEVERAL}
+            for reading, side in zip((self.theirs, self.mine), sides, strict=True)
+        ]  # fmt: skip
+        for side, other in (does, does[::-1]):
+            apart = [each for form, each in side.items() if form not in other]
+            found += sorted(apart, key=lambda each: (each.place in self._homes, -len(each.text)))[:1]
+        if len(found) == len(does):
+            yield Otherwise(*found, "written in another form")
+
+    @staticmethod
+    def _steps(side: Reading) -> Iterator[str]:
+        """What a program does, anywhere, that each training of its kind has to do."""
+        for each in side.statements:
+            yield step_of(each)
+            yield from (word for word in nodes(side.form(each)) if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
@@ -293,9 +333,11 @@ class Unexplained:
                     yield Otherwise(one, other, "under another condition now")
             elif place is not None:
                 home = self._homes.get(other.place)
+                form = "" if _IS_STEP.search(one.text) else other.scope.rpartition(".")[2]
                 for loops in ((one.loop, self.mine.loops(other, place)), (self.theirs.loops(one, home), other.loop)):
                     if loops[0] is not None and loops[1] is not None and loops[0] != loops[1]:
-                        yield Otherwise(one, other, f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop")
+                        what = f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop"
+                        yield Otherwise(one, other, what, rewritten=form)
 
     def _unread(self) -> Iterator[Otherwise]:
         """Settings that are read as they were, and of which nobody makes use any more."""
