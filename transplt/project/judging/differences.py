@@ -12,7 +12,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.forms import of_constant
-from transplt.project.judging.otherwise import Otherwise
+from transplt.project.judging.otherwise import Otherwise, shortened
 from transplt.project.judging.sides import IGNORES, Side
 from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike, without_leaving
 from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
@@ -61,8 +61,8 @@ _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
 #: Functions that are called for each part of the data.
 _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$")
-#: So many files are named, and so much is shown of a statement.
-_NAMED, _SHOWN = 5, 150
+#: So many files are named.
+_NAMED = 5
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
 _OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
 #: An option, and its default.
@@ -273,7 +273,7 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
         sentence = f"{each.rewritten}{REWRITTEN}{each.sentence}" if grade is Grade.OPEN else each.sentence
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
-            there = f"`{before.shown[:_SHOWN]}`, {there}"
+            there = f"`{shortened(before.shown)}`, {there}"
         found.say(grade, TRAINS_OTHERWISE, theme, sentence, place, there)
 
 

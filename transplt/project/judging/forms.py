@@ -218,11 +218,14 @@ class Reader:
         if name in self.defined:
             return (f"$call {name}", *forms)
         called = self._named(name, owner)
-        if called in ("range", "arange") and len(forms) == 2 and forms[0] == ("#0.0",):  # noqa: PLR2004 - from 0 on
+        return self._usual(called, forms) if called else ("()", self._of(function), *map(self._of, given))
+
+    def _usual(self, called: str, forms: tuple[Form, ...]) -> Form:
+        """A call in the form that several ways to write it have in common."""
+        if called in ("range", "arange") and forms[:1] == (("#0.0",),) and not forms[2:]:
             forms = forms[1:]
-        if called in self.words["powers"] and len(forms) == 1:
-            return ("Pow", *forms, of_constant(self.words["powers"][called]))
-        return sorted_form((called, *forms)) if called else ("()", self._of(function), *map(self._of, given))
+        power = self.words["powers"].get(called) if len(forms) == 1 else None
+        return sorted_form((called, *forms)) if power is None else ("Pow", *forms, of_constant(power))
 
     def _named(self, name: str, owner: ast.AST | None) -> str:
         """The name of what is called; empty for what a variable holds."""
@@ -276,6 +279,13 @@ def of_constant(value: object) -> Form:
 def sorted_form(form: Form) -> Form:
     """What comes to the same in any order, in one."""
     return (form[0], *sorted(form[1:], key=str)) if form[0] in _EITHER_WAY else form
+
+
+def blank(form: Form, kinds: str) -> Form:
+    """A form without its names ($) or its numbers (#)."""
+    if form[0][0] in kinds and len(form) == 1:
+        return (form[0][0],)
+    return (form[0], *(blank(each, kinds) for each in form[1:]))
 
 
 def parts_of(form: Form) -> Iterator[Form]:

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 
 from transplt.project.judging.statements import Statement
 
 _LINE = "\n"
+#: So much is shown of a statement, and of what is another in it; so many words around something new.
+_SHOWN, _OTHER, _AROUND = 120, 70, 4
+
+
+def other_text(before: str, after: str) -> str:
+    """What is another in the second of two texts: `len(loader)` became `args.epochs`."""
+    one, other = (re.findall(r"\w+|\s+|.", each) for each in (before, after))
+    first = len([*takewhile(bool, map(eq, one, other))])
+    last = len([*takewhile(bool, map(eq, one[first:][::-1], other[first:][::-1]))])
+    if first in (len(one) - last, len(other) - last):
+        first = max(0, first - _AROUND)
+    parts = ("".join(each[first : len(each) - last]).strip() for each in (one, other))
+    return " became ".join(f"`{shortened(each, _OTHER)}`" for each in parts)
+
+
+def shortened(text: str, most: int = _SHOWN) -> str:
+    """A text with its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most - most // 3]} ... {text[-most // 3 :]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +55,7 @@ class Otherwise:
     def sentence(self) -> str:
         """What a person reads of it."""
         at = self.at
-        text, place = f"`{at.shown}`", at.scope or "the module"
+        text, place = f"`{shortened(at.shown)}`", at.scope or "the module"
         if self.what:
             return f"{text} in {place}: {self.what}"
         if self.after and isinstance(self.after.node, (ast.If, ast.With, ast.Try, ast.For, ast.While)):

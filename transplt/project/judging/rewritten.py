@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from transplt.project.judging.forms import Form, apart, nodes
+from transplt.project.judging.forms import Form, apart, blank, nodes
 from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.statements import TABLE, Statement
 from transplt.rules.tables import read_table
@@ -20,46 +20,38 @@ Done = list[tuple[Statement, Counter[str]]]
 _KINDS, _NAMES = 4, 5
 #: What no gradient comes from, with a block around it or without.
 _OF_DATA = re.compile(r"\.data\b")
+_NAME: Form = ("$",)
 
 
 def one_thing(one: Form, other: Form) -> str:
     """What two forms, the same but for one thing that has a name, have more and less of in one place: `+`, `-`, or `+-`
     for one operation in the place of another. Empty where they differ in other ways."""
-    found = {(_blank(left), _blank(right)) for left, right in apart(one, other)} - {("$", "$")}
-    if any(left == "$" for left, _ in found) and any(right == "$" for _, right in found):
-        return ""  # something has another place
+    parts = [*apart(one, other)]
+    found = {(blank(left, "$"), blank(right, "$")) for left, right in parts} - {(_NAME, _NAME)}
     words = Counter(nodes(one)), Counter(nodes(other))
-    gone, new = words[0] - words[1], words[1] - words[0]
-    if any(sum(count for word, count in each.items() if word[0] == "$" and word[1:2].islower()) > _NAMES for each in (gone, new)):
+    both = words[0] - words[1], words[1] - words[0]
+    moved = all(any(pair[side] == _NAME for pair in found) for side in (0, 1))
+    names = [[word for word in each.elements() if word[0] == "$"] for each in both]
+    if moved or any("$call" in word for side in names for word in side) or any(map(_says_much, names)):
         return ""
-    if any(word.startswith("$call ") for word in gone + new):
+    less, more = ([word for word in each if word[0] != "$" and word[-1] != "="] for each in both)
+    if len({*less, *more}) > _KINDS or (less and more and not _is_operation(less, more, parts)):
         return ""
-    less, more = ({word for word in each if word[0] != "$" and word[-1] != "="} for each in (gone, new))
-    table = read_table(TABLE)["operations"]
-    known = {*table["shown"], *table["counts"]} - {"[]", "()", "where"}
-    named = len(found) == 1 and len(less) == len(more) == 1 and not _is_spelling(less | more) and _has_other_name(one, other)
-    if less and more and not named and not all(word[0] == "#" or word in known for word in less | more):
-        return ""
-    return ("+" * bool(more or not less) + "-" * bool(less)) if len(less | more) <= _KINDS else ""
+    return "+" * bool(more or not less) + "-" * bool(less)
 
 
-def _has_other_name(one: Form, other: Form) -> bool:
-    """Whether the only difference is the name of what is called, or drawn."""
-    drawn = read_table(TABLE)["operations"]["drawn"]
-    for left, right in apart(one, other):
-        if left[1:] != right[1:] and not (re.match(drawn, left[0]) and re.match(drawn, right[0])):
-            return False
-    return True
+def _is_operation(less: list[str], more: list[str], parts: list[tuple[Form, Form]]) -> bool:
+    """Whether operators and numbers stand for others, or one call for another with what that was given."""
+    table, words = read_table(TABLE), [*less, *more]
+    known = {*table["operations"]["shown"], *table["operations"]["counts"]} - {"[]", "()", "where"}
+    drawn = all(re.match(table["operations"]["drawn"], word) for word in words)
+    named = len(less) == len(more) == 1 and all(drawn or left[1:] == right[1:] for left, right in parts)
+    spelled = any({*words} <= {*heads, *rest} for heads, rest in table["spellings"])
+    return all(word[0] == "#" or word in known for word in words) or (named and not spelled)
 
 
-def _is_spelling(words: set[str]) -> bool:
-    """Whether operations are known to be written in either way."""
-    return any(words <= {*heads, *rest} for heads, rest in read_table(TABLE)["spellings"])
-
-
-def _blank(form: Form) -> str:
-    """A form without its names, as a text: `$` for a name."""
-    return "$" if len(form) == 1 and form[0][0] == "$" else re.sub(r"'\$\w*'", "$", str(form))
+def _says_much(names: list[str]) -> bool:
+    return sum(word[1:2].islower() for word in names) > _NAMES
 
 
 def undecided(told: Sequence[Otherwise], things: Mapping[int, str], ways: str, names: AbstractSet[str]) -> list[bool]:
@@ -74,10 +66,8 @@ def undecided(told: Sequence[Otherwise], things: Mapping[int, str], ways: str, n
 def _may_be_form(told: Otherwise, names: AbstractSet[str]) -> bool:
     """Whether a thing that stands alone comes to nothing by itself: a value got a name, or has it no more; no gradient
     for what has none."""
-    if told.before and told.after:
-        return False
     match told.at.node:
-        case ast.Assign(targets=[ast.Name(id=name)]):
+        case ast.Assign(targets=[ast.Name(id=name)]) if not (told.before and told.after):
             return told.after is None or name not in names
         case ast.With() as block:
             return _OF_DATA.search(ast.unparse(block)) is not None

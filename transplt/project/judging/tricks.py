@@ -206,7 +206,8 @@ def moved(
         if isinstance(after.node, ast.Assign) and _PUT.search(before.raw) and not _WHERE.search(after.raw):
             name = ast.unparse(after.parts[0])
             kept = rf"(?<![\w.]){re.escape(name)}\.(?:npu|to)\(|prepare\(.*\b{re.escape(name)}\b"
-            stands = ast.unparse(before.parts[0]) == name or ast.unparse(before.parts[-1]) == ast.unparse(after.parts[-1])
+            value = ast.unparse(after.parts[-1])
+            stands = ast.unparse(before.parts[0]) == name or ast.unparse(before.parts[-1]) == value
             if stands and not re.search(kept, there[after.path]):
                 yield after, _AGAINST, f"{name} is no longer put on a card"
         if TESTS.search(after.path) and _PUT.search(after.raw) and not _PUT.search(before.raw):

@@ -8,15 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from transplt.project.judging.forms import Form, apart, nodes, operations, parts_of
+from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
 from transplt.project.judging.order import disordered, outdated, step_of
-from transplt.project.judging.otherwise import Otherwise
+from transplt.project.judging.otherwise import Otherwise, other_text
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
 from transplt.project.judging.rewritten import Done, one_thing, undecided
-from transplt.project.judging.statements import TABLE, Apart, Statement, asked_in, compared
+from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
-from transplt.rules.tables import read_table
 
 _Pair = tuple[Statement, Statement]
 #: Names of what differs in every port, and of what no training computes.
@@ -107,12 +106,12 @@ class Unexplained:
     def _paired(self, gone: list[Statement], new: list[Statement]) -> Iterator[_Pair]:
         """Statements of one function that stand for each other, the closest first."""
         keys: tuple[Callable[[Statement, Form], Hashable], ...] = (
-            lambda each, form: (target(each), _blank(form, "$")),
-            lambda each, form: (each.guards, _blank(form, "$")),
-            lambda each, form: (target(each), _blank(form, "$#")),
+            lambda each, form: (target(each), blank(form, "$")),
+            lambda each, form: (each.guards, blank(form, "$")),
+            lambda each, form: (target(each), blank(form, "$#")),
             lambda each, form: target(each),
-            lambda each, form: _blank(form, "$"),
-            lambda each, form: _blank(form, "$#"),
+            lambda each, form: blank(form, "$"),
+            lambda each, form: blank(form, "$#"),
         )
         forms = {id(each): self.theirs.form(each) for each in gone} | {id(each): self.mine.form(each) for each in new}
         same = [lambda each, key=key: (type(each.node), key(each, forms[id(each)])) for key in keys]
@@ -167,22 +166,28 @@ class Unexplained:
             return "another default"
         if before["$join"] != after["$join"]:
             return None
-        less, more = before - after, after - before
-        if isinstance(one.node, (ast.If, ast.While)) and not less and more and all(word[0] == "$" for word in more):
-            asked = sorted(word[1:] for word in more if not _OF_HOST.search(word))
-            if asked and {*asked} <= self.theirs.values.keys() and self.off.keys().isdisjoint(asked):
-                return f"{_joined(asked)} added to the condition"
-        told = {word.rpartition(" ")[2].lstrip("$") for word in nodes(form)}
-        own = isinstance(one.node, ast.FunctionDef) or not told.isdisjoint(self.mine.reader.own)
-        if (less or more) and not own and all(map(_IS_NUMBER.fullmatch, less + more)):
-            return _listed(more, less)
+        if found := self._one_more(one, other, before - after, after - before, form):
+            return found
         gone = [word[1:] for word in before - after if word[0] == "$" and not _OF_HOST.search(word)]
         gone = [word for word in gone if word != "call"]
         only = before >= after and before.keys() - after.keys() == {f"${each}" for each in gone}
-        same = type(one.node) is type(other.node) and self.mine.reader.own.isdisjoint(self._changed & told)
+        same = type(one.node) is type(other.node) and self.mine.reader.own.isdisjoint(self._changed & _called(form))
         if gone and only and same:
             return f"{_joined(gone)} left out"
         return None
+
+    def _one_more(
+        self, one: Statement, other: Statement, less: Counter[str], more: Counter[str], form: Form
+    ) -> str:  # fmt: skip
+        """One more condition, or a number that has come or gone, where nothing else differs."""
+        asked = sorted(word[1:] for word in more if word[0] == "$" and not _OF_HOST.search(word))
+        names = not less and more.keys() == {f"${each}" for each in asked}
+        if asked and names and isinstance(one.node, (ast.If, ast.While)):
+            known = {*asked} <= self.theirs.values.keys() and self.off.keys().isdisjoint(asked)
+            return f"{_joined(asked)} added to the condition" if known else ""
+        own = isinstance(one.node, ast.FunctionDef) or not self.mine.reader.own.isdisjoint(_called(form))
+        numbers = not own and all(map(_IS_NUMBER.fullmatch, less + more))
+        return other_text(one.shown, other.shown) if numbers else ""
 
     def _is_aside(self, each: Statement) -> bool:
         """Whether a statement of the port is none of what is computed unless somebody asks for it."""
@@ -211,12 +216,10 @@ class Unexplained:
         for place in dict.fromkeys((*less, *more)):
             gone_here, new_here = (sum((counts for _, counts in side[place]), Counter[str]()) for side in (less, more))
             left[place] = gone_here - new_here, new_here - gone_here
-            held = [
-                reading.held(map(reading.form, here := [each for each, _ in side[place]]), here) | handed
-                for reading, side, handed in zip((self.mine, self.theirs), (more, less), self._handed[::-1], strict=True)
-            ]
-            for counts, known in zip(left[place], held, strict=True):
-                _take_out(counts, known)
+            sides = (self.mine, more, self._handed[1]), (self.theirs, less, self._handed[0])
+            for counts, (reading, side, handed) in zip(left[place], sides, strict=True):
+                here = [each for each, _ in side[place]]
+                _take_out(counts, reading.held(map(reading.form, here), here) | handed)
             del left[place][1]["load_state_dict"]
         self._settle(left)
         self._tell_of(left, (less, more), (spare[1], spare[0]), pairs)
@@ -228,13 +231,13 @@ class Unexplained:
     ) -> None:  # fmt: skip
         """Tell what is `left`, and leave open what is in functions that were written anew."""
         less, more = said
-        done = [{*self._steps(side)} for side in (self.theirs, self.mine)]
-        changed = done[0] ^ done[1]
+        changed = {*self._steps(self.theirs)} ^ {*self._steps(self.mine)}
         #: Statements that the other program does not have, by the functions of the port.
         loose = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
-        for side, found, homes in zip(loose, (self.apart.gone, self.apart.new), (self._places, {}), strict=True):
-            for each in found:
-                if not (self._is_idle(each) or each.said or _OF_CARD.search(each.text) or isinstance(each.node, (ast.Import, ast.ImportFrom))):
+        for side, mine, homes in zip(loose, (self.apart.gone, self.apart.new), (self._places, {}), strict=True):
+            for each in mine:
+                aside = each.said or self._is_idle(each) or _OF_CARD.search(each.text)
+                if not aside and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
                     side[homes.get(each.place, each.place)].append(each)
         for place, both in left.items():
             for counts, other in zip(both, spare, strict=True):
@@ -245,42 +248,43 @@ class Unexplained:
             self._tell(sides, *both, pairs)
             if not self.told[first:]:
                 self.told += self._in_another_form(sides)
-            told, names = self.told[first:], self.theirs.names[self._homes.get(place, place)]
-            things = {
-                id(each.after): one_thing(self.theirs.form(each.before), self.mine.form(each.after))
-                for each in told if each.before and each.after
-            }  # fmt: skip
-            old = {id(each.before) for each in told if id(each.after) in things}
-            ways = "".join(
-                way for way, side, known in zip("-+", loose, (old, things), strict=True)
-                if any(id(each) not in known for each in side[place])
-            )  # fmt: skip
-            name = place[1].rpartition(".")[2] or "the module"
-            for number, form in enumerate(undecided(told, things, ways, names), first):
-                each = self.told[number]
-                helper = each.after is not None and each.after.place not in self._homes
-                if (form or helper) and changed.isdisjoint((step_of(each.at), *each.words)):
-                    self.told[number] = replace(each, rewritten=name)
+            self.told[first:] = self._weighed(place, self.told[first:], [each[place] for each in loose], changed)
+
+    def _weighed(
+        self, place: Scope, told: list[Otherwise], loose: list[list[Statement]], changed: set[str]
+    ) -> Iterator[Otherwise]:
+        """What is told of a function, and of what is not sure where that is. `loose`: its statements that the other
+        program does not have; `changed`: what only one of the programs does at all."""
+        pairs = [(each.before, each.after) for each in told if each.before and each.after]
+        things = {id(after): one_thing(self.theirs.form(before), self.mine.form(after)) for before, after in pairs}
+        paired = {id(each) for pair in pairs for each in pair}
+        ways = "".join("-+"[at] for at, side in enumerate(loose) if any(id(each) not in paired for each in side))
+        names = self.theirs.names[self._homes.get(place, place)]
+        for each, form in zip(told, undecided(told, things, ways, names), strict=True):
+            helper = each.after is not None and each.after.place not in self._homes
+            sure = not (form or helper) or not changed.isdisjoint((step_of(each.at), *each.words))
+            yield each if sure else replace(each, rewritten=place[1].rpartition(".")[2] or "the module")
 
     def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
         """What does as much of everything in other statements: in which order, no count tells."""
         left, found = {id(each) for each in (*self.apart.gone, *self.apart.new)} - self._settled, list[Statement]()
         does = [
-            {_blank(reading.form(each)[-1], "$"): each for each, counts in side if id(each) in left and len(counts) >= _SEVERAL}
+            {blank(reading.form(each)[-1], "$"): each for each, n in side if id(each) in left and len(n) >= _SEVERAL}
             for reading, side in zip((self.theirs, self.mine), sides, strict=True)
-        ]  # fmt: skip
+        ]
         for side, other in (does, does[::-1]):
-            apart = [each for form, each in side.items() if form not in other]
-            found += sorted(apart, key=lambda each: (each.place in self._homes, -len(each.text)))[:1]
-        if len(found) == len(does):
-            yield Otherwise(*found, "written in another form")
+            own = [each for form, each in side.items() if form not in other]
+            found += sorted(own, key=lambda each: (each.place in self._homes, -len(each.text)))[:1]
+        if len(found) == len(does) and found[1].place not in self._homes:
+            yield Otherwise(found[0], found[1], "written in another form")
 
     @staticmethod
     def _steps(side: Reading) -> Iterator[str]:
         """What a program does, anywhere, that each training of its kind has to do."""
         for each in side.statements:
+            words = nodes(side.form(each))
+            yield from (word for word in words if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
             yield step_of(each)
-            yield from (word for word in nodes(side.form(each)) if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
@@ -333,11 +337,11 @@ class Unexplained:
                     yield Otherwise(one, other, "under another condition now")
             elif place is not None:
                 home = self._homes.get(other.place)
-                form = "" if _IS_STEP.search(one.text) else other.scope.rpartition(".")[2]
+                name = "" if _IS_STEP.search(one.text) else other.scope.rpartition(".")[2]
                 for loops in ((one.loop, self.mine.loops(other, place)), (self.theirs.loops(one, home), other.loop)):
                     if loops[0] is not None and loops[1] is not None and loops[0] != loops[1]:
                         what = f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop"
-                        yield Otherwise(one, other, what, rewritten=form)
+                        yield Otherwise(one, other, what, rewritten=name)
 
     def _unread(self) -> Iterator[Otherwise]:
         """Settings that are read as they were, and of which nobody makes use any more."""
@@ -413,7 +417,8 @@ class Unexplained:
         if before is not None and after is not None:
             words += _parents(self.theirs.form(before), self.mine.form(after))
         sure = sure and not (new and {*new} <= _PRECISION)
-        self.told.append(Otherwise(before, after, "" if whole else _listed(new, gone), sure, words))
+        what = "" if whole or before is None or after is None else other_text(before.shown, after.shown)
+        self.told.append(Otherwise(before, after, what, sure, words))
 
 
 def _says_other(one: str, other: str) -> str:
@@ -452,28 +457,6 @@ def _parents(one: Form, other: Form) -> tuple[str, ...]:
     return tuple(each.rstrip("=") for each in sorted(parents, key=lambda each: (each[-1] != "=", each)))
 
 
-def _listed(new: Counter[str], gone: Counter[str]) -> str:
-    """What was added and removed."""
-    parts = [(phrases, verb) for counts, verb in ((new, "added"), (gone, "removed")) if (phrases := _phrases(counts))]
-    return "; ".join(f"{_joined(phrases)} {verb}" for phrases, verb in parts)
-
-
-def _phrases(counts: Counter[str]) -> list[str]:
-    """Operations in words: `a multiplication by 4`, `a call of clamp`, `max = 3`."""
-    names = read_table(TABLE)["operations"]["shown"]
-    numbers = sorted(map(_said, filter(lambda each: each[0] == "#", counts)))
-    given = sorted(each[:-1] for each in counts if each[-1] == "=")
-    signs = sorted(each for each in counts if each in names)
-    calls = sorted(each for each in {*counts} - {*signs} if each[0] != "#" and each[-1] != "=")
-    taken = numbers[:1] if len(numbers) == 1 else []
-    if taken and len(given) == 1:
-        given, numbers = [f"{given[0]} = {taken[0]}"], []
-    elif taken and len(signs) == 1 and names[signs[0]][1]:
-        signs, numbers = [f"{' '.join(names[signs[0]])} {taken[0]}"], []
-    done = (names[each][0] if each in names else each for each in signs)
-    return [*done, *(f"a call of {each}" for each in calls), *given, *numbers]
-
-
 def _joined(phrases: list[str]) -> str:
     return f"{', '.join(phrases[:-1])} and {phrases[-1]} were" if len(phrases) > 1 else f"{phrases[0]} was"
 
@@ -483,11 +466,8 @@ def _said(word: str) -> str:
     return word[1:].removesuffix(".0")
 
 
-def _blank(form: Form, kinds: str) -> Form:
-    """A form without its names ($) or its numbers (#)."""
-    if form[0][0] in kinds and len(form) == 1:
-        return (form[0][0],)
-    return (form[0], *(_blank(each, kinds) for each in form[1:]))
+def _called(form: Form) -> set[str]:
+    return {word.rpartition(" ")[2].lstrip("$") for word in nodes(form)}
 
 
 def _compared_in(form: Form) -> Iterator[Form]:
