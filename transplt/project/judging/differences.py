@@ -95,7 +95,7 @@ class Differences:
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
-        message = f"{theme}: {what[:300]}" + (f" (original: {before})" if before else "")
+        message = f"{theme}: {what[:400]}" + (f" (original: {before})" if before else "")
         if (*at, message) in self._said:
             return
         self._said.add((*at, message))

@@ -102,7 +102,9 @@ class Judgement:
         if self.drift and not against:
             return f"not judged: {self.drift}"
         if against:
-            told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in against]
+            trains = [] if self.drift else [CHANGED]
+            read = [part for part in in_order(self.parts) if part in against or part.title in trains]
+            told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in read]
             told += [f"the rest is not judged: {self.drift}"] if self.drift else []
             return f"not accepted: {'; '.join(told)}"
         if self.undecided:
@@ -117,6 +119,11 @@ class Judgement:
         found = [each for part in self.parts for each in part.findings]
         info = tuple(each for each in (*found, *self.also) if not each.finding.open)
         return CheckResult(tuple(each for each in found if each.finding.open), info)
+
+
+def in_order(parts: Iterable[Part]) -> list[Part]:
+    """The parts as a reader needs them: what the port changed, then what is left of CUDA."""
+    return sorted(parts, key=lambda part: part.title not in (CHANGED, ROUND))
 
 
 LEFT, CHANGED, ROUND = "uses of CUDA", "changes beyond the device", "attempts to mislead the check"

@@ -15,7 +15,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.render.cell import many, visible
 from transplt.base.render.templates import asset, fill
 from transplt.project.judging.differences import REWRITTEN
-from transplt.project.judging.judge import CHANGED, ROUND, Judgement, Part
+from transplt.project.judging.judge import ROUND, Judgement, in_order
 from transplt.project.judging.orders import written
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
@@ -30,7 +30,7 @@ def rendered(done: Judgement, name: str) -> bytes:
     """A judgement in one of the formats: text, json, sarif, html, badge."""
     if name == "html":
         return fill(
-            "judge.html.j2", done=_table(replace(done, parts=_as_read(done.parts))),
+            "judge.html.j2", done=_table(replace(done, parts=in_order(done.parts))),
             css=asset("colors.css") + asset("report.css") + asset("proof.css"), script=asset("theme.js"),
         )  # fmt: skip
     if name in ("json", "badge"):
@@ -42,7 +42,7 @@ def rendered(done: Judgement, name: str) -> bytes:
 def _text(done: Judgement) -> str:
     lines = [f"transplt judge: {visible(done.sentence)}"]
     undecided = [each for part in done.parts for each in part.findings if not each.finding.open]
-    for part in _as_read(done.parts):
+    for part in in_order(done.parts):
         lines.append(f"  {part.title} ({part.mark.value}): {visible(part.sentence)}")
         lines += [f"    {visible(line)}" for line in part.lines]
         lines += _places([each for each in part.findings if each.finding.open])
@@ -57,11 +57,6 @@ def _text(done: Judgement) -> str:
     if done.unknown:
         lines += ["  not checked:", *(f"    {visible(each)}" for each in done.unknown)]
     return "\n".join(lines) + "\n"
-
-
-def _as_read(parts: list[Part]) -> list[Part]:
-    """The parts as a reader needs them: what the port changed, then what is left of CUDA."""
-    return sorted(parts, key=lambda part: part.title not in (CHANGED, ROUND))
 
 
 def _places(findings: Sequence[CheckedFinding]) -> list[str]:
