@@ -508,3 +508,30 @@ def test_what_stands_for_the_same(old: str, new: str, words: str) -> None:
     assert old in LOOP
     against, _ = judged(LOOP, LOOP.replace(old, new))
     assert bool(against) == bool(words) and (not words or any(words in each for each in against)), against
+
+
+SURE = """\
+def run(args, loader, model, opt):
+    args.device = "cuda" if args.amp else "cpu"
+    for x in loader:
+        t = torch.randint(args.steps, size=(4,))
+        loss = model(x, t).mean()
+        if not args.frozen and loss > 0:
+            loss.backward()
+    args.fp16 = dict(fp16=False, steps=10, frozen=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("randint(args.steps", "randint(1, args.steps", "became `torch.randint(1,`"),
+        ("not args.frozen and", "not args.frozen and args.fp16 and", "fp16 was added to the condition"),
+        ("loss.backward()", "loss.backward()\n            print(loss)", ""),
+        ("loss = model(x, t).mean()", "out = model(x, t)\n        loss = out.mean()", ""),
+    ],
+)
+def test_one_small_thing_is_held_against_a_port(old: str, new: str, words: str) -> None:
+    assert old in SURE
+    against, _ = judged(SURE, SURE.replace(old, new))
+    assert bool(against) == bool(words) and all(words in each for each in against), against
