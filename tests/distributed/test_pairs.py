@@ -1215,6 +1215,17 @@ def test_so_is_one_that_is_divided_by_the_length_of_a_tensor_or_in_place(loader:
     assert after in result.data.decode() and not left(result)
 
 
+@pytest.mark.parametrize("counted", ["len(rows)", "len(loader.dataset)"])
+@pytest.mark.parametrize(
+    ("before", "share"), [("for x, y in loader:\n    net.weigh(y)", True), ("net.weigh(rows)", False)]
+)
+def test_it_is_the_share_that_counts_where_the_loader_stays_whole(counted: str, before: str, share: bool) -> None:
+    loader = f"loader = DataLoader(rows, 8, True)\n{before}"
+    text = output(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", f"print(correct / {counted})")))
+    shared = "npu_port.shard(loader)" if share else "loader"
+    assert f"in enumerate({shared}):\n" in text and f"print(correct / len({shared}.sampler))\n" in text
+
+
 @pytest.mark.parametrize(
     "shown",
     [

@@ -33,7 +33,10 @@ def write_lengths(bench: Bench) -> None:
             continue
         if ratio.instead != text_of(bench.file, ratio.counts):
             message = "a sum over the share of the rank, divided by its length"
-            bench.change(ratio.counts, "NPU345", message, ratio.instead)
+            text, whole = ratio.instead, f"{ratio.undivided}.sampler"
+            if ratio.undivided:  # in a loop `for x in npu_port.shard(loader)`
+                text = text.replace(whole, f"{bench.call('shard')}({ratio.undivided}).sampler")
+            bench.change(ratio.counts, "NPU345", message, text)
         if isinstance(ratio.node, ast.expr) and ratio.node in bench.verdict.gathered:
             bench.put_around(ratio.node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):

@@ -50,16 +50,22 @@ class SharedFile:
         every = self.divergence.training.loops
         return [loop for at, loop, loaders in every if at is self.file and all(map(self.shares.has, loaders))]
 
+    def is_undivided(self, loop: Loop) -> bool:
+        """True where the share is taken in the head of a loop: the loader that it names there is that of all data."""
+        heads = {place.loader for places in self.shares.places.values() for place in places if place.stored is None}
+        return not isinstance(loop, ast.While) and any(each in heads for each in ast.walk(loop.iter))
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """A division of a sum over a share by how many data there are in all: `counts`, for which `instead` is right; empty
-    where that is not known. `total` is the sum."""
+    where that is not known. `total` is the sum, and `undivided` a loader whose share has no name."""
 
     node: ast.expr | ast.stmt
     total: ast.expr
     counts: ast.expr
     instead: str
+    undivided: str = ""
 
 
 def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
@@ -74,9 +80,10 @@ def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
         over = parent(length) if length is not None and length.args else None
         parts = _divided(over) if over is not None else None
         if length is not None and parts is not None and parts[2] is length:
-            name = _loader_of_sum(own, sums, parts[1], length.args[0])
-            if name:
-                yield Ratio(*parts[:2], length.args[0], f"{name}.sampler")
+            summed = _loop_of_sum(own, sums, parts[1], length.args[0])
+            if summed is not None and (name := _loader_name(own, summed)):
+                undivided = name if own.is_undivided(summed) else ""
+                yield Ratio(*parts[:2], length.args[0], f"{name}.sampler", undivided)
 
 
 def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: tuple[Loader, ...]) -> Iterator[Ratio]:
@@ -89,7 +96,8 @@ def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: t
     for read in own.file.scan.names.get(by.id, ()):
         for over, total, divisor in _divisions_below(own, sums, loop, parent(read)):
             known = _has_share(own, loaders) and _sizes_of(own, loaders, divisor)
-            yield Ratio(over, total, divisor, f"len({name}.sampler)" if known else "")
+            undivided = name if own.is_undivided(loop) else ""
+            yield Ratio(over, total, divisor, f"len({name}.sampler)" if known else "", undivided)
     for count in {plain_name(each.target): None for each in sums if loop in chain(each)}:
         for read in own.file.scan.names.get(count, ()):
             for over, total, divisor in _divisions_below(own, sums, loop, read):
@@ -182,10 +190,10 @@ def _last_sum(own: SharedFile, sums: list[ast.AugAssign], slots: set[Variable], 
     return above[-1] if above else next(iter(found), None)
 
 
-def _loader_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr) -> str:
-    """The loader whose share a sum goes over, where what is counted is all of its data; empty for other sums.
+def _loop_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr) -> Loop | None:
+    """The loop over the share that a sum goes over, where what is counted is all of its data; None for other sums.
 
-    `total` has to be summed up in a loop over that loader, except in a function that trains: there it is, by its name.
+    `total` has to be summed up in that loop, except in a function that trains: there it is, by the name of the loader.
     """
     function = enclosing_function(counted)
     of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
@@ -195,13 +203,12 @@ def _loader_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, 
         if name is None:
             continue
         named = of is not None and text_of(own.file, of) == name
-        if named and function in own.divergence.training.functions:
-            return name if _has_share(own, loaders) else ""
+        trains = named and function in own.divergence.training.functions
         adds = summed is not None and loop in chain(summed)
         slot = own.slot(counted)
-        if adds and (named or (slot is not None and all(slot in _alike(own, loader) for loader in loaders))):
-            return name if _has_share(own, loaders) else ""
-    return ""
+        if trains or (adds and (named or (slot is not None and all(slot in _alike(own, each) for each in loaders)))):
+            return loop if _has_share(own, loaders) else None
+    return None
 
 
 def _has_share(own: SharedFile, loaders: tuple[Loader, ...]) -> bool:
