@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.distributed.test_pairs import distributed, left, output, script
+from tests.distributed.test_pairs import codes, distributed, left, output, script
 from transplt.program import passes
 
 WRAPPED = "= npu_port.wrap("
@@ -59,6 +59,61 @@ def test_one_call_of_the_wrapper_for_each_backward_pass(body: str) -> None:
 def test_what_the_wrapper_does_not_see_is_averaged(body: str) -> None:
     found = output(script(loop=loop(body)))
     assert WRAPPED not in found and f"        {AVERAGED}\n        optimizer.step()\n" in found
+
+
+PARTS = "def parts(y):\n    yield y.mean()\n    yield y.std()\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = model(x)\nfor loss in parts(y):\n    loss.backward(retain_graph=True)\noptimizer.step()",
+        "losses = [each for each in parts(model(x))]\nback(losses)\noptimizer.step()",
+    ],
+)
+def test_losses_that_a_generator_gives_go_back_through_one_forward_pass(body: str) -> None:
+    back = "def back(losses):\n    for loss in losses:\n        loss.backward(retain_graph=True)\n\n\n"
+    found = output(script(head=PARTS + back, loop=loop(body)))
+    assert WRAPPED not in found and f"        {AVERAGED}\n        optimizer.step()\n" in found
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (PARTS, "sum(parts(model(x))).backward()\noptimizer.step()"),
+        ("def losses():\n    for x in loader:\n        yield model(x)\n\n\n",
+         "for loss in losses():\n    loss.backward()\n    optimizer.step()"),
+    ],
+)  # fmt: skip
+def test_a_generator_that_gives_one_loss_for_each_forward_pass(head: str, body: str) -> None:
+    assert WRAPPED in output(script(head=head, loop=loop(body)))
+
+
+SURGERY = """\
+y, grads = model(x), []
+for loss in (y.mean(), y.std()):
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    grads.append([p.grad.clone() for p in model.parameters()])
+for p, *each in zip(model.parameters(), *grads):
+    {0}
+optimizer.step()"""
+
+
+@pytest.mark.parametrize(
+    ("change", "anew"),
+    [
+        ("p.grad = net.merged(each)", True),
+        ("p.grad.copy_(net.merged(each))", True),
+        ("p.grad.data.copy_(net.merged(each))", True),
+        ("p.grad = p.grad.clamp(-1, 1)", False),
+        ("p.grad = None", False),
+    ],
+)
+def test_the_mean_is_that_of_gradients_that_were_put_together(change: str, anew: bool) -> None:
+    result = distributed(script(loop=loop(SURGERY.format(change))))
+    assert (f"        {AVERAGED}\n        optimizer.step()\n" in result.data.decode()) is anew
+    assert ("NPU353" in codes(result, applied=False)) is anew
 
 
 def test_gradients_are_averaged_before_they_are_clipped() -> None:

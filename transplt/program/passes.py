@@ -187,6 +187,9 @@ class PassWalker:
                 return self.call(file, node)
             case ast.Constant() | ast.Lambda() | ast.FormattedValue() | ast.JoinedStr():
                 return _NONE
+            case ast.Yield(value=ast.expr() as given) | ast.YieldFrom(value=given) if self.returned:
+                self.returned[-1] |= self.value(file, given)
+                return _NONE
         reach = _NONE
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -284,12 +287,13 @@ class PassWalker:
         self.grad = before and not any(stops_gradients(decorator) for decorator in function.decorator_list)
         self.stack.append(function)
         self.returned.append(_NONE)
+        fresh = dict(self.fresh)
         self.block(owner, function.body)
         self.stack.pop()
         self.grad = before
         reach = self.returned.pop()
         if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function)):
-            return _NONE
+            return reach - {each for each in reach if self.fresh.get(each) != fresh.get(each)}  # runs in each turn
         return reach
 
     def value_again(self, file: File, node: ast.expr) -> Origins:

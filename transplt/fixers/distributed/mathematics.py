@@ -6,6 +6,7 @@ import ast
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
+from transplt.fixers.distributed.program.gradient_reads import set_anew
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.wrapper_places import buffers_apart
@@ -27,6 +28,12 @@ _TABLE = (
     "NPU353",
     "a table that is kept over batches: each rank writes the rows of its own batches",
     "write them at a place that all ranks reach, and share them afterwards: npu_port.share_rows(table, index)",
+)
+_SURGERY = (
+    "NPU353",
+    "gradients are combined here from those of one card's batch, and the ranks take the mean of what comes out",
+    "average the gradients of each loss over the ranks before they are combined; change nothing if one card's batch is "
+    "enough",
 )
 _TWO_STEPS = (
     "NPU354",
@@ -78,6 +85,10 @@ def remark_mathematics(bench: Bench) -> None:
         bench.decide(memory, code, own if each else lost, help_)
     if (compared := next(over_the_batch(file), None)) is not None:
         bench.decide(compared, *_LOSS)
+    functions = {enclosing_function(call) or file.scan.tree for at, call in bench.training.backwards if at is file}
+    found = (each for function in functions if bench.verdict.averaging for each in set_anew(function))
+    if (rewritten := next(found, None)) is not None:
+        bench.decide(rewritten, *_SURGERY)
     called = [(call, last_name(call.func)) for call in by_place(file.scan.calls)]
     steps = (call for call, name in called if name == "first_step" and bench.training.in_region(file, call))
     if (step := next(steps, None)) is not None:

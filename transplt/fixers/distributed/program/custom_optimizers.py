@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from transplt.fixers.distributed.program.gradient_reads import writes_gradient
 from transplt.program.models import defines_optimizer
 from transplt.program.program import Program
 from transplt.syntax.nodes import inner_nodes, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS
 
 
 def step_by_hooks(cls: ast.ClassDef) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
@@ -17,21 +18,11 @@ def step_by_hooks(cls: ast.ClassDef) -> ast.FunctionDef | ast.AsyncFunctionDef |
     step = next((each for each in cls.body if isinstance(each, FUNCTIONS) and each.name == "step"), None)
     called = [last_name(node.func) for node in inner_nodes(cls, ast.Call)] if step is not None else []
     hooks = any(name.startswith("register_") and name.endswith("_hook") for name in called)
-    return step if step is not None and hooks and _writes_gradients(step) else None
+    writes = step is not None and any(map(writes_gradient, inner_nodes(step, ast.Attribute)))
+    return step if hooks and writes else None
 
 
 def has_groups(program: Program, cls: ast.ClassDef) -> bool:
     """True for a class with parameter groups: its own, or those of the optimizer that it derives from."""
     own = any(node.attr == "param_groups" for node in inner_nodes(cls, ast.Attribute))
     return own or defines_optimizer(program, cls)
-
-
-def _writes_gradients(step: ast.AST) -> bool:
-    """True for `p.grad.data.copy_(v)` and `p.grad = v`."""
-    for node in inner_nodes(step, ast.Attribute):
-        if node.attr == "grad":
-            above = parent(node)
-            above = parent(above) if isinstance(above, ast.Attribute) and above.attr == "data" else above
-            if isinstance(node.ctx, ast.Store) or (isinstance(above, ast.Attribute) and above.attr == "copy_"):
-                return True
-    return False

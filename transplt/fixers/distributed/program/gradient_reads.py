@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.optimizers import OptimizerStep
 from transplt.program.program import enclosing_function
 from transplt.program.training import Training
-from transplt.syntax.nodes import block_of, by_place, last_name
-from transplt.syntax.scan import chain, statement
+from transplt.syntax.nodes import block_of, by_place, inner_nodes, is_none, last_name
+from transplt.syntax.scan import chain, parent, statement
 
 _READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
 
@@ -22,7 +23,7 @@ def first_reader(training: Training, step: OptimizerStep) -> ast.stmt:
     first = index
     for at in range(index - 1, -1, -1):
         inner = list(ast.walk(block[at]))
-        if any(id(each) in backwards for each in inner):
+        if any(id(each) in backwards for each in inner) or next(set_anew(block[at]), None) is not None:
             break
         if any(_reads_gradients(each) for each in inner):
             first = at
@@ -40,6 +41,23 @@ def readers_apart(step: OptimizerStep) -> list[ast.stmt]:
             if apart and call.lineno < step.call.lineno:
                 found.append(node)
     return found
+
+
+def set_anew(node: ast.stmt | ast.Module) -> Iterator[ast.Attribute]:
+    """The gradients in code that writes them from something else: `p.grad = merged[at]`, as gradient surgery does."""
+    for each in by_place(inner_nodes(node, ast.Attribute)):
+        place = statement(each)
+        read = (at for at in inner_nodes(place, ast.Attribute) if at.attr == "grad" and not writes_gradient(at))
+        if writes_gradient(each) and next(read, None) is None and not is_none(getattr(place, "value", None)):
+            yield each
+
+
+def writes_gradient(node: ast.Attribute) -> bool:
+    """True for the gradient in `p.grad.data.copy_(v)` and `p.grad = v`."""
+    above = parent(node)
+    above = parent(above) if isinstance(above, ast.Attribute) and above.attr == "data" else above
+    copied = isinstance(above, ast.Attribute) and above.attr == "copy_"
+    return node.attr == "grad" and (isinstance(node.ctx, ast.Store) or copied)
 
 
 def _reads_gradients(node: ast.AST) -> bool:
