@@ -56,6 +56,32 @@ def test_a_sum_that_trains_is(head: str, loss: str) -> None:
     assert "NPU346" in left(distributed(script(head=head, loop=STEPS.replace("model(x)", loss))))
 
 
+JUDGE = "judge = torch.nn.MSELoss(reduction='sum')\n"
+ELBO = f"def elbo(y, x):\n    a = {SUM.replace('model(x)', 'y')}\n    return a + y.mean(), a.detach()\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "loss", "told"),
+    [
+        ("", f"loss = {SUM} / len(x)", False),
+        ("", f"loss = {SUM} / 3 / x.size(0)", False),
+        ("", f"n = x.shape[0]\nloss = model(x).mean() + 0.1 * {SUM} / n", False),
+        ("", f"loss = {SUM} / net.args.batch_size", False),
+        (JUDGE, "loss = judge(model(x), x) / len(x)", False),
+        (ELBO, "total, a = elbo(model(x), x)\nloss = total / (net.BATCH * 2)", False),
+        ("", f"loss = {SUM} / 2", True),
+        ("", f"loss = {SUM} / len(dataset)", True),
+        ("", f"loss = {SUM} / net.num_batches", True),
+        (JUDGE, "loss = judge(model(x), x) / len(x) + judge(model(x), x + 1)", True),
+        (ELBO, "loss, a = elbo(model(x), x)\nprint(a / len(x))", True),
+    ],
+)
+def test_a_sum_that_is_divided_by_the_size_of_its_batch_is_a_mean(head: str, loss: str, told: bool) -> None:
+    body = textwrap.indent(f"{loss}\nloss.backward()\noptimizer.step()\n", " " * 8)
+    result = distributed(script(head=head, loop=f"for epoch in range(3):\n    for x in loader:\n{body}"))
+    assert ("NPU346" in left(result)) is told
+
+
 # --- learning rates ---------------------------------------------------------------------------------------------------
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.counts import remark_counted, remark_progress, write_lengths
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.program.losses import loss_readers
+from transplt.fixers.distributed.program.share_sums import measured
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
-from transplt.program.program import enclosing_function, text_of
+from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import inner_nodes, keyword_of, of_kind, plain_name
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.nodes import inner_nodes, keyword_of, last_name, of_kind, plain_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _COUNT = (
     "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
     "as one process does with the global batch"
 )
+#: A size by its name, and no number of batches.
+_BATCH = re.compile(r"(?<!num_)(?<!n_)batch(?!es)", re.I)
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -35,15 +39,58 @@ def write_counts(bench: Bench) -> None:
     remark_counted(bench)
     remark_progress(bench)
     _remark_divisors(bench)
-    for call in bench.file.scan.calls:
-        value = keyword_of(call, "reduction")
-        if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
+    sums = [call for call in bench.file.scan.calls if _is_sum(call) and _in_training(bench, call)]
+    divided = _divided_sums(bench) if sums else set()
+    for call in sums:
+        if call not in divided:
             bench.decide(
                 call,
                 "NPU346",
                 "this loss is a sum, but gradients are averaged over the ranks",
                 "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged",
             )
+
+
+def _is_sum(call: ast.Call) -> bool:
+    value = keyword_of(call, "reduction")
+    return isinstance(value, ast.Constant) and value.value == "sum"
+
+
+def _divided_sums(bench: Bench) -> set[ast.Call]:
+    """The sums that are divided by the size of their batch on each way to a backward pass: those are means."""
+    found: dict[bool, set[ast.Call]] = {True: set(), False: set()}
+    pending: list[tuple[File, ast.AST, bool]] = [(file, call.func, False) for file, call in bench.training.backwards]
+    seen: set[tuple[ast.AST, bool]] = set()
+    while pending:
+        file, node, divided = pending.pop()
+        if (node, divided) in seen or (isinstance(node, ast.Attribute) and node.attr in ("detach", "item")):
+            continue
+        seen.add((node, divided))
+        inner = list(ast.iter_child_nodes(node))
+        match node:
+            case ast.BinOp(left=total, op=ast.Div(), right=by):
+                inner, divided = [total], divided or _is_size_of_batch(bench, file, by)
+            case ast.Call():
+                if _is_sum(node):
+                    found[divided].add(node)
+                callee = bench.program.callee(file, node)
+                if isinstance(callee, FUNCTIONS):
+                    at = bench.program.owner[callee]
+                    pending += [(at, value, divided) for value in bench.program.returns(callee)]
+        pending += [(file, each, divided) for each in inner]
+        slot = bench.program.slot(file, node)
+        for value in bench.program.values.get(slot, ()) if slot is not None else ():
+            pending.append((value.file, value.node, divided))
+    return found[True] - found[False]
+
+
+def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
+    """True for `len(x)` of a batch, through variables, and for what is named after it: `args.batch_size`."""
+    parts: list[tuple[File, ast.AST]] = [(file, each) for each in ast.walk(by)]
+    parts += [value for each in inner_nodes(by, ast.Name) for value in values_of(bench.program, file, each)]
+    counts = ((at, count) for at, each in parts if (count := measured(each)) is not None)
+    named = any(isinstance(each, ast.expr) and _BATCH.search(last_name(each)) for _, each in parts)
+    return named or any(bench.verdict.ways.varying.varies(at, count) for at, count in counts)
 
 
 def _remark_divisors(bench: Bench) -> None:

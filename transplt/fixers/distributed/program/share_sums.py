@@ -108,7 +108,7 @@ def _divisions_below(
     own: SharedFile, sums: list[ast.AugAssign], loop: Loop, entry: ast.AST
 ) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, ast.expr]]:
     """The division of what a loop sums up by an entry or its length, if it is one."""
-    divisor = above if _counted(above := parent(entry)) is entry else entry
+    divisor = above if measured(above := parent(entry)) is entry else entry
     parts = _divided(parent(divisor))
     if parts is not None and parts[2] is divisor:
         summed = _last_sum(own, sums, _slots(own, parts[1]), parts[2])
@@ -123,7 +123,7 @@ def _sizes_of(own: SharedFile, loaders: tuple[Loader, ...], divisor: ast.expr) -
             sizes = [each for _, value in assigned(own.program, own.file, table) for each in _entries(value)]
         case _:
             sizes = [divisor]
-    counted = {_table(own, own.file, _counted(each)) for each in sizes}
+    counted = {_table(own, own.file, measured(each)) for each in sizes}
     return (
         bool(counted)
         and None not in counted
@@ -283,7 +283,7 @@ def by_other_lengths(own: SharedFile) -> Iterator[tuple[ast.expr | ast.stmt, str
             continue
         figure = (
             not isinstance(summed.value, ast.Constant)
-            and _counted(summed.value) is None
+            and measured(summed.value) is None
             and not any(tells_time(last_name(each)) for each in ast.walk(summed))
         )
         # A sum over some batches is set to zero within the loop.
@@ -307,13 +307,13 @@ def _is_fixed(own: SharedFile, sums: list[ast.AugAssign], node: ast.expr, seen: 
             values = assigned(own.program, own.file, node)
             here = all(file is own.file for file, _ in values)
             return bool(values) and here and all(_is_fixed(own, sums, each, seen | {slot}) for _, each in values)
-    counted = _counted(node)
+    counted = measured(node)
     if counted is None or last_name(counted) in ("sampler", "batch_sampler"):
         return False
     return not own.varies(counted) and not loaders_of(own.program, own.file, counted)
 
 
-def _counted(node: ast.AST) -> ast.expr | None:
+def measured(node: ast.AST) -> ast.expr | None:
     """x of `len(x)`, `x.shape[0]` and `x.size(0)`."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=sized, attr="shape"), slice=ast.Constant(value=0)):
@@ -346,7 +346,7 @@ def filled(own: SharedFile, *, sizes: bool = False) -> Iterator[tuple[Variable, 
                 case ast.AugAssign(op=ast.Add(), target=ast.Subscript(value=whole)):
                     target = whole if differs(node.value) or differs(node.target) else None
                 case ast.AugAssign(op=ast.Add()):
-                    counted = not sizes or _counted(node.value) is not None
+                    counted = not sizes or measured(node.value) is not None
                     target = node.target if counted and differs(node.value) else None
                 case ast.Call(func=ast.Attribute(value=whole, attr=name)) if name in KEEPS:
                     known = own.program.callee(own.file, node) is not None
