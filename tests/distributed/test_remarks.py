@@ -222,6 +222,9 @@ for epoch in range(3):
         ("y[:, None] == classes[None, :]", "(emb[:, None] - centers[None, :]).norm(dim=2)", False),
         ("torch.arange(8)", "position[:, None] - position[None, :]", False),
         ("y[:, None] == y[None, :]", "emb.norm()", False),
+        ("y[3] == y", "emb @ emb.t()", False),
+        ("torch.stack([y[i] == y for i in rows])", "emb @ emb.t()", True),
+        ("torch.stack([y[i] == y for i in rows])", "emb @ memory.t()", False),
     ],
 )
 def test_the_hardest_of_a_batch(same: str, distance: str, remarked: bool) -> None:
@@ -233,6 +236,28 @@ for epoch in range(3):
         distance = {distance}
         (distance * same).max(1).values.mean().backward()
         optimizer.step()
+"""
+    assert bool(said(distributed(script(loop=loop)), "NPU353")) is remarked
+
+
+@pytest.mark.parametrize(
+    ("loss", "remarked"),
+    [
+        ("loss = emb.mean()", False),
+        ("kept.append((emb @ emb.t()).fill_diagonal_(0))\n        loss = sum(kept)", True),
+        ("near = emb @ emb.t() - torch.eye(8)\n        loss = near.mean()", True),
+    ],
+)
+def test_what_only_evaluates_compares_all_of_its_data(loss: str, remarked: bool) -> None:
+    loop = f"""\
+for epoch in range(3):
+    for x in loader:
+        emb = model(x)
+        {loss}
+        loss.backward()
+        optimizer.step()
+    found = net.extract(model)
+    best = (found @ found.t() - 2 * torch.eye(len(found))).argmax(1)
 """
     assert bool(said(distributed(script(loop=loop)), "NPU353")) is remarked
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
@@ -73,6 +74,14 @@ def _is_apart(bench: Bench, memory: ast.expr) -> bool:
     return bool(sites) and enclosing_function(memory) not in inside
 
 
+def _combined(bench: Bench) -> Iterator[ast.Attribute]:
+    """Gradients that are put together where the passes go back, in front of their mean over the ranks."""
+    if bench.verdict.averaging:
+        backwards = (call for at, call in bench.training.backwards if at is bench.file)
+        for function in dict.fromkeys(enclosing_function(call) or bench.file.scan.tree for call in backwards):
+            yield from set_anew(function)
+
+
 def remark_mathematics(bench: Bench) -> None:
     """One remark for each of these in the file on the bench."""
     file = bench.file
@@ -83,12 +92,9 @@ def remark_mathematics(bench: Bench) -> None:
         each = memory is queue or _is_apart(bench, memory)
         code, lost, own, help_ = _MEMORY
         bench.decide(memory, code, own if each else lost, help_)
-    if (compared := next(over_the_batch(file), None)) is not None:
-        bench.decide(compared, *_LOSS)
-    functions = {enclosing_function(call) or file.scan.tree for at, call in bench.training.backwards if at is file}
-    found = (each for function in functions if bench.verdict.averaging for each in set_anew(function))
-    if (rewritten := next(found, None)) is not None:
-        bench.decide(rewritten, *_SURGERY)
+    for every, why in ((over_the_batch(file), _LOSS), (_combined(bench), _SURGERY)):
+        if (compared := next(every, None)) is not None:
+            bench.decide(compared, *why)
     called = [(call, last_name(call.func)) for call in by_place(file.scan.calls)]
     steps = (call for call, name in called if name == "first_step" and bench.training.in_region(file, call))
     if (step := next(steps, None)) is not None:

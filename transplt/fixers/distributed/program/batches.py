@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from transplt.program.loops import Loop
 from transplt.program.models import Models
+from transplt.program.steps import is_backward_pass
 from transplt.syntax.files import File
 from transplt.syntax.nodes import (
     begins,
@@ -85,13 +86,35 @@ def over_the_batch(file: File) -> Iterator[ast.expr]:
         labels = any(_compares_labels(node) for node in inside)
         apart = labels or any(isinstance(node, ast.Call) and last_name(node.func) in _APART for node in inside)
         products = [node for node in inside if isinstance(node, ast.expr) and _compares(file, node, labels)]
-        if apart and products:
+        if apart and (products := _trained(inside, products)):
             yield min(products, key=begins)
 
 
+def _trained(inside: list[ast.AST], products: list[ast.expr]) -> list[ast.expr]:
+    """Those of some products of which losses are made, in code that goes back through some; all of them in other."""
+    losses = [node for node in inside if isinstance(node, ast.Call) and is_backward_pass(node)]
+    if not losses or not products:
+        return products
+    stores = [node for node in inside if isinstance(node, (ast.Assign, ast.AugAssign))]
+    names, more = set[str](), {each.id for loss in losses for each in inner_nodes(loss, ast.Name)}
+    while more:
+        names |= more
+        feeding = (node for node in stores if not names.isdisjoint(_changed(node)))
+        more = {each.id for node in feeding for each in inner_nodes(node, ast.Name)} - names
+    return [node for node in products if not names.isdisjoint(_changed(statement(node)))]
+
+
+def _changed(stmt: ast.stmt) -> set[str]:
+    """The names that an assignment stores; of any other statement all, since it may change what they hold."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt]
+    return {each.id for target in targets for each in inner_nodes(target, ast.Name)}
+
+
 def _compares_labels(node: ast.AST) -> bool:
-    """True for `y[:, None] == y[None, :]`."""
+    """True for `y[:, None] == y[None, :]`, and for `y[i] == others`, one after the other."""
     match node:
+        case ast.Compare(left=ast.Subscript(slice=ast.Name()), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Name()]):
+            return True
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
             return _are_one(left, right)
     return False
@@ -133,11 +156,12 @@ def _compares(file: File, node: ast.expr, labels: bool) -> bool:
 
 
 def _is_turned(node: ast.expr) -> bool:
-    """True for `x.T`, `x.t()` and `x.transpose(0, 1)`, but not of a weight."""
+    """True for `x.T`, `x.t()` and `x.transpose(0, 1)`, but not of a weight or a bank, of which we speak apart."""
     while isinstance(node, ast.Call) and last_name(node.func) == "contiguous" and isinstance(node.func, ast.Attribute):
         node = node.func.value
     func = callee_of(node)
-    if not isinstance(func, ast.Attribute) or "weight" in last_name(func.value).lower():
+    named = last_name(func.value).lower() if isinstance(func, ast.Attribute) else ""
+    if not isinstance(func, ast.Attribute) or any(word in named for word in ("weight", *_BANKS)):
         return False
     axes = [each.value for each in getattr(node, "args", ()) if isinstance(each, ast.Constant)]
     return func.attr in _TURNS or (func.attr == "transpose" and sorted(map(str, axes)) == ["0", "1"])
