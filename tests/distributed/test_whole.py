@@ -145,6 +145,7 @@ def test_a_refusal_has_no_launch_script(project: Path) -> None:
     code, told, folder = output(project)
     assert code == 1
     assert "no launch script: the program was not made distributed (NPU332): " in told
+    assert f" {folder} --main main.py\n" in told
     assert not (folder / SCRIPT).exists()
 
 

@@ -250,8 +250,10 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         )
     if result.written == "all" and result.source.is_dir():
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
-        if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have
-            after += f" --main {shlex.quote(shown(result.settings.entry))} --nproc 1,2"
+        if result.settings.entry:
+            after += f" --main {shlex.quote(shown(result.settings.entry))}"
+            if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have
+                after += " --nproc 1,2"
         elif not (result.source / "main.py").is_file():
             after += " --main SCRIPT"
         yield gettext("to install what it needs, and check that it computes the same:")
