@@ -135,6 +135,36 @@ def test_a_method_that_draws_in_an_evaluation_too(method: str) -> None:
     assert scored(method) == ["NPU332"]
 
 
+FORCED = """\
+def run(x, ratio):
+    {}
+    y = model(x)
+    return y.mean() if forced else y.sum()
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "given", "kept"),
+    [
+        ("forced = random.random() < ratio", "0.0", []),
+        ("forced = ratio > 0 and random.random() < ratio", "0", []),
+        ("forced = random.random() < ratio", "0.5", ["NPU332"]),
+        ("forced = random.random() <= ratio", "0.0", ["NPU332"]),
+        ("forced = random.random() > ratio", "0.0", ["NPU332"]),
+        ("ratio = ratio + 0.1; forced = random.random() < ratio", "0.0", ["NPU332"]),
+    ],
+)
+def test_a_draw_that_holds_in_training_alone(draw: str, given: str, kept: list[str]) -> None:
+    trained = TRAINED.replace("model.score(x)", "run(x, 0.5)")
+    validation = SCORED.replace("model.score(y)", f"run(y, {given})")
+    loop = trained + textwrap.indent(validation + "schedule.step(total)\n", "    ")
+    data = "loader = DataLoader(dataset, 8, True)\nvalid = DataLoader(net.other, 8)"
+    head = "import random\n\n\n" + FORCED.format(draw)
+    assert left(distributed(script(head=head, loader=data, loop=PLATEAU + loop))) == kept
+
+
 @pytest.mark.parametrize(
     "validation", [SCORED.replace("model.eval()\n", ""), SCORED.replace("eval()", "train()"),
                    SCORED.replace("with torch.no_grad():", "if True:")],

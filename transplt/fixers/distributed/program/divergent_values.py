@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation
+from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation, never_holds
 from transplt.fixers.distributed.program.name_stores import bound_since
 from transplt.fixers.distributed.program.outputs import shown
 from transplt.fixers.distributed.program.random_draws import drawing_loops
@@ -51,7 +51,10 @@ class Varying:
         self.training, self.program, self.same, self.evaluating = training, training.program, same, evaluating
         self._whole: _Whole | None = None
         self._evaluated: Varying | None = None
-        self._draws_if_training = any(b"self.training" in file.source.utf8 for file in training.program.files)
+        self._draws_if_training = any(
+            b"self.training" in file.source.utf8 or any(never_holds(self.program, call) for call in file.scan.calls)
+            for file in training.program.files
+        )
         self.slots: dict[Variable, list[ast.AST]] = {}  # with the nodes from which on they differ
         self.unequal: set[Variable] = set()  # those that hold more items on one rank
         self._breaks: dict[Loop, list[ast.Break]] = {}
@@ -351,7 +354,7 @@ class _Evaluated(Varying):
         return self
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
-        return False if if_training(call) else super()._begins(file, call)
+        return False if if_training(call) or never_holds(self.program, call) else super()._begins(file, call)
 
 
 class OfFiles(_Whole):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from transplt.program.gradients import without_gradients
-from transplt.program.program import enclosing_function
-from transplt.syntax.nodes import arguments_of, begins, last_name, place_in_block
-from transplt.syntax.scan import FUNCTIONS, Scan, chain
+from transplt.program.program import Program, enclosing_function
+from transplt.syntax.nodes import arguments_of, begins, inner_nodes, is_false, last_name, place_in_block
+from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
 
 
 def turns_to_evaluation(call: ast.Call) -> bool:
@@ -32,6 +32,19 @@ def in_evaluation(scan: Scan, node: ast.AST) -> bool:
         if enclosing_function(call) is function and begins(call) < begins(node)
     ]
     return bool(modes) and turns_to_evaluation(max(modes, key=begins))
+
+
+def never_holds(program: Program, draw: ast.Call) -> bool:
+    """True for the draw of `random.random() < ratio` in a function that each evaluation gives a ratio of 0."""
+    match parent(draw):
+        case ast.Compare(left=left, ops=[ast.Lt()], comparators=[ast.Name(id=name)]) if left is draw:
+            if (function := enclosing_function(draw)) is None:
+                return False
+            stores = (each.id for each in inner_nodes(function, ast.Name) if isinstance(each.ctx, ast.Store))
+            sites = [call for at, call in program.call_sites.get(function, ()) if in_evaluation(at.scan, call)]
+            given = [value for call in sites for to, value in program.arguments(call, function) if to == name]
+            return name not in stores and len(given) == len(sites) > 0 and all(map(is_false, given))
+    return False
 
 
 def if_training(node: ast.AST) -> bool:
