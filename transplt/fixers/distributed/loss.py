@@ -16,9 +16,10 @@ from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import inner_nodes, keyword_of, last_name, of_kind, plain_name
+from transplt.syntax.nodes import by_place, inner_nodes, keyword_of, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
+_OWN_COUNT = "the ranks take the mean of losses, each divided by {0} of its own batch"
 _COUNT = (
     "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
     "as one process does with the global batch"
@@ -38,9 +39,12 @@ def write_counts(bench: Bench) -> None:
     write_lengths(bench)
     remark_counted(bench)
     remark_progress(bench)
-    _remark_divisors(bench)
     sums = [call for call in bench.file.scan.calls if _is_sum(call) and _in_training(bench, call)]
-    divided = _divided_sums(bench) if sums else set()
+    own = [(file, call) for file, call in bench.training.backwards if file is bench.file]
+    divided, counts = _divided(bench, bench.training.backwards if sums else own)
+    for over in counts[:1] if bench.verdict.shares.places else ():
+        by = text_of(bench.file, over.right)
+        bench.decide(over, "NPU346", _OWN_COUNT.format(by), _COUNT)
     for call in sums:
         if call not in divided:
             bench.decide(
@@ -56,10 +60,12 @@ def _is_sum(call: ast.Call) -> bool:
     return isinstance(value, ast.Constant) and value.value == "sum"
 
 
-def _divided_sums(bench: Bench) -> set[ast.Call]:
-    """The sums that are divided by the size of their batch on each way to a backward pass: those are means."""
-    found: dict[bool, set[ast.Call]] = {True: set(), False: set()}
-    pending: list[tuple[File, ast.AST, bool]] = [(file, call.func, False) for file, call in bench.training.backwards]
+def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[ast.Call], list[ast.BinOp]]:
+    """The sums that are divided on each way to a backward pass: by the size of their batch, which makes a mean of them,
+    or by a count of the batch, which the divisions tell of."""
+    sums: dict[bool, set[ast.Call]] = {True: set(), False: set()}
+    counts: list[ast.BinOp] = []
+    pending: list[tuple[File, ast.AST, bool]] = [(file, call.func, False) for file, call in backwards]
     seen: set[tuple[ast.AST, bool]] = set()
     while pending:
         file, node, divided = pending.pop()
@@ -67,21 +73,23 @@ def _divided_sums(bench: Bench) -> set[ast.Call]:
             continue
         seen.add((node, divided))
         inner = list(ast.iter_child_nodes(node))
+        callee = bench.program.callee(file, node) if isinstance(node, ast.Call) else None
+        slot = bench.program.slot(file, node)
         match node:
             case ast.BinOp(left=total, op=ast.Div(), right=by):
-                inner, divided = [total], divided or _is_size_of_batch(bench, file, by)
-            case ast.Call():
-                if _is_sum(node):
-                    found[divided].add(node)
-                callee = bench.program.callee(file, node)
-                if isinstance(callee, FUNCTIONS):
-                    at = bench.program.owner[callee]
-                    pending += [(at, value, divided) for value in bench.program.returns(callee)]
+                inner, sized = [total], _is_size_of_batch(bench, file, by)
+                itself = plain_name(total) in {each.id for each in inner_nodes(by, ast.Name)}
+                if not sized and not itself and bench.verdict.ways.varying.varies(file, by):
+                    counts += [node] * (file is bench.file)
+                    sized = True
+                divided = divided or sized
+            case ast.Call() if _is_sum(node):
+                sums[divided].add(node)
         pending += [(file, each, divided) for each in inner]
-        slot = bench.program.slot(file, node)
-        for value in bench.program.values.get(slot, ()) if slot is not None else ():
-            pending.append((value.file, value.node, divided))
-    return found[True] - found[False]
+        pending += [(value.file, value.node, divided) for value in (bench.program.values.get(slot, ()) if slot else ())]
+        if isinstance(callee, FUNCTIONS):
+            pending += [(bench.program.owner[callee], each, divided) for each in bench.program.returns(callee)]
+    return sums[True] - sums[False], by_place(counts)
 
 
 def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
@@ -91,20 +99,6 @@ def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
     counts = ((at, count) for at, each in parts if (count := measured(each)) is not None)
     named = any(isinstance(each, ast.expr) and _BATCH.search(last_name(each)) for _, each in parts)
     return named or any(bench.verdict.ways.varying.varies(at, count) for at, count in counts)
-
-
-def _remark_divisors(bench: Bench) -> None:
-    """Say where a loss is divided by a count of its batch: `(loss / n_words).backward()`."""
-    for file, call in bench.training.backwards if bench.verdict.shares.places else ():
-        loss = getattr(call.func, "value", None)
-        held = [value for at, value in values_of(bench.program, file, loss) if at is file] if loss is not None else []
-        for over in (loss, *held) if file is bench.file else ():
-            match over:
-                case ast.BinOp(left=total, op=ast.Div(), right=by) if bench.varies(by):
-                    if plain_name(total) not in {each.id for each in inner_nodes(by, ast.Name)}:
-                        why = f"the ranks take the mean of losses, each divided by {text_of(file, by)} of its own batch"
-                        bench.decide(over, "NPU346", why, _COUNT)
-                        return
 
 
 def _in_training(bench: Bench, call: ast.Call) -> bool:
