@@ -75,6 +75,10 @@ def test_a_count_of_samples_that_decides(fill: str, told: bool) -> None:
     [
         ("(model(x).sum() / (x != 0).sum()).backward()", True),
         ("words = int((x != 0).sum())\nloss = model(x).sum() / words\nloss.backward()", True),
+        ("def judged(x):\n    return model(x).sum() / (x != 0).sum()\njudged(x).backward()", True),
+        ("loss = torch.nn.functional.cross_entropy(model(x), x, weight=net.weights)\nloss.backward()", True),
+        ("loss = torch.nn.functional.cross_entropy(model(x), x, weight=None)\nloss.backward()", False),
+        ("torch.nn.functional.cross_entropy(model(x), x, weight=net.w, reduction='none')[0].backward()", False),
         ("(model(x).sum() / 8).backward()", False),
         ("(model(x).sum() / len(x)).backward()", False),
         ("loss = model(x).sum()\n(loss / loss.detach()).backward()", False),

@@ -16,10 +16,12 @@ from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import by_place, inner_nodes, keyword_of, last_name, of_kind, plain_name
+from transplt.syntax.nodes import by_place, inner_nodes, is_none, keyword_of, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _OWN_COUNT = "the ranks take the mean of losses, each divided by {0} of its own batch"
+#: Losses that divide by the weights of the classes in the batch.
+_WEIGHED = frozenset({"CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss"})
 _COUNT = (
     "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
     "as one process does with the global batch"
@@ -45,6 +47,11 @@ def write_counts(bench: Bench) -> None:
     for over in counts[:1] if bench.verdict.shares.places else ():
         by = text_of(bench.file, over.right)
         bench.decide(over, "NPU346", _OWN_COUNT.format(by), _COUNT)
+    weighed = [call for call in bench.file.scan.calls if last_name(call.func) in _WEIGHED and _in_training(bench, call)]
+    for call in weighed if bench.verdict.shares.places else ():
+        weight, reduction = keyword_of(call, "weight"), keyword_of(call, "reduction")
+        if weight is not None and not is_none(weight) and reduction is None:
+            bench.remark(call, "NPU346", _OWN_COUNT.format("the class weights"), _COUNT)
     for call in sums:
         if call not in divided:
             bench.decide(
