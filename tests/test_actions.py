@@ -461,6 +461,13 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("late", "blocks"), [("", "import"), ("called", "first step"), ("branch", "later")])
+def test_what_stops_an_import_stops_it_for_each_package_of_a_file(late: str, blocks: str) -> None:
+    names = ("pkg_resources", "pytorchvideo.transforms", "transformers.deepspeed")
+    found = [replace(at("a.py", 1, "NPU293", name), blocks="import", late=late) for name in names]
+    assert {action.blocks for action in actions_of(found)} == {blocks}
+
+
 @pytest.mark.parametrize(
     ("found", "title", "how"),
     [
@@ -472,6 +479,8 @@ def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
          "install it from git"),
         (at("a.py", 1, "NPU293", "torchaudio.load", help="install torchcodec"),
          "Install torchcodec and FFmpeg: torchaudio.load and save need them since 2.9", "install torchcodec"),
+        (at("a.py", 1, "NPU293", "pkg_resources", help="ask for another"),
+         "Replace pkg_resources, which setuptools 82 removed, or require setuptools<82", "ask for another"),
         (at("a.py", 1, "NPU293", "transformers", help="rename it"),
          "Change the uses of transformers that newer releases refuse or ignore", "rename it"),
     ],

@@ -170,6 +170,12 @@ def test_when_a_file_is_loaded(line: str, late: str) -> None:
     assert aside(files).late("pk/fast.py") == late
 
 
+@pytest.mark.parametrize(("line", "late"), [("from pk import data", ""), ("def f():\n    from pk import data", "called")])
+def test_a_package_that_its_own_files_alone_import_begins_where_a_user_imports_it(line: str, late: str) -> None:
+    files = {"setup.py": "", "pk/__init__.py": f"{line}\n", "pk/data.py": "from pk.model import Net\n", "pk/model.py": ""}
+    assert (aside(files).late("pk/data.py"), aside(files).late("pk/__init__.py")) == (late, "")
+
+
 def test_what_nobody_imports_may_be_loaded_by_name() -> None:
     held = aside({"train.py": "import pk\nloss.backward()\n", "pk/__init__.py": "", "pk/a.py": ""})
     assert held.late("pk/a.py") == ""

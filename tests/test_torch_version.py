@@ -248,6 +248,7 @@ def test_unknown_versions(text: str) -> None:
     [
         ("requirements.txt", "transformers==4.46\naccelerate>=0.21  # x\n", ("accelerate>=0.21", "transformers==4.46")),
         ("requirements.txt", "transformers[torch] == 4.46.0 ; python_version > '3.8'\n", ("transformers==4.46.0",)),
+        ("requirements.txt", "accelerate @ git+https://github.com/huggingface/accelerate@main\n", ("accelerate@",)),
         ("requirements.txt", "transformers\n-e .\n# accelerate==1.0\n", ()),
         ("requirements.txt", "my-transformers==1.0\ntransformers-x==1\n", ()),
         ("environment.yml", "dependencies:\n  - transformers=4.46\n", ("transformers==4.46.*",)),

@@ -165,6 +165,23 @@ def test_a_pin_below_the_release_that_gave_it_up(asked: str, open_: bool) -> Non
     assert [each.code for each in found] == ["NPU293"] * open_
 
 
+@pytest.mark.parametrize(
+    ("source", "package", "asked", "open_"),
+    [
+        ("from pytorchvideo import transforms\n", "pytorchvideo", "@", False),
+        ("from pytorchvideo import transforms\n", "pytorchvideo", "==0.1.5", True),
+        ("import motmetrics as mm\nd = mm.distances.iou_matrix(a, b)\n", "motmetrics", "@", False),
+        # what is gone from the repository too
+        ("from transformers.deepspeed import HfDeepSpeedConfig\n", "transformers", "@", True),
+    ],
+)
+def test_what_the_project_installs_from_the_repository_that_mends_it(
+    source: str, package: str, asked: str, open_: bool
+) -> None:
+    found = engine.migrate_source(source.encode(), "a.py", Settings(pins=((package, asked),))).findings
+    assert [each.code for each in found] == ["NPU293"] * open_
+
+
 @pytest.mark.parametrize(("asked", "open_"), [("==0.8.0", True), ("==0.9.2", False), ("<0.10", False), ("", True)])
 def test_a_pin_that_has_to_be_raised_keeps_no_old_call(asked: str, open_: bool) -> None:
     source = "import librosa\ny = librosa.resample(y, a, b)\n"

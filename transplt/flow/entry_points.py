@@ -386,6 +386,10 @@ def _late(
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
+    if not leading:  # a package that its own files alone import begins where a user imports it
+        around = {package for path in meant for target in tree.leads[path] for package in _packages_above(target)
+                  if not _below(path, (posixpath.dirname(package),))}  # fmt: skip
+        begin |= {path for path in reached - around if path.endswith("/__init__.py") and not named_aside(path)}
     after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
     if not any(path in leading for path in begin - after):
         after = set()

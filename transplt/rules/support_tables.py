@@ -62,6 +62,12 @@ def published_for(version: str) -> str:
     return [each for each in published() if TORCH_VERSIONS.index(each) <= TORCH_VERSIONS.index(version)][-1]
 
 
+def spoken_for(version: str) -> str:
+    """That version in a sentence, which says so where it is an older one."""
+    published = published_for(version)
+    return published if published == version else f"{published} ({version} has no documentation yet)"
+
+
 def documented(api: str) -> bool:
     """True for an API that some version's documentation has an entry for."""
     owner, _, name = api.rpartition(".")

@@ -385,7 +385,7 @@ def _substitution(finding: Finding) -> Group | None:
         if (match := next((found for name in names if (found := entry.pattern.search(name))), None)) is not None:
             name = match[1] if entry.each else ""
             how = Sentence(entry.how, name=name)
-            blocks = _here(finding.blocks or entry.blocks, finding)
+            blocks = _blocks(finding, entry)
             if entry.page:
                 title = Sentence(_page(entry.page).action, name=name)
                 return Group(title, entry.page, name, blocks, how, entry.effort)
@@ -439,7 +439,7 @@ def _whole_package(finding: Finding) -> str:
     return package if package and re.search(rf"\b{re.escape(package)}\b(?!\.\w)", finding.message) else ""
 
 
-def _blocks(finding: Finding, page: Diagnostic) -> str:
+def _blocks(finding: Finding, page: Diagnostic | _Entry) -> str:
     """What a finding blocks, by where its file is loaded: what functions load does not stop the start."""
     blocks = finding.blocks or page.blocks
     if blocks == "import" and finding.late not in ("", "unnamed"):

@@ -103,7 +103,7 @@ def runs(use: Use) -> bool:
 
 
 def _documented(api: str, version: str) -> str:
-    return f"{api} is documented as not supported on NPU with torch {tables.published_for(version)}"
+    return f"{api} is documented as not supported on NPU with torch {tables.spoken_for(version)}"
 
 
 def _spoken(weighed: Weighed) -> str:
@@ -143,7 +143,7 @@ def _limited(
     found: list[Note],
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
-    row, spoken = weighed.row, tables.published_for(file.version)
+    row, spoken = weighed.row, tables.spoken_for(file.version)
     hit = next(_certain(file, use, row), "") if row is not None and row.status == "limited" else ""
     limit = f"documented: {row.limit}" if row is not None and row.limit else ""
     if hit and not file.receivers.loads_data(use.node):
@@ -255,6 +255,4 @@ def also(uses: list[Use]) -> str:
 def _unverified(api: str, version: str) -> str:
     if any(part.startswith("_") for part in api.split(".")):
         return f"{api} is private to torch and not documented for NPU"
-    published = tables.published_for(version)
-    none_yet = "" if published == version else f" (there is none for {version} yet)"
-    return f"{api} is not mentioned in the documentation of torch_npu for torch {published}{none_yet}"
+    return f"{api} is not mentioned in the documentation of torch_npu for torch {tables.spoken_for(version)}"

@@ -46,7 +46,7 @@ fixer = Fixer(
 
 def packages() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    return frozenset(row["until"][0] for row in _every_row() if "until" in row)
+    return frozenset(name for row in _every_row() for name in (*row.get("until", ())[:1], *row.get("repository", ())))
 
 
 @cache
@@ -64,7 +64,10 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
         return None  # the tree may be that package itself, of its own time
     package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
-    asked = dict(work.settings.pins).get(package, "")
+    pins = dict(work.settings.pins)
+    if any(pins.get(each) == "@" for each in row.get("repository", ())):
+        return None  # its last release is not what the project installs
+    asked = pins.get(package, "")
     return row if only_older(asked, oldest) or not only_older(asked, first) else None
 
 
