@@ -6,6 +6,7 @@ import ast
 import codecs
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import libcst as cst
 import pytest
@@ -92,6 +93,27 @@ def test_unreadable_files_are_copied_and_listed(data: bytes) -> None:
     assert (result.data, result.changed) == (data, False)
     (finding,) = result.findings
     assert finding.code.startswith("NPU90") and finding.level is Level.MANUAL and finding.open
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "entry", "reported"),
+    [
+        # no training comes to it, and it has no CUDA word: a migration copies it, whether code is added elsewhere or not
+        ("tf/net.py", b"print 'net'\n", "", False),
+        ("tf/net.py", b"print 'net'\n", "train.py", False),
+        ("tf/net.py", b"print 'cuda'\n", "", True),
+        ("tf/net.py", b"print 'cuda'\n", "train.py", True),
+        ("net.py", b"print 'net'\n", "train.py", True),
+    ],
+)
+def test_files_that_no_training_reaches_fail_alike_for_one_card_and_for_many(
+    path: str, data: bytes, entry: str, reported: bool
+) -> None:
+    settings = replace(PLAIN, entry=entry)
+    files = {"train.py": b"import net\nloss.backward()\n", "net.py": b"", "tf/net.py": b"", path: data}
+    project = ProjectFacts.join([index_source(text, name, settings) for name, text in sorted(files.items())])
+    found = migrate_source(data, path, settings, project).findings
+    assert [each.code for each in found] == ["NPU901"] * reported
 
 
 # --- the language ----------------------------------------------------------------------------------------------------

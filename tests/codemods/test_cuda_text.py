@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern, reasons
+from tests.harness import check_noop, migrate, pattern, reasons
 
 _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return x\n"
 
@@ -28,6 +28,20 @@ _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return
 )
 def test_what_binds_a_program_to_cuda_is_reported(line: str) -> None:
     check_noop(_USE.format(line), open_codes=["NPU208"])
+
+
+@pattern("T26")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ops/scan_cuda.cu", "is a CUDA source, which an NPU host cannot compile"),
+        ("cuda/scan.cuh", "is a CUDA source, which an NPU host cannot compile"),
+        ("/usr/local/cuda", "belongs to the CUDA toolkit"),
+    ],
+)
+def test_a_source_of_the_project_is_none_of_the_toolkit(text: str, said: str) -> None:
+    (found,) = migrate(_USE.format(f"x = '{text}'")).findings
+    assert found.message == f"{text!r} {said}"
 
 
 @pattern("T28")

@@ -136,13 +136,17 @@ def test_what_is_installed_for_cuda(command: str) -> None:
     ("command", "begins", "ends"),
     [
         ("docker run --gpus all x", "write in its place: --device ", "; --docs does not edit this"),
-        ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "install torch", "; --docs does not edit this"),
+        ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "use a CANN image; ", "; --docs does not edit this"),
+        ("conda create -n a python=3.10 pytorch pytorch-cuda=12.1 -c nvidia",
+         "conda has no torch-npu: torch and torch-npu come from pip; install the others with conda, then pip install torch",
+         "/whl/cpu; --docs does not edit this"),
         (RUN, "", "; --docs makes the edits that are certain"),
     ],
-)
+)  # fmt: skip
 def test_the_help_says_what_docs_does(command: str, begins: str, ends: str) -> None:
     (found,) = document(f"```bash\n{command}\n```\n").findings
     assert found.help.startswith(begins) and found.help.endswith(ends)
+    assert "torch-npu" not in found.message  # which is not CUDA's
 
 
 def test_only_documents() -> None:

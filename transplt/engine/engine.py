@@ -211,7 +211,10 @@ def _finished(
     except UnreadableSource as error:
         old = readable(data)
         if old is None:
-            return unreadable_result(data, path, error)
+            # No code is added to what no training reaches: a migration alone does not read it, and copies it.
+            apart = path != settings.entry and (project.aside.holds(path) or project.aside.late(path) == "other")
+            silent = settings.adds_code and apart and not worth_a_look(data, settings.without_themes())
+            return FileResult(path, data) if silent else unreadable_result(data, path, error)
         every = replace(settings, picked=None)
         result = result_for_old(*old[1:], _finished(old[0], path, every, project, finish))
         return result if settings.picked is None else all_or_none(result, data, settings)

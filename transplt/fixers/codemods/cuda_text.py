@@ -222,6 +222,9 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "the library {value!r} belongs to CUDA", "load the CANN library that does the same", Effort.MEDIUM)),
     (_Text.is_macro, "compiler-flag"),
     (_Text.is_shipped, "own-string"),
+    (lambda text: re.fullmatch(r"\S+\.cuh?", text.value), _Binds(
+        "{value!r} is a CUDA source, which an NPU host cannot compile",
+        "write the kernel for the NPU, or use its operators", Effort.MEDIUM)),
     (_Text.is_of_the_toolkit, _Binds(
         "{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM)),
     (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(

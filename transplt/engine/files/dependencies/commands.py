@@ -174,7 +174,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     new += ["--extra-index-url", CPU_INDEX] if releases.x86_64 else []
     if command.verb != "install" or not _is_torch_alone(text, command):
         yield Note(
-            torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: install torch and torch-npu with pip",
+            torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: torch and torch-npu come from pip",
             api=TORCH_NPU, effort=Effort.LOW, help=f"install the others with conda, then {' '.join(new)}",
         )  # fmt: skip
         return

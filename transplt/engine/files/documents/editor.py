@@ -18,7 +18,7 @@ from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
 from transplt.engine.files.dependencies.codes import in_bytes, of_older_pin, without_python
-from transplt.engine.files.dependencies.versions import TORCH, Releases
+from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.document import Document
 from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
@@ -29,7 +29,6 @@ from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
 
 COMMAND = "NPU865"
-_BY_AN_IMAGE = "install torch and torch-npu, and use a CANN image"
 _SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")
 #: What a user of the project reads first.
 _README = re.compile(r"readme(?:\.\w+)?")
@@ -44,12 +43,13 @@ _NOT_BY_DOCS = "; --docs does not edit this"
 #: By whether --docs was given, and whether it edits some of a command.
 _OF_DOCS = {(False, True): _BY_DOCS, (False, False): _NOT_BY_DOCS}
 _ANY_DOCS = re.compile(f"{_BY_DOCS}|{_NOT_BY_DOCS}")
-#: What gives a container its cards, and what does so for NPUs.
-_CARDS = re.compile(rb"--gpus|--runtime|nvidia-docker")
-_OF_CARDS = (
-    "write in its place: --device /dev/davinci0 --device /dev/davinci_manager --device /dev/devmm_svm "
-    "--device /dev/hisi_hdc"
-)
+#: By what begins such a word: what does the same for NPUs. Of wheels and packages another finding may say it.
+_FOR_NPUS = (
+    (re.compile(rb"--gpus|--runtime|nvidia-docker"), "write in its place: --device /dev/davinci0 --device "
+     "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
+    (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
+)  # fmt: skip
+_PLAIN = "install torch and torch-npu"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 
@@ -173,22 +173,25 @@ def _reported(
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)
             places.append(start)
-            names.append(each.api or each.message)
-            helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
+            whole = each.api == TORCH_NPU  # the command is about torch, and its help says what installs it
+            names.append("torch" if whole else each.api or each.message)
+            said = f"{each.message}; {each.help}" if whole else each.message
+            helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else said)
     for a, b in lines:
         for match in _FOR_CUDA.finditer(document.utf8, a, b):
             if any(start <= match.start() < end for start, end in made):
                 continue
             places.append(match.start())
             names.append(match.group().decode().strip())
-            helps.append(_OF_CARDS if _CARDS.match(match.group()) else _BY_AN_IMAGE)
+            by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
+            helps.append(next(by_word, "" if "torch" in names else _PLAIN))
     if not places:
         return
     at = min(places)
     end = next(b for a, b in lines if a <= at < b)
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(helps)) + _OF_DOCS.get((document.settings.docs, edited), "")
+    help_ = "; ".join(dict.fromkeys(filter(None, helps))) + _OF_DOCS.get((document.settings.docs, edited), "")
     message, blocks = f"this document has a command for CUDA: {shown}", ""
     if counted := [*filter(document.project.reads.counts, dict.fromkeys(names))]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", "slow"
