@@ -222,7 +222,7 @@ def test_the_log_says_why_words_stay(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     log = (tmp_path / "out" / "demo_msft" / "msFmkTranspltlog.txt").read_text()
     assert "  ignored in Python files: 4 (a name of the project)\n" in log
-    assert "tokens: 5 found, 0 converted, 0 manual, 0 unknown, 5 ignored" in log
+    assert "CUDA words: 5 found, 0 converted, 0 left, 0 not understood, 5 ignored" in log
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_figures() -> None:
     assert len(data["texts"]) == len(set(data["texts"]))
     page = render_report(result).page.decode()
     assert "<dd>25%</dd>" in page and "<dd>9</dd>" in page
-    named = "9 in the actions above, 0 in the actions above, not understood, 0 ignored, with a reason below"
+    named = "9 left, in the actions above, 0 not understood, in the actions above, 0 ignored, with a reason below"
     assert f'aria-label="3 converted, {named}"' in page
 
 

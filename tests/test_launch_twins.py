@@ -76,7 +76,7 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     assert (out / "scripts/run_npu.sh").read_bytes() == after.encode()
     assert stat.S_IMODE((out / "scripts/run_npu.sh").stat().st_mode) == 0o755
     said = "scripts/run_npu.sh:1:1: NPU817 [applied] starts the program of run.sh on NPUs; the file is now"
-    assert said in log(out) and ",manual," not in (out / "tokens.csv").read_text()
+    assert said in log(out) and ",left," not in (out / "tokens.csv").read_text()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_scripts_that_get_none(tmp_path: Path, files: dict[str, str]) -> None:
 def test_scripts_of_which_it_is_said_why_not(tmp_path: Path, files: dict[str, str], why: str) -> None:
     source = project(tmp_path, files)
     out = migrated(source, tmp_path / "out")
-    assert f"NPU817 [info] {why}" in log(out)
+    assert f"NPU817 [remark] {why}" in log(out)
     assert written(source, out) == ({"run_npu.sh"} if "run_gpu.sh" in files else set())
     assert all((out / name).read_bytes() == text.encode() for name, text in files.items())
 

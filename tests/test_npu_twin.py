@@ -55,7 +55,7 @@ def test_what_it_answers_for_is_no_work(tmp_path: Path, beside: str, left: int) 
     assert ("to do: 1 action" if left else "nothing left to do") in done.output
     (row,) = (tmp_path / "out" / "demo_msft" / "tokens.csv").read_text().splitlines()[1:]
     said = "ignored,NPU801,a file for the NPU exists next to it"
-    assert row.split(",", 4)[4] == said if not left else ",manual," in row
+    assert row.split(",", 4)[4] == said if not left else ",left," in row
 
 
 CHOOSES = "import torch\ndevice = 'npu' if torch.npu.is_available() else 'cuda'\n"

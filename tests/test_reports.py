@@ -163,10 +163,10 @@ def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
         edit("a.py", 9),
     ]
     book = workbook(result_of(*findings), tmp_path)
-    assert book.sheetnames == ["actions", *SHEETS, "remarks", "summary"]
+    assert book.sheetnames == ["actions", *SHEETS, "other remarks", "summary"]
     lines = {name: [row[1] for row in book[name].iter_rows(min_row=2, values_only=True)] for name in (*SHEETS, REMARKS)}
     assert lines == {
-        "unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5], "remarks": [7],
+        "unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5], "other remarks": [7],
     }  # fmt: skip
     header, row = book["unsupported"].iter_rows(values_only=True)
     assert header == COLUMNS
@@ -191,7 +191,7 @@ def test_the_summary_sheet_adds_up(tmp_path: Path) -> None:
     assert rows["torch"] == "2.8"
     assert rows["torch_npu"] == "2.8.0.post5"
     assert rows["edits"] == 1
-    assert rows["findings: unsupported"] == 1
+    assert rows["in the sheet unsupported"] == 1
     assert rows["files changed"] == 1
 
 
@@ -237,7 +237,7 @@ def test_the_log_tells_everything_and_no_place() -> None:
 
 def to_do(result: RunResult) -> list[str]:
     """What the summary says of work that is left."""
-    return [line.strip() for line in summary(result) if re.match(r"  (to do|nothing|not known)", line)]
+    return [line.strip() for line in summary(result) if re.match(r"  (to do|nothing|unknown)", line)]
 
 
 def test_unsafe_edits_are_told_from_the_others() -> None:

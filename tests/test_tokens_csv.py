@@ -63,7 +63,7 @@ def test_each_row_is_a_token_at_its_place_and_the_sums_are_those_of_the_log(
     places = Counter((row["File"], row["Line"], row["Column"]) for row in rows)
     assert max(places.values()) == 1
     sums = Counter(row["Verdict"] for row in rows)
-    assert f"tokens: {len(rows)} found, " + ", ".join(f"{sums[each.value]} {each.value}" for each in TokenVerdict) in (
+    assert f"CUDA words: {len(rows)} found, " + ", ".join(f"{sums[each.value]} {each.value}" for each in TokenVerdict) in (
         folder / "msFmkTranspltlog.txt"
     ).read_text("utf-8")
     per_file = Counter(row["File"] for row in rows)
@@ -95,7 +95,7 @@ def test_the_page_shows_every_token_and_the_doubtful_first(tmp_path: Path) -> No
     tokens = json.loads(found[1])["tokens"]
     assert sum(cause[4] for cause in tokens["causes"]) == sum(len(flat) // 4 for _, flat, _ in tokens["files"])
     kinds = [cause[3] or cause[0] for cause in tokens["causes"]]
-    order = ["high", "medium", "unknown", "manual", "low", "converted"]
+    order = ["high", "medium", "not understood", "left", "low", "converted"]
     assert kinds == sorted(kinds, key=order.index) and kinds[0] == "high"
     (lines,) = (lines for path, _, lines in tokens["files"] if path == "doubt.py")
     assert lines == [[1, "y = x.is_cuda_ok"], [2, "z = 'a_cuda'"]]

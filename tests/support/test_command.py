@@ -100,7 +100,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
     assert document["versions"]["lowest"] == ""
     book = load_workbook(out / "unsupported_op.xlsx")
     assert book.sheetnames == [
-        name for name in ("actions", *SHEETS, *ANALYSIS_SHEETS, "remarks", "summary") if name in book.sheetnames
+        name for name in ("actions", *SHEETS, *ANALYSIS_SHEETS, "other remarks", "summary") if name in book.sheetnames
     ]  # fmt: skip
     assert "unsupported" in book.sheetnames and "limited" in book.sheetnames
     for sheet in book:

@@ -175,8 +175,8 @@ class TokenVerdict(str, Enum):
     """What became of a CUDA-bound token."""
 
     CONVERTED = "converted"
-    MANUAL = "manual"
-    UNKNOWN = "unknown"
+    MANUAL = "left"
+    UNKNOWN = "not understood"
     IGNORED = "ignored"
 
 
@@ -244,7 +244,7 @@ class Ledger:
         sums = dict.fromkeys(TokenVerdict, 0)
         for cause, count in self.counts().items():
             sums[cause.verdict] += count
-        return TokenCount(len(self), **{each.value: count for each, count in sums.items()}, comments=comments)
+        return TokenCount(len(self), **{each.name.lower(): count for each, count in sums.items()}, comments=comments)
 
 
 NO_LEDGER = Ledger()

@@ -38,7 +38,7 @@ def details(result: RunResult, width: int = 0) -> Iterator[str]:
     yield from (f"  {line}" for line in result.planned)
     if result.prose or result.tokens.comments:
         yield "  " + gettext(
-            "CUDA tokens in text that nothing runs: {prose}; in comments, which are not counted: {comments}",
+            "CUDA words in text that nothing runs: {prose}; in comments, which are not counted: {comments}",
             prose=result.prose, comments=result.tokens.comments,
         )  # fmt: skip
 

@@ -198,8 +198,8 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
     tokens = result.tokens
     parts = (
         ("converted", marked("converted"), tokens.converted),
-        ("manual", marked("in the actions above"), tokens.manual),
-        ("unknown", marked("in the actions above, not understood"), tokens.unknown),
+        ("manual", marked("left, in the actions above"), tokens.manual),
+        ("unknown", marked("not understood, in the actions above"), tokens.unknown),
         ("ignored", marked("ignored, with a reason below"), tokens.ignored),
     )
     bar, at = [], 0.0

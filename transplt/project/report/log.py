@@ -47,8 +47,8 @@ def _lines(result: RunResult) -> Iterator[str]:
         f"{len(result.failed) + len(result.unread)} failed"
     )
     yield (
-        f"tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "
-        f"{tokens.unknown} unknown, {tokens.ignored} ignored ({result.prose} of these in prose), "
+        f"CUDA words: {tokens.found} found, {tokens.converted} converted, {tokens.manual} left, "
+        f"{tokens.unknown} not understood, {tokens.ignored} ignored ({result.prose} of these in prose), "
         f"{tokens.comments} in comments"
     )
     for reason, count in result.reasons:
@@ -70,7 +70,8 @@ def _lines(result: RunResult) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    state = f"ignored: {finding.ignored}" if finding.ignored else finding.level.value
+    level = "remark" if finding.level is Level.INFO else finding.level.value
+    state = f"ignored: {finding.ignored}" if finding.ignored else level
     if finding.applied:
         state = "applied, unsafe" if finding.level is Level.UNSAFE else "applied"
     place = f"{visible(finding.path)}:{finding.span.line}:{finding.span.column}"

@@ -25,7 +25,7 @@ SAYS = {
     "done": marked("done"),
     "unsafe": marked("done, unsafe"),
     "ignored": marked("ignored"),
-    "info": marked("worth knowing"),
+    "info": marked("remark"),
     "in_diff": marked("Show it in the diff"),
     "page": marked("What {code} means"),
     "more": marked("Show more"),

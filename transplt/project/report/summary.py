@@ -137,8 +137,8 @@ def _accounted(result: RunResult) -> str:
     tokens = result.tokens
     parts = [
         gettext("{count} converted", count=tokens.converted),
-        *([gettext("{count} left in the actions", count=result.residue)] if result.residue else []),
-        *([gettext("{count} of them not understood", count=tokens.unknown)] if tokens.unknown else []),
+        *([gettext("{count} left in the actions", count=tokens.manual)] if tokens.manual else []),
+        *([gettext("{count} not understood", count=tokens.unknown)] if tokens.unknown else []),
         *([gettext("{count} ignored", count=tokens.ignored)] if tokens.ignored else []),
     ]
     values = {"found": tokens.found, "parts": gettext(", ").join(parts), "file": result.reports.get("tokens.csv", "")}

@@ -21,7 +21,7 @@ _WIDTHS = (44, 8, 40, 10, 10, 110)
 ACTIONS = "actions"
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
 #: The last one of findings: what is no work, and has no sheet of the analysis.
-REMARKS = "remarks"
+REMARKS = "other remarks"
 #: A sheet holds 1,048,576 rows; what does not fit is noted in the last one.
 _MAX_ROWS = 1_000_000
 
@@ -99,10 +99,10 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
     yield ("files that could not be read", len(result.failed) + len(result.unread))
     yield ("edits", len(result.own_edits))
     for name, count in counts.items():
-        yield (f"findings: {name}", count)
+        yield (f"in the sheet {name}", count)
     by_kind = result.counts_by_code()
-    yield ("findings: only to know", by_kind["remarks"].total())
-    words = ("found", "converted", "left in the actions", "not understood", "ignored", "in comments, counted apart")
+    yield ("remarks", by_kind["remarks"].total())
+    words = ("found", "converted", "left", "not understood", "ignored", "in comments, counted apart")
     for key, text in zip(("found", "converted", "manual", "unknown", "ignored", "comments"), words, strict=True):
         yield (f"CUDA words {text}", getattr(tokens, key))
     for name, by_code in by_kind.items():
