@@ -132,7 +132,8 @@ def test_what_adaptors_write_is_a_commit(project: Path, tmp_path: Path) -> None:
 def test_messages_say_why(project: Path) -> None:
     port(project)
     (message,) = git(project, "log", "--format=%B", "--grep=^Use hccl", "npu-port").split("\n\n\n")
-    assert "hccl replaces nccl" in message and "1 edit in 1 file: NPU301" in message
+    assert "hccl is for NPUs what nccl is" in message and "1 edit in 1 file: NPU301" in message
+    assert "The other arguments of\nthe process group stay." in message and "--local-rank" not in message
     assert max(map(len, message.splitlines())) <= 72
 
 

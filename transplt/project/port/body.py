@@ -22,8 +22,8 @@ _OF_TRANSPLT = re.compile(r"transplt|^(?!.*\b(?:git|2to3|pip) ).*(?<!\S)`?--?[a-
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
-    "finds one, else CUDA as before. The other edits replace names by names of the module, so on CUDA and on a "
-    "CPU the program does what it did."
+    "finds one, else CUDA as before. Elsewhere, fixed names such as `\"cuda\"` and `torch.cuda` give way to names of "
+    "that module: on CUDA and on a CPU the program does what it did. What else was done has a commit of its own."
 )
 
 

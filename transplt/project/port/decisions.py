@@ -16,8 +16,8 @@ ON_REQUEST = frozenset({"adaptors", "many-cards", "mixed-precision", "tunings", 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision: its name, the subject of its commit, and why; the codes of its edits (prefixes), and of what they
-    have to be where that matters.
+    """One decision: its name, the subject of its commit, and why; the codes of its edits (prefixes), of what they have to
+    be where that matters, and by code what its commit says if it has such an edit.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Decision:
     why: str
     codes: tuple[str, ...] = ()
     apis: str = ""
+    did: tuple[tuple[str, str], ...] = ()
 
     def fit(self, code: str, api: str) -> tuple[bool, int]:
         """How well an edit fits: better where it is asked for what it is of, and by the longest prefix; else 0."""
@@ -41,7 +42,7 @@ def decisions(style: str = "npu") -> tuple[Decision, ...]:
     if style == "portable":
         rows = {row["name"]: {**rows.get(row["name"], {}), **row} for row in table["portable"]}
     return tuple(
-        Decision(name, row["subject"], row["why"], tuple(row["codes"]), row.get("apis", ""))
+        Decision(name, row["subject"], row["why"], tuple(row["codes"]), row.get("apis", ""), (*row.get("did", {}).items(),))
         for name, row in rows.items()
     )
 

@@ -47,7 +47,7 @@ from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
 from transplt.project.port.body import body
-from transplt.project.port.decisions import ON_REQUEST, Decision
+from transplt.project.port.decisions import ON_REQUEST
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of
 from transplt.project.proving import pack_of, proof_between, run_of
@@ -314,7 +314,7 @@ def _commit_all(
             done.left_out[step.decision.name] = str(proof)
             return False
         subject = _subject(step, files, portable=portable)
-        name = grown.commit(step.files, _message(subject, step.decision, () if portable else step.edits, proof))
+        name = grown.commit(step.files, _message(subject, step, proof, portable=portable))
         done.commits.append(Commit(name, subject, proof))
     return True
 
@@ -329,12 +329,12 @@ def _subject(step: PortStep, files: Iterable[Changed], *, portable: bool) -> str
     return step.decision.subject.replace("one module", path)
 
 
-def _message(subject: str, decision: Decision, edits: tuple[Finding, ...], proof: Verdict | None) -> str:
-    parts = [decision.why]
-    if edits:
-        codes = ", ".join(sorted({edit.code for edit in edits}))
-        files = many(len({edit.path for edit in edits}), "file")
-        parts.append(f"{many(len(edits), 'edit')} in {files}: {codes}")
+def _message(subject: str, step: PortStep, proof: Verdict | None, *, portable: bool) -> str:
+    codes = sorted({edit.code for edit in step.edits})
+    parts = [" ".join((step.decision.why, *(said for code, said in step.decision.did if code in codes)))]
+    if codes and not portable:
+        files = many(len({edit.path for edit in step.edits}), "file")
+        parts.append(f"{many(len(step.edits), 'edit')} in {files}: {', '.join(codes)}")
     if proof is not None:
         parts.append(f"transplt prove, against the program before the port: {proof}")
     wrapped = (textwrap.fill(text, _MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False) for text in parts)
