@@ -98,7 +98,7 @@ def test_unreadable_files_are_copied_and_listed(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "data", "entry", "reported"),
     [
-        # no training comes to it, and it has no CUDA word: a migration copies it, whether code is added elsewhere or not
+        # no training comes to it, and it has no CUDA word: it is copied, whether code is added elsewhere or not
         ("tf/net.py", b"print 'net'\n", "", False),
         ("tf/net.py", b"print 'net'\n", "train.py", False),
         ("tf/net.py", b"print 'cuda'\n", "", True),

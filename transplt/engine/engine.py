@@ -258,11 +258,7 @@ def _says_nothing(data: bytes, path: str, settings: Settings, project: ProjectFa
 
 
 def _analysed(
-    result: FileResult,
-    data: bytes,
-    file: File | None,
-    settings: Settings,
-    project: ProjectFacts,
+    result: FileResult, data: bytes, file: File | None, settings: Settings, project: ProjectFacts
 ) -> FileResult:
     """The result with the findings of the analysis, where the settings ask for it, and the options that its findings
     stand behind; `result.data` is not touched.
@@ -301,15 +297,10 @@ def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
     """A file that stays as it is, with the reason; its tokens are unknown."""
     span = Span(error.line, error.column, error.line, error.column, 0, 0)
+    help_ = error.help or "the file is not changed: fix it and run transplt again"
+    details = (("python", error.python),) if error.python else ()
     finding = Finding(
-        path,
-        span,
-        error.code,
-        Level.MANUAL,
-        error.reason,
-        effort=Effort.MEDIUM,
-        help=error.help or "the file is not changed: fix it and run transplt again",
-        details=(("python", error.python),) if error.python else (),
-    )
+        path, span, error.code, Level.MANUAL, error.reason, effort=Effort.MEDIUM, help=help_, details=details
+    )  # fmt: skip
     ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

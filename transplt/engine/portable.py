@@ -74,7 +74,7 @@ _HELP = {
     "NPU106": "use torch.manual_seed, which seeds every accelerator, or call the function for each device",
     "NPU107": 'capture a graph only where DEVICE_TYPE is "cuda", and run the function itself elsewhere',
     "NPU109": "pass dtype= and device=DEVICE_TYPE instead of the tensor type",
-    "NPU111": "use DIST_BACKEND of the module",
+    "NPU111": "use DIST_BACKEND of the module; if it has none, add it: hccl on an NPU, else nccl",
     "NPU125": "call torch.set_default_dtype and torch.set_default_device(DEVICE_TYPE) instead",
     "NPU130": "choose the profiler by DEVICE_TYPE: torch.profiler on CUDA, torch_npu.profiler on an NPU",
     "NPU201": "build this text from DEVICE_TYPE of the module",
@@ -85,7 +85,7 @@ _HELP = {
     "NPU211": "test .device.type == DEVICE_TYPE",
     "NPU218": "call .to(DEVICE_TYPE) instead: tensors and modules have it",
     "NPU220": "set the NPU variable as well as the CUDA one, or read VISIBLE_DEVICES of the module",
-    "NPU301": "pass DIST_BACKEND of the module",
+    "NPU301": "pass DIST_BACKEND of the module; if it has none, add it: hccl on an NPU, else nccl",
 }
 #: What frees memory and gives nothing: where an older torch_npu lacks it, a function of the module asks for it.
 _WHERE_THERE = ("ipc_collect",)

@@ -30,13 +30,8 @@ class Died:
 
 def unread_finding(path: str, why: str) -> Finding:
     """The finding for what could not be opened."""
+    message = f"this cannot be opened, so it is missing from the output: {why}"
+    help_ = ("chmod -R u+rX, or " if why == os.strerror(errno.EACCES) else "") + "skip it with --exclude"
     return Finding(
-        path=path,
-        span=TOP,
-        code="NPU909",
-        level=Level.MANUAL,
-        message=f"this cannot be opened, so it is missing from the output: {why}",
-        effort=Effort.LOW,
-        help=("chmod -R u+rX, or " if why == os.strerror(errno.EACCES) else "") + "skip it with --exclude",
-        details=(("why", why),),
-    )
+        path, TOP, "NPU909", Level.MANUAL, message, effort=Effort.LOW, help=help_, details=(("why", why),)
+    )  # fmt: skip

@@ -244,15 +244,9 @@ def internal_result(path: str, data: bytes, why: str, over: bool = False) -> Fil
     looked at its tokens.
     """
     rest = "allow files more (`file-budget` in your own settings)" if over else "report the defect with the file"
-    finding = Finding(
-        path=path,
-        span=TOP,
-        code="NPU991",
-        level=Level.MANUAL,
-        message=f"transplt could not process this file and left it unchanged: {why}",
-        effort=Effort.MEDIUM,
-        help=f"migrate this file by hand, {'or' if over else 'and'} {rest}",
-    )
+    message = f"transplt could not process this file and left it unchanged: {why}"
+    help_ = f"migrate this file by hand, {'or' if over else 'and'} {rest}"
+    finding = Finding(path, TOP, "NPU991", Level.MANUAL, message, effort=Effort.MEDIUM, help=help_)
     cause = Cause(TokenVerdict.UNKNOWN, finding.code)
     if not path.endswith(".py"):
         from transplt.engine.files.tokens import tokens_of_one_cause

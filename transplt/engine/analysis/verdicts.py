@@ -22,6 +22,7 @@ from transplt.rules import support_tables as tables
 from transplt.rules.rule_set import RuleSet
 from transplt.rules.support_tables import Support
 from transplt.rules.weighing import Status, Weighed, weigh
+from transplt.syntax.nodes import plain_name
 from transplt.syntax.scan import parent
 
 UNSUPPORTED, SURE, LIMITED, ON_CPU, UNVERIFIED, NOT_ON_CARD = "NPU520", "NPU521", "NPU522", "NPU523", "NPU524", "NPU525"
@@ -85,11 +86,7 @@ def runs(use: Use) -> bool:
             return False
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return above.returns is not node
-        if (
-            isinstance(above, ast.Call)
-            and isinstance(above.func, ast.Name)
-            and above.func.id in ("isinstance", "issubclass")
-        ):
+        if isinstance(above, ast.Call) and plain_name(above.func) in ("isinstance", "issubclass"):
             return False
         if isinstance(above, ast.ExceptHandler):
             return above.type is not node
@@ -149,20 +146,14 @@ def _limited(
     if hit and not file.receivers.loads_data(use.node):
         message = f"{use.api}: {hit} is beyond what is documented for NPU with torch {spoken}"
         found.append(Note(file.extent(use.node), SURE, Level.MANUAL, message, use.api, limit, Effort.LOW))
-    elif weighed.status is Status.ON_CPU:
-        if not file.receivers.loads_data(use.node):
+    elif weighed.status is Status.ON_CPU or (row is not None and "cpu_fallback" in row.tags):
+        message = f"{use.api} may run on the CPU, with copies in both directions, with torch {spoken}"
+        if weighed.status is Status.ON_CPU:
             why = f"{_spoken(weighed)} with torch {file.version}"
             message = f"{use.api} runs on the CPU, with copies in both directions: {why}"
-            _add(
-                quiet,
-                ON_CPU,
-                use,
-                message,
-                "; ".join(filter(None, (limit, "measure it if it is in the training loop"))),
-            )
-    elif row is not None and "cpu_fallback" in row.tags:
-        message = f"{use.api} may run on the CPU, with copies in both directions, with torch {spoken}"
-        _add(quiet, ON_CPU, use, message, f"{limit}; measure it if it is in the training loop")
+        if weighed.status is not Status.ON_CPU or not file.receivers.loads_data(use.node):
+            help_ = "; ".join(filter(None, (limit, "measure it if it is in the training loop")))
+            _add(quiet, ON_CPU, use, message, help_)
     elif weighed.status is Status.LIMITED and row is not None and is_notable(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
 

@@ -16,8 +16,8 @@ ON_REQUEST = frozenset({"adaptors", "many-cards", "mixed-precision", "tunings", 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision: its name, the subject of its commit, and why; the codes of its edits (prefixes), of what they have to
-    be where that matters, and by code what its commit says if it has such an edit.
+    """One decision: its name, the subject of its commit, and why; the codes of its edits (prefixes), of what they
+    have to be where that matters, and by code what its commit says if it has such an edit.
     """
 
     name: str
@@ -42,9 +42,11 @@ def decisions(style: str = "npu") -> tuple[Decision, ...]:
     if style == "portable":
         rows = {row["name"]: {**rows.get(row["name"], {}), **row} for row in table["portable"]}
     return tuple(
-        Decision(name, row["subject"], row["why"], tuple(row["codes"]), row.get("apis", ""), (*row.get("did", {}).items(),))
+        Decision(
+            name, row["subject"], row["why"], (*row["codes"],), row.get("apis", ""), tuple(row.get("did", {}).items())
+        )
         for name, row in rows.items()
-    )
+    )  # fmt: skip
 
 
 @cache

@@ -235,7 +235,8 @@ def _setting(value: Value, spelled: _Spelled) -> str:
     """What the owner of a file does that stays in the portable style."""
     name = "DEVICE_TYPE" if spelled.mark == DEVICE else "DIST_BACKEND"
     other = f"{_dotted_key(value)}={spelled.new}"
-    return f"use {name} of the module where the code reads this value, or set {other} on hosts with NPUs"
+    added = "" if spelled.mark == DEVICE else " (add it, if it has none: hccl on an NPU, else nccl)"
+    return f"use {name} of the module{added} where the code reads this value, or set {other} on hosts with NPUs"
 
 
 def _dotted_key(value: Value) -> str:
