@@ -29,10 +29,11 @@ class Word(str, Enum):
 
 _MEANINGS = {
     Word.EQUAL: "everything compared with the original agrees; the sentence says how much was compared",
-    Word.RUNS: "ran to the end and computed on the NPU; nothing was or could be compared",
-    Word.DIFFERS: "ran to the end, but something differs from the original; the sentence names the first difference",
-    Word.STOPS: "stopped before the end, or would stop on a card; the sentence names file, line and reason",
-    Word.NOT_RUN: "could not be started, lacks a package, or computed nothing on the NPU: nothing is known",
+    Word.RUNS: "it ran on the NPU, but was not or could not be compared wholly, or only the original stops",
+    Word.DIFFERS: "something differs from the original; the sentence names the first difference and its line",
+    Word.STOPS: "the program stops, or would stop on a card; the sentence names file, line and reason",
+    Word.NOT_RUN: "could not start, lacks a package, computed nothing on the NPU, or stops before a step"
+    " just as the original",
 }
 
 #: The words as a report lists them.

@@ -15,6 +15,7 @@ from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
 from transplt.base.render.options import taking
 from transplt.base.render.spelling import formerly
+from transplt.base.render.verdict import Word
 from transplt.base.settings import DEFAULT_TORCH_VERSION
 from transplt.proof.launch.options import RunOptions, UsageError
 from transplt.proof.launch.shared_options import ScriptCommand, spelled_options
@@ -37,14 +38,12 @@ rights, as if you started them yourself: run only what you trust.
 
 \b
 Verdicts (the worst of all comparisons):
-  equal     everything compared agrees; the sentence says how much was compared, and how closely it agrees
-  runs      ran, but nothing was or could be compared
-  differs   the first difference, and the line that causes it
-  stops     the migrated program stops: file, line and reason
-  not run   could not be started, computed nothing on a card, or stops before a step as the original does
+{words}
 
 \b
-Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
+Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error.""".format(
+    words="\n".join(f"  {word:8} {word.meaning}" for word in Word)
+)
 
 
 @click.command(
