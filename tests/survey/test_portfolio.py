@@ -55,7 +55,7 @@ def test_the_share_of_all_weighs_places() -> None:
 def test_nothing_in_python_is_no_share() -> None:
     free = row("free", counted=0, done=0, share_automatic=1.0, hours=0.0, actions=[])
     text = survey_text(document([free], [], "1"))
-    assert "  no place in Python needs a change; nothing is left\n" in text
+    assert "  no place in Python is bound to CUDA; nothing is left\n" in text
     assert "          -  none               free: nothing is left\n" in text and "100%" not in text
 
 
@@ -98,7 +98,7 @@ def test_what_the_terminal_says() -> None:
         "3 places are left in all files: about 4 hours of work",
         "  no known blocker at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step:",
-        "    x (stops 1 repository; no other of these does)",
+        "    x (stops 1 repository, the only one of these there)",
         "  converted  work left          repository: what to do first",
         "        50%  about 1 hour       a: Replace x: no NPU support (a.py:1)",
         "        50%  about 3 hours      b: Replace x: no NPU support (a.py:1)",

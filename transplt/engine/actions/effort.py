@@ -15,6 +15,8 @@ from transplt.rules.support_tables import canonical
 HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
 #: Codes of findings about lines of files that are not Python.
 _LINES = "NPU80"
+#: What newer packages refuse, and files that may come from a GPU: work, but no place that is bound to CUDA.
+_UNBOUND = ("NPU152", "NPU293")
 _ORDER = {Effort.HIGH: 0, Effort.MEDIUM: 1, Effort.LOW: 2, None: 3}
 
 
@@ -23,8 +25,8 @@ class FileEffort:
     """One file, or all of them: edits that are made, and findings that are left, by effort.
 
     `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
-    counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places that `share`
-    is a part of, and `done` those of them that are edited: for all files those of Python, because hardly an edit is
+    counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places bound to CUDA
+    that `share` is a part of, and `done` those of them that are edited: for all files those of Python, because hardly an edit is
     made in C or YAML. A line that an edit needs, such as `import torch_npu`, is no place.
     """
 
@@ -67,7 +69,7 @@ def percent(share: float, whole: float = 1) -> str:
 
 def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
     """The sums of one file."""
-    automatic = done = 0
+    automatic = done = bound = 0
     left: Counter[Effort] = Counter()
     hours: dict[str, float] = {}
     for finding in findings:
@@ -77,6 +79,7 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1
+            bound += finding.code not in _UNBOUND
             before = hours.get(finding.code)
             if before is None:
                 hours[finding.code] = HOURS[effort]
@@ -84,7 +87,7 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
                 hours[finding.code] = before + HOURS[Effort.LOW]
     return FileEffort(
         path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
-        done + sum(left.values()), done,
+        done + bound, done,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     left = f"{many(total['left'], 'place')} {'is' if total['left'] == 1 else 'are'} left in all files"
     left = f"{left}: {about(total['hours'])} of work" if total["left"] else "nothing is left"
     done = f"{percent(total['share_automatic'])} of the places in Python are converted automatically"
-    yield f"  {done if total['counted'] else 'no place in Python needs a change'}; {left}"
+    yield f"  {done if total['counted'] else 'no place in Python is bound to CUDA'}; {left}"
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {many(total['analysed'], 'repository')}"
     if own:
@@ -38,7 +38,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         yield "  packages, kernels and APIs that stop programs at import or at the first step:"
         for each in shared[:_MOST]:
             blocked, alone = len(each["blocks"]), len(each["last"])
-            only = {0: "", blocked: "; no other of these does"}.get(alone, f"; the only one of these in {alone}")
+            only = f", the only one of these {'there' if alone == blocked else f'in {alone}'}" if alone else ""
             yield f"    {each['title']} (stops {many(blocked, 'repository')}{only})"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
