@@ -26,8 +26,8 @@ class FileEffort:
 
     `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
     counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places bound to CUDA
-    that `share` is a part of, and `done` those of them that are edited: for all files those of Python, because hardly an edit is
-    made in C or YAML. A line that an edit needs, such as `import torch_npu`, is no place.
+    that `share` is a part of, and `done` those of them that are edited: for all files those of Python, because hardly
+    an edit is made in C or YAML. A line that an edit needs, such as `import torch_npu`, is no place.
     """
 
     path: str

@@ -6,8 +6,6 @@ The class that takes its place is transplt/helper/data_parallel.py, where the re
 from __future__ import annotations
 
 import ast
-import re
-from itertools import takewhile
 from typing import TypeGuard
 
 from transplt.base.finding import Effort, Level
@@ -31,7 +29,6 @@ from transplt.syntax.nodes import (
     defaults_of,
     first_code,
     inner_nodes,
-    is_none,
     last_name,
     of_kind,
     root_name,
@@ -41,8 +38,6 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel", "data_parallel"))
 
 CLASS_NAME = "OneCardDataParallel"
-#: What is asked where there are several cards, or may be: `if args.multi_gpu:`, `if torch.cuda.device_count() > 1:`.
-_CARDS = re.compile(r"gpus|multi_?gpu|parallel|device_count|distribut|n_?gpu", re.IGNORECASE)
 _EFFORT = Effort.MEDIUM
 #: What divides a batch among the cards of one process.
 REPLICAS = (*DATA_PARALLEL, "torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
@@ -93,16 +88,11 @@ def _one_card(work: Work, call: ast.Call, api: str) -> Note:
 
 
 def _is_for_several(work: Work, call: ast.Call) -> bool:
-    """True where the cards are given, and not one alone, and where a condition asks for cards or a wish for them."""
+    """True for all cards of the host, as where none are named, and where more than one is given."""
     cards = argument_at(call, 1, "device_ids")
     if isinstance(cards, ast.Name):
         cards = last_value(work.scan, cards) or _default_of(cards) or cards
-    if cards is not None and not is_none(cards):
-        return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
-    return any(
-        isinstance(each, (ast.If, ast.IfExp)) and _CARDS.search(work.text(each.test))
-        for each in takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(call))
-    )
+    return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
 
 
 def _default_of(name: ast.Name) -> ast.expr | None:
