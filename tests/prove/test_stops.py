@@ -169,11 +169,11 @@ CAME_UP = "equal: two runs with the program's own seeds finished, with one proce
     [
         (run([{}]), run([{}]), run([{}]), CAME_UP),
         (run([{}]), replace(run([{}]), findings=[WARNING, ERROR]), run([{}]),
-         "stops: unseeded start 1: train.py:8: NPU501 no such operator"),
+         "stops: start 1 with the program's own seeds: train.py:8: NPU501 no such operator"),
         (run([{}]), replace(run([{}]), findings=[WARNING]), run([{}]), CAME_UP),
         # Both stop later: the first steps are started all the same.
         (run([{}], BROKEN), run([{}]), run([{}], BROKEN), CAME_UP),
-        (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN), f"stops: unseeded start 1: train.py:3: {LOST.reason}"),
+        (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN), f"stops: start 1 with the program's own seeds: train.py:3: {LOST.reason}"),
         (run([{}], BROKEN), run([{}], BROKEN), run([{}], BROKEN), ""),
     ],
 )  # fmt: skip

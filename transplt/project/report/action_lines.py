@@ -17,7 +17,7 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
-_OUTSIDE = marked("not used by the main training")
+_OUTSIDE = marked("only in scripts that do not train")
 
 
 def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:

@@ -129,7 +129,7 @@ def _contents(
         ("do", gettext("What to decide and to do"), actions, groups if actions > 1 else ()),
         ("summary", gettext("Summary"), "", ()),
         ("rest", gettext("Where the work is"), "", ()),
-        ("findings", gettext("Findings"), findings, ()),
+        ("findings", gettext("Places"), findings, ()),
         ("files", gettext("Files and diffs"), files, ()),
         *([("host", gettext("Settings of the host to try"), "", ())] if host else []),
         ("tokens", gettext("Every CUDA word"), "", ()),

@@ -16,8 +16,8 @@ from transplt.rules.reasons import Doubt, reasons
 
 #: The texts that the script writes; `{name}` stands for what it puts there.
 SAYS = {
-    "count": marked("{shown} of {all} findings"),
-    "count_in": marked("{shown} of {all} findings in {path}"),
+    "count": marked("{shown} of {all} places"),
+    "count_in": marked("{shown} of {all} places in {path}"),
     "left": marked("left"),
     "left_low": marked("left, less than an hour"),
     "left_medium": marked("left, hours"),

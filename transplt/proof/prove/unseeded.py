@@ -30,7 +30,7 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
     decides = any(evaluates_with_draws(each) or ranks.inner_optimizers(each) for each in seen.trainings)
     for world in worlds:
         for number, run in enumerate(_runs(migrated, world, 0 if decides and world > 1 else STEPS), 1):
-            who = f"unseeded start {number}" + (f" with {world} processes" if world > 1 else "")
+            who = f"start {number} with the program's own seeds" + (f" and {world} processes" if world > 1 else "")
             if run.stop is not None:
                 twins = _runs(original, world if original.project.distributed else 1, STEPS)
                 if any(run.stop.is_that_of(twin.stop) for twin in twins):
