@@ -48,11 +48,10 @@ def told(
 
 STAND_IN = "to use random pictures and untrained models (torchvision=256 for 256 pictures in each data set), or "
 STAND_IN += "install torchvision: /py/python -m pip install torchvision"
-BRINGS = "install yaml: /py/python -m pip install PyYAML, or use --python with an environment "
+SETUP = "install all that the project requires: transplt run --setup out/net; or "
+BRINGS = f"{SETUP}install yaml: /py/python -m pip install PyYAML, or use --python with an environment "
 OWN = "is a module of the project, in its top folder"
 BRINGS += "that has PyTorch as well"
-SETUP = "; or install all that the project requires: transplt run --setup out/net"
-BRINGS += SETUP
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,11 @@ def test_what_else_is_missing_is_told_at_once(root: Path) -> None:
     names = [name for name in ("cv2", "no_such_a", "no_such_d", "no_such_e") if find_spec(name) is None]
     names.sort(key=lambda name: name != "no_such_a")
     what = " ".join("opencv-python-headless" if name == "cv2" else name for name in names)
-    start = f"install {', '.join(names[:-1])} and {names[-1]}: {sys.executable} -m pip install {what}"
+    start = f"install {', '.join(names[:-1])} and {names[-1]}, by its line in requirements.txt where it has one"
     assert lines == [
         "spconv is built for CUDA, and cannot be loaded here: write stand-ins for what the script uses of it, and "
         "name their file with --stubs before SCRIPT",
-        f"{start}; requirements.txt has their versions{SETUP}",
+        f"{SETUP}{start}: {sys.executable} -m pip install {what}",
     ]
 
 
@@ -312,7 +311,7 @@ def test_what_is_missing_is_told_before_a_migration_that_is_to_be_proved(root: P
     options = RunOptions("main.py", (), sys.executable)
     (line,) = missing_packages(Asked("prove", options, root, root))
     start = f"install no_such_a and no_such_b: {sys.executable} -m pip install no_such_a no_such_b"
-    assert line == start + SETUP
+    assert line == SETUP + start
     stub = tmp_path / "stub.py"
     stub.write_text("")
     assert missing_packages(Asked("prove", replace(options, stubs=(str(stub),)), root, root)) == []
@@ -326,7 +325,7 @@ def test_a_migration_that_cannot_be_proved_is_not_begun(root: Path) -> None:
     words = ["-i", "out/net", "-o", "out", "--prove", "main.py", "--python", sys.executable]
     done = CliRunner().invoke(transplt, words)
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception).startswith("--prove: main.py cannot be loaded: install no_such_a: ")
+    assert str(done.exception).startswith("--prove: main.py cannot be loaded: install all that the project requires: ")
     assert not (root.parent / "net_msft").exists()
 
 

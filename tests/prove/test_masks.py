@@ -90,7 +90,10 @@ _UNSEEDED = ("torch.manual_seed(1)\n", "")
     [
         ([], [], ["equal", "equal: two runs with the program's own seeds finished, with one process"]),
         ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
-        ([_UNSEEDED], [_NEEDS_A_SEED], ["equal", "stops: start 1 with the program's own seeds: main.py:10: ValueError: a seed"]),
+        (
+            [_UNSEEDED], [_NEEDS_A_SEED],
+            ["equal", "stops: start 1 with the program's own seeds: main.py:10: ValueError: a seed"],
+        ),
         # What differs already is not started again.
         ([], [("lr=0.1", "lr=0.2")], ["differs"]),
     ],

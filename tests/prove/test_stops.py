@@ -173,7 +173,8 @@ CAME_UP = "equal: two runs with the program's own seeds finished, with one proce
         (run([{}]), replace(run([{}]), findings=[WARNING]), run([{}]), CAME_UP),
         # Both stop later: the first steps are started all the same.
         (run([{}], BROKEN), run([{}]), run([{}], BROKEN), CAME_UP),
-        (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN), f"stops: start 1 with the program's own seeds: train.py:3: {LOST.reason}"),
+        (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN),
+         f"stops: start 1 with the program's own seeds: train.py:3: {LOST.reason}"),
         (run([{}], BROKEN), run([{}], BROKEN), run([{}], BROKEN), ""),
     ],
 )  # fmt: skip

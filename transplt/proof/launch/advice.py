@@ -52,6 +52,8 @@ _PICTURES = re.compile(r"^\w+ of (\w+) was (\d+) random pictures")
 _ENOUGH = 256
 #: How far below the folder of a project, and in how many folders, a module of its own is looked for.
 _DEEPEST, _MOST_FOLDERS = 3, 500
+#: Files that name what a project requires, perhaps from a repository and not from an index.
+_REQUIRED = ("requirements.txt", "conda*.y*ml", "env*.y*ml", "pyproject.toml", "setup.py")
 #: The exit code for a command line that a program does not understand, and of a Python that finds no script.
 _USAGE = 2
 #: Those of a process that the system ended, as it does where memory is short.
@@ -227,10 +229,11 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
     missing = [each for each in wanted if each not in ready and not fails_to_load(each)]
     if missing:
         other = ", or use --python with an environment that has PyTorch as well" if "--python" in asked.own else ""
-        pinned = "; requirements.txt has their versions" if (asked.root / "requirements.txt").is_file() else ""
+        files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
+        lines = f", by its line in {file} where it has one" if (file := next(files, "")) else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-        yield f"install {names}: {install} {what}{other}{pinned}; or {_setup(asked)}"
+        yield f"{_setup(asked)}; or install {names}{lines}: {install} {what}{other}"
 
 
 def _setup(asked: Asked) -> str:
