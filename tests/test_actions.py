@@ -360,7 +360,9 @@ def test_an_extension_says_what_it_binds_and_what_takes_its_place() -> None:
     )  # fmt: skip
     bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help=help_, details=details)
     (action,) = actions_of([*sources_of("ops/nms.cpp", "ops/nms_kernel.cu"), bound])
-    assert action.how.endswith("The replacement must offer: nms, roi_align; nms: instead torchvision.ops.nms")
+    assert action.how.endswith(
+        "The replacement must have the functions: nms, roi_align; nms: instead torchvision.ops.nms"
+    )
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,10 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("deepspeed.ops.adam.FusedAdam", "Package", "", "DeepSpeed's own builder for NPUs"),
         ("deepspeed.ops.adam.FusedAdam", "Package", "", "accelerator auto-detected"),
         ("torch_cluster.fps", "Package", "", "mx_driving.furthest_point_sampling has a similar meaning"),
-        ("pytorch3d.ops.anything", "Package", "", "pytorch3d.ops.anything is part of pytorch3d, which has a row"),
+        (
+            "pytorch3d.ops.anything", "Package", "",
+            "pytorch3d.ops.anything is part of pytorch3d: see transplt explain pytorch3d",
+        ),
         ("pytorch3d.ops.anything", "Package", "", "pytorch3d (import pytorch3d): unsupported"),
         ("mmcv.ops.nms3d", "Kernel", "", "on NPU mx_driving.nms3d(boxes, scores, iou_threshold)"),
         ("flash_attn.flash_attn_interface.flash_attn_func", "Package", "", "is part of flash_attn"),

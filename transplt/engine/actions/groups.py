@@ -49,9 +49,9 @@ _COMMAND = "NPU865"
 _BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
 _UNASKED = marked("nothing in the project uses it: remove the line")
 _KERNEL_HOW = marked(
-    "first look for an operator of torch, torch_npu, torchvision or mx_driving that does the same. If there is none, "
-    "write one in Ascend C or triton-ascend, and build it with torch_npu.utils.cpp_extension.NpuExtension. Then "
-    "change the import"
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving (operators for driving) that does the "
+    "same. If there is none, write one in Ascend C or triton-ascend, and build it with "
+    "torch_npu.utils.cpp_extension.NpuExtension. Then change the import"
 )
 _CPU_PATH = marked(
     "the project computes the same on the CPU without it: guard its import or build, and let NPUs go that way where "

@@ -294,7 +294,7 @@ class Kernels:
                     name = each.detail("binds")
                     bound.append(functions if name in _MACROS else f"{name} ({functions})")
                 instead += each.every_detail("instead")
-        parts = [f"The replacement must offer: {', '.join(dict.fromkeys(bound))}"] if bound else []
+        parts = [f"The replacement must have the functions: {', '.join(dict.fromkeys(bound))}"] if bound else []
         return "; ".join([*parts, *dict.fromkeys(instead)])
 
 

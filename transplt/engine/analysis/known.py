@@ -166,7 +166,7 @@ def _package(name: str) -> Iterator[Fact]:
     held = package_holding(name)
     if held is not None:
         note = function_notes().get(name, "")
-        yield Fact("Package", note or f"{name} is part of {held[1]}, which has a row")
+        yield Fact("Package", note or f"{name} is part of {held[1]}: see transplt explain {held[1]}")
         yield _row_fact(held[0])
 
 

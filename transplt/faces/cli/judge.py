@@ -24,7 +24,7 @@ class Judge:
     original: str = argument(type=FILE)
     port: str = argument(type=FILE)
     command: str = option(
-        "Also run COMMAND ('train.py --epochs 1') in both and compare. Runs code of both with your rights.",
+        "Also run COMMAND ('train.py --epochs 1') in both and compare. Runs code of both with your permissions.",
         "--prove", default="", metavar="COMMAND",
     )  # fmt: skip
     nproc: str = option("With --prove: numbers of processes.", default="1", show_default=True, metavar="N,...")

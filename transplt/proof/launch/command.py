@@ -36,7 +36,7 @@ from transplt.rules.card_limits import card_named
 
 HELP = """Run a migrated SCRIPT with ARGS on an NPU that is emulated on the CPU of this machine.
 
-SCRIPT is a Python file, or a launch script that ends in .sh. It is executed with your rights, as if you started it
+SCRIPT is a Python file, or a launch script that ends in .sh. It is executed with your permissions, as if you started it
 yourself: run only what you trust. Everything it starts (torchrun ranks, spawned and loader
 processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a
 verdict (at best `runs`, without --reference):

@@ -33,8 +33,8 @@ on a stand-in for CUDA (--against names another way), the migrated program on th
 its folder and in separate processes, with the same seeds, the same order of data, and dropout off. Scripts in
 sub-folders start in the folder of their project. prove compares the loss, gradients, parameters, buffers and learning
 rate at every step, printed and saved results, and the events of the training. With several processes it also compares
-the ranks with each other, and with one process that gets the same global batches. Both programs are executed with your
-rights, as if you started them yourself: run only what you trust.
+the ranks with each other, and with one process that gets the same global batches. Both programs run with your
+permissions, as if you started them yourself: run only what you trust.
 
 \b
 Verdicts (the worst of all comparisons):

@@ -172,7 +172,7 @@ class OneProcess:
                 found.reasons.append(what)
         reached = ends.reached(self.original.project, told.one)
         missing = " and ".join(f"no {name}" for name, first in reached if first is None)
-        unseen = f"{missing} was reached: raise --steps" if missing and told.one.cut else ""
+        unseen = f"{missing} was reached" if missing and told.one.cut else ""
         left = "; ".join(filter(None, (left, unseen)))
         found.reasons += [left] if left else []
         found.reasons += _beyond(told.one)

@@ -133,7 +133,7 @@ class Prover:
         trace = self.original.options.trace
         if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON:
             return run
-        self.announce("the original again, to see where it ends, or first evaluates and saves")
+        self.announce("the original again, to find its end, or its first evaluation and checkpoint")
         farther = self.original.run(steps=_FARTHER * trace.steps).first or one
         last = max((first.index for _, first in ends.reached(project, farther) if first is not None), default=0)
         taken = [step for step in farther.steps if step.index < last or not farther.cut]

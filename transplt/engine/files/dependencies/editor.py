@@ -306,7 +306,7 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
             continue
         added = _beside(each, text, releases)
         if added is None:
-            yield not_added((each.start, each.end), "it is required under conditions", releases)
+            yield not_added((each.start, each.end), "torch is required under conditions", releases)
             continue
         group = f"torch-npu {each.start}" if len(added) > 1 else ""
         for start, end, new in added:
