@@ -52,9 +52,9 @@ _LAB = {"main.py": "import net\n", "net.py": "", "pkg/__init__.py": "",
         ("lab.ipynb", "import net\nx()\n", "from device import DEVICE_TYPE", "device.py"),
         # A cell has gone there, or made it be found.
         ("demo/lab.ipynb", "from net import Net\nx()\n", "from device import DEVICE_TYPE", "device.py"),
-        ("a/b/lab.ipynb", "import os\nimport pkg.a\nx()\n", "from pkg.device import DEVICE_TYPE", "pkg/device.py"),
+        ("a/b/lab.ipynb", "import os\nimport pkg.a\nx()\n", "from device import DEVICE_TYPE", "device.py"),
         # It is no module of a package, wherever it lies.
-        ("pkg/lab.ipynb", "from pkg import a\nx()\n", "from pkg.device import DEVICE_TYPE", "pkg/device.py"),
+        ("pkg/lab.ipynb", "from pkg import a\nx()\n", "from device import DEVICE_TYPE", "device.py"),
         # Nothing of the project is found by it.
         ("lab.ipynb", "import torch\nx()\n", "", ""),
         ("demo/lab.ipynb", "import inner\nx()\n", "", ""),
@@ -105,6 +105,18 @@ _TRIED = {"sub/__init__.py": "", "sub/data.py": "",
           "sub/src/__init__.py": "", "sub/src/basic.py": "import torch\ndef f(x):\n    return x.cuda()\nx\n",
           "sub/src/back/__init__.py": "",
           "sub/src/back/mask.py": "from ..basic import f\nif __name__ == '__main__':\n    f()\n"}  # fmt: skip
+_LOADED = {"run.py": "from exp.basic import f\nx('cuda')\n", "exp/basic.py": "from utils.tools import f\n",
+           "utils/__init__.py": "", "utils/tools.py": "", "layers/embed.py": "", "layers/wave.py": "w = 'cuda'\nx\n",
+           "models/times.py": "from layers.embed import f\n", "models/wp.py": "from layers.wave import f\n",
+           "models/film.py": "import torch\nw = torch.ones(1, device='cuda')\ndef f():\n    return w\nx\n"}  # fmt: skip
+_GUARD = "if __name__ == '__main__':\n    f('cuda')\n"
+_OLD = {"old/loss.py": f"def f(x):\n    return x.cuda()\n{_GUARD}x\n", "old/model.py": "",
+        "old/train.py": f"from loss import f\nimport model\n{_GUARD}x()\n", "old/a/__init__.py": "",
+        "old/a/net.py": "", "old/a/train.py": "import sys\nsys.path.insert(0, '.')\nfrom loss import f\n"
+        f"from a.net import g\n{_GUARD}x()\n"}  # fmt: skip
+_TOOLS = {"lib/loss.py": f"def f(x):\n    return x.cuda()\n{_GUARD}x\n", "tools/evaluate.py": "",
+          "tools/train.py": "import sys\nsys.path.insert(0, '.')\nfrom lib.loss import f\nfrom evaluate import g\n"
+          f"{_GUARD}x()\n"}  # fmt: skip
 GET = "def get_config():\n    return 1\nx\n"
 OF_CUDA = "def get_config():\n    return 'cuda'\nx\n"
 CONFIGURATIONS = {"main.py": "from configs.base import get\nx()\n", "configs/base.py": GET,
@@ -186,7 +198,7 @@ TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm
         # So does a script beside it, whatever else is started; what takes nothing of the package does not.
         ({**INSTALLED, "setup.py": ""}, "scripts/train.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         ({**INSTALLED, "setup.py": ""}, "scripts/plain.py", "from device import DEVICE_TYPE", "scripts/device.py"),
-        (INSTALLED, "scripts/train.py", "from device import DEVICE_TYPE", "scripts/device.py"),
+        (INSTALLED, "scripts/train.py", "from net.device import DEVICE_TYPE", "net/device.py"),
         # They have one module: what lies beside a script is found before all else.
         (SAMPLES, "scripts/one.py", "from device import DEVICE_TYPE", "scripts/device.py"),
         (SAMPLES, "scripts/depth.py", "from device import DEVICE_TYPE", "scripts/device.py"),
@@ -227,6 +239,15 @@ TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm
         (_TWO, "more/fed/exp/basic.py", "from device import DEVICE_TYPE", "more/fed/device.py"),
         # A part that is tried by -m is tried from where the program starts.
         (_TRIED, "sub/src/basic.py", "from device import DEVICE_TYPE", "sub/device.py"),
+        # A part that a loader reads by its name, and one that only such parts import, find that of the program.
+        (_LOADED, "models/film.py", "from utils.device import DEVICE_TYPE", "utils/device.py"),
+        (_LOADED, "layers/wave.py", "from utils.device import DEVICE_TYPE", "utils/device.py"),
+        # Scripts of several folders that all look in one have one there; what tries itself is no script.
+        (_OLD, "old/a/train.py", "from device import DEVICE_TYPE", "old/device.py"),
+        (_OLD, "old/loss.py", "from device import DEVICE_TYPE", "old/device.py"),
+        (_OLD, "old/train.py", "from device import DEVICE_TYPE", "old/device.py"),
+        (_TOOLS, "tools/train.py", "from device import DEVICE_TYPE", "device.py"),
+        (_TOOLS, "lib/loss.py", "from device import DEVICE_TYPE", "device.py"),
         # What nobody finds from there keeps the one of its package.
         ({**_TRIED, "tests/run.py": "from sub.src.basic import f\nf()\n"}, "sub/src/basic.py",
          "from .device import DEVICE_TYPE", "sub/src/device.py"),
@@ -296,10 +317,10 @@ def test_a_module_that_is_started_from_its_own_folder_to_try_it_out_stays() -> N
 
 @pytest.mark.parametrize("more", ["def f(x):\n    return x.cuda()\n", "where = 'cuda'\n"])
 def test_what_others_import_is_edited_wherever_it_is_started_from(more: str) -> None:
-    """Then both ways of starting it find one: beside it, and beside the program."""
+    """One module serves the program; who tries a part of it does so by -m, from where the program starts."""
     files = {**NETWORK, "network/nets/net.py": f"{more}x()\n{NETWORK['network/nets/net.py']}x()\n"}
     after, where = taken(files, "network/nets/net.py")
-    assert "from device import DEVICE_TYPE" in after and where == "device.py network/nets/device.py"
+    assert "from device import DEVICE_TYPE" in after and where == "device.py"
 
 
 def test_an_absolute_import_stands_above_relative_ones() -> None:

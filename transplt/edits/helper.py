@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from transplt.base.finding import Level
 from transplt.edits.edit import AtTop, Edit, Found
@@ -22,7 +23,7 @@ from transplt.flow.helper_place import NAME, HelperPlace
 from transplt.flow.import_layout import layout_of, reached_from
 from transplt.rules.versions import loads_itself, oldest_held
 from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, parent
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
 CODE, LACKS = "NPU156", "NPU157"
@@ -216,11 +217,14 @@ def only_tries_itself(tree: ast.Module, data: bytes) -> bool:
 
 
 def starts_something(tree: ast.Module) -> bool:
-    """True for a file that is started, and not only imported: it has a main guard, or does something by itself."""
+    """True for a file that is started, and not only imported: it has a main guard, or does something by itself below
+    all that it defines.
+    """
+    below = takewhile(lambda node: not isinstance(node, (*FUNCTIONS, ast.ClassDef)), reversed(tree.body))
     return has_main_guard(tree) or any(
         isinstance(node, (ast.For, ast.While, ast.With))
         or (isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call))
-        for node in tree.body
+        for node in below
     )
 
 

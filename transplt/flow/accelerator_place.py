@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from transplt.base.settings import Settings
-from transplt.flow.chooser_place import is_harmless, is_installed, npu_chooser, own_place
+from transplt.flow.chooser_place import finds, is_harmless, is_installed, npu_chooser, own_place
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import NO_HOME, HelperPlace, place_of
 from transplt.flow.import_layout import (
@@ -26,6 +26,7 @@ from transplt.flow.import_layout import (
     search_path_of,
     starts_leading_to,
     takes_from_its_package,
+    tries_itself,
 )
 from transplt.syntax.modules import outermost_package
 
@@ -53,7 +54,7 @@ def module_place(
         return _of_a_notebook(project, path, settings)
     if (own := own_place(project, path, settings)) is not None:
         return None if own.there is None and path in own.paths else own  # the choice stands in it
-    place = _written(project, path, settings, starts, tried)
+    place = _of_the_program(project, path, settings, _written(project, path, settings, starts), tried)
     # What a loader reads finds the module as the files beside it do.
     is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
     return place if is_read else _first(project, path, settings, place)
@@ -65,12 +66,11 @@ def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -
     return settings.style == "portable" and settings.helper_file and {*place.paths} <= {*written}
 
 
-def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool, tried: bool) -> HelperPlace | None:
+def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool) -> HelperPlace | None:
     """Where the module is written for a file, or was."""
     place = place_of(project, path, starts=starts, entry=settings.entry)
     layout = project.once(layout_of)
     place = place or (_as_beside(project, layout, path, settings.entry) if settings.helper_file else None)
-    place = place and _of_the_program(project, layout, path, place, settings.entry, tried)
     if place is not None and (place.there is not None or not place.paths):
         return place
     if (known := _of_the_package(project, layout, path)) is not None:
@@ -88,6 +88,45 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool,
     paths = tuple(in_folder(folder, name) for folder in folders)
     there = [{*layout.ours[each]} for each in paths if each in layout.ours]
     return HelperPlace(paths, place.package, tuple(sorted(set.intersection(*there))) if there else None)
+
+
+def _of_the_program(
+    project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None, tried: bool
+) -> HelperPlace | None:
+    """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start
+    but its own: who tries a part of a program does so by -m. Without paths for one that is `tried` by that alone.
+    """
+    if place is None or place.there is not None or (place.package and is_installed(project, _base(place))):
+        return place
+    layout = project.once(layout_of)
+    starts = [each for each in starts_leading_to(project, layout, path) if not tries_itself(project, layout, each)]
+    folders = frozenset.intersection(*(search_path_of(project, layout, each) for each in starts or [path]))
+    folders |= {_base(place)} if len(place.paths) == 1 else frozenset()  # also what a loader reads
+    for main in (project.once(_mains).get(folder, path) for folder in sorted(folders)):
+        its = _written(project, main, settings, True) if main != path else None
+        if its is not None and len(its.paths) == 1 and (base := _base(its)) in folders:
+            if not finds(project, layout, path, its.paths[0]):
+                break
+            lost = tried and base not in search_path_of(project, layout, path)
+            lost = lost and not takes_from_its_package(project, path)
+            return replace(its, paths=()) if lost else its
+    return place
+
+
+def _mains(project: ProjectFacts) -> dict[str, str]:
+    """A script by the folder from which its module is found: one that lies there comes first, then what has most of the
+    project.
+    """
+    layout = project.once(layout_of)
+    started = scripts_among(project, layout, (each for each, edges in layout.edges.items() if edges), "")
+    started.sort(key=lambda each: (len(layout.parts[each]), project.placing[each].speaks))
+    found: dict[str, str] = {}
+    for folder, path in {posixpath.dirname(each): each for each in started}.items():
+        place = place_of(project, path, starts=True)
+        base = _base(place) if place is not None and len(place.paths) == 1 else None
+        if base is not None and (folder == base or base not in {posixpath.dirname(each) for each in found.values()}):
+            found[base] = path
+    return found
 
 
 def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
@@ -129,37 +168,6 @@ def _base(place: HelperPlace) -> str:
     """The folder from which a module is found by the name that it has."""
     inner = f"/{place.package.replace('.', '/')}" if place.package else ""
     return f"/{posixpath.dirname(place.paths[0])}".removesuffix(inner)[1:]
-
-
-def _of_the_program(
-    project: ProjectFacts, layout: ImportLayout, path: str, place: HelperPlace, entry: str, tried: bool
-) -> HelperPlace:
-    """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start;
-    without paths for one that does but by its own, and is `tried` by that.
-    """
-
-    def tries_itself(each: str) -> bool:
-        bases = layout.bases.get(each, set())
-        return each != entry and project.placing[each].guarded and bool(bases) and posixpath.dirname(each) not in bases
-
-    top = outermost_package(path, project.placing)
-    if place.package and top and is_installed(project, posixpath.dirname(top)):
-        return place
-    scripts = scripts_among(project, layout, layout.parts.get(path, [path]), entry)
-    scripts = sorted((each for each in scripts if not tries_itself(each)), key=lambda each: (each.count("/"), each))
-    if not scripts or scripts[0] == path:
-        return place
-    main = place_of(project, scripts[0], starts=True, entry=entry)
-    if main is None or len(main.paths) > 1 or main.paths == place.paths:
-        return place
-    base = _base(main)
-    lost = {each for each in starts_leading_to(project, layout, path) if not (
-        base in search_path_of(project, layout, each)
-        or (tries_itself(each) and base in layout.bases[each] and takes_from_its_package(project, each))  # by -m
-    )}  # fmt: skip
-    if not lost:
-        return main
-    return replace(main, paths=()) if tried and lost == {path} and tries_itself(path) else place
 
 
 def _of_the_package(project: ProjectFacts, layout: ImportLayout, path: str) -> HelperPlace | None:
@@ -218,7 +226,7 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
     folder, layout = posixpath.dirname(path), project.once(layout_of)
     if place is None and settings.helper_file and not (layout.importers.get(path) or path in layout.ours):
         beside = project.once(_with_their_own).get(folder, path)  # which a script finds first by every start
-        return None if beside == path else _written(project, beside, settings, True, False)
+        return None if beside == path else _written(project, beside, settings, True)
     if place is None or place.package or place.there is not None or not place.paths:
         return place
     top = outermost_package(path, project.placing)
@@ -228,7 +236,7 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
         return None
     starts = {posixpath.dirname(each) for each in starts_leading_to(project, layout, path)}
     first = project.once(_with_their_own).get(folder, path) if starts == {folder} else path
-    return place if first == path else _written(project, first, settings, True, False)
+    return place if first == path else _written(project, first, settings, True)
 
 
 def _with_their_own(project: ProjectFacts) -> dict[str, str]:

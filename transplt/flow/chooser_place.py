@@ -88,17 +88,19 @@ def _found_by_all(project: ProjectFacts, path: str) -> HelperPlace | None:
         return None
     (base,) = bases
     speaking = (each for each in layout.parts[path] if each not in (path, *users) and project.placing[each].speaks)
-    if not all(_finds(project, layout, each, path, base) for each in speaking):
-        return None
+    for each in speaking:
+        starts = starts_leading_to(project, layout, each)
+        if any(base not in search_path_of(project, layout, start) for start in starts):
+            return None
+        if not finds(project, layout, each, path):
+            return None
     package = posixpath.dirname(path)[len(base) :].strip("/").replace("/", ".")
     return HelperPlace((path,), package, facts.own or None)
 
 
-def _finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str, base: str) -> bool:
-    """Whether a file finds the module from the folder `base`, whoever starts it, and needs no package more for it."""
+def finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str) -> bool:
+    """Whether a file finds a module wherever it is installed, and needs no package more for it."""
     edges = layout.edges.get(path, ())
-    if any(base not in search_path_of(project, layout, each) for each in starts_leading_to(project, layout, path)):
-        return False
     top = outermost_package(path, project.placing)
     if top and not is_below(module, top) and is_installed(project, posixpath.dirname(top)):
         return False

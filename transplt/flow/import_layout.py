@@ -196,9 +196,16 @@ def _base(target: str, name: str) -> tuple[str, str]:
 
 
 def scripts_among(project: ProjectFacts, layout: ImportLayout, together: Iterable[str], entry: str) -> list[str]:
-    """The files that are started; tests only where there are no others."""
+    """The files that are started; tests, and modules that try themselves, only where there are no others."""
     found = [path for path in together if path not in layout.ours and is_started(project, layout, path, entry)]
-    return [path for path in found if not TESTS.search(path) and not path.endswith(INIT)] or found
+    found = [path for path in found if not TESTS.search(path) and not path.endswith(INIT)] or found
+    return [path for path in found if path == entry or not tries_itself(project, layout, path)] or found
+
+
+def tries_itself(project: ProjectFacts, layout: ImportLayout, path: str) -> bool:
+    """True for a part of a program with a main guard: it is imported from a folder that is not its own."""
+    bases = layout.bases.get(path, set())
+    return project.placing[path].guarded and bool(bases) and posixpath.dirname(path) not in bases
 
 
 def is_started(project: ProjectFacts, layout: ImportLayout, path: str, entry: str = "") -> bool:
