@@ -941,3 +941,14 @@ def test_the_names_of_a_file_by_itself_are_known_again() -> None:
     result = migrate_source(text, "train.py", Settings(style="portable"))
     assert b"os.environ.get(VISIBLE_DEVICES)" in result.data
     assert not migrate_source(result.data, "train.py", Settings(style="portable")).findings
+
+
+@pytest.mark.parametrize("data", [
+    "hooks = [dict(type='TextLoggerHook')]\ndist_params = dict(backend='nccl')\n",
+    "_base_ = ['../default.py']\nenv_cfg = dict(cudnn_benchmark=True, dist_cfg=dict(backend='nccl'))\n",
+])  # fmt: skip
+def test_a_configuration_that_a_loader_reads_holds_no_code(data: str) -> None:
+    """A module that it imports would be one of its values."""
+    check_stays(data, "NPU301", head="")
+    plain = "import torch.distributed as dist\nhooks = [dict(kind='a')]\ndist.init_process_group(backend='nccl')\n"
+    check(plain, plain.replace("'nccl'", "DIST_BACKEND"), head="")

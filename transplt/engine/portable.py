@@ -32,6 +32,7 @@ from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
+from transplt.syntax.configurations import is_configuration
 from transplt.syntax.nodes import call_of, nodes_in, of_kind
 from transplt.syntax.scan import chain, parent, statement
 
@@ -120,6 +121,7 @@ class _Forms(Form):
         super().__init__(work)
         self.planned = planned
         self.theirs = npu_chooser(work.project, work.scan.path)
+        self.is_data = is_configuration(work.scan.tree)
         self.oldest = oldest_held(work.settings)
         asked = dict(work.settings.pins).get("torch") or f">={work.settings.oldest_torch}"
         older = may_be_older(asked, _AUTOCAST_OF_TORCH)
@@ -137,6 +139,8 @@ class _Forms(Form):
             raise Stays("a comment, or the settings, say so")
         if self.theirs:
             raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")
+        if self.is_data:
+            raise Stays("a loader reads this file as data", "choose the value by DEVICE_TYPE where the file is read")
         if id(node) in self.done:
             return []
         whole = statement(node) if edit.api in _OF_REPLICAS else None
