@@ -347,10 +347,15 @@ def test_in_the_file_itself_it_asks_before_it_imports(version: str) -> None:
     """Also where the newest torch would load torch_npu by itself: who installs an older one gets the same answer."""
     assert in_the_file("import torch\nimport yaml\n\n\nx()\n", "DIST_BACKEND DEVICE_TYPE", version) == clean("""
         import importlib.util
+        import os
         import torch
         import yaml
 
         if importlib.util.find_spec("torch_npu") is not None:
+            # The cards that CUDA is shown; CANN reads this once.
+            if "CUDA_VISIBLE_DEVICES" in os.environ:
+                _shown = os.environ["CUDA_VISIBLE_DEVICES"]
+                os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
             import torch_npu  # noqa: F401
 
         _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0

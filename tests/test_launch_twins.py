@@ -57,7 +57,9 @@ def log(out: Path) -> str:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("CUDA_VISIBLE_DEVICES=`pick` python train.py\n", "ASCEND_RT_VISIBLE_DEVICES=`pick` python train.py\n"),
+        ("CUDA_VISIBLE_DEVICES=`pick` python other.py\n", "ASCEND_RT_VISIBLE_DEVICES=`pick` python other.py\n"),
+        ("CUDA_VISIBLE_DEVICES=0 python train.py --device cuda\n",
+         "ASCEND_RT_VISIBLE_DEVICES=0 python train.py --device npu\n"),
         (
             "#!/bin/bash\nexport CUDA_VISIBLE_DEVICES=0,1\nexport NCCL_SOCKET_IFNAME=eth0\nnvidia-smi\n"
             "torchrun --nproc_per_node 2 train.py --backend nccl --device cuda:0 --no-cuda-graph\n",
@@ -80,42 +82,28 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("script", "twin"),
     [
-        (
-            "export CUDA_VISIBLE_DEVICES=1\npython train.py\n",
-            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\n"
-            "python train.py\n",
-        ),
-        (
-            "CUDA_VISIBLE_DEVICES=0 python train.py\n",
-            "CUDA_VISIBLE_DEVICES=0 ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n",
-        ),
-        (
-            "A=1 CUDA_VISIBLE_DEVICES=$1,\"$2\" \\\n  accelerate launch --multi_gpu train.py\n",
-            "A=1 CUDA_VISIBLE_DEVICES=$1,\"$2\" ASCEND_RT_VISIBLE_DEVICES=$1,\"$2\" \\\n"
-            "  accelerate launch --multi_gpu train.py\n",
-        ),
-        (
-            "export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 python train.py\n",
-            "export CUDA_VISIBLE_DEVICES=1\nexport ASCEND_RT_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"\n"
-            "CUDA_VISIBLE_DEVICES=0 ASCEND_RT_VISIBLE_DEVICES=0 python train.py\n",
-        ),
-        # What else the script says is for a script of its own.
-        ("CUDA_VISIBLE_DEVICES=0 python train.py --device cuda\n", ""),
-        ("CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES python train.py\n", ""),
-        ("export CUDA_VISIBLE_DEVICES=1\npython train.py --device cuda\n", ""),
-        ("CUDA_VISIBLE_DEVICES=1; python train.py\n", ""),
-        ("export CUDA_VISIBLE_DEVICES=1\nnvidia-smi\npython train.py\n", ""),
+        ("export CUDA_VISIBLE_DEVICES=1\npython train.py\n", False),
+        ("CUDA_VISIBLE_DEVICES=0 python -u train.py\n", False),
+        ("A=1 CUDA_VISIBLE_DEVICES=$1,\"$2\" \\\n  accelerate launch --multi_gpu sub/go.py\n", False),
+        ("export CUDA_VISIBLE_DEVICES=1\nCUDA_VISIBLE_DEVICES=0 torchrun --nproc_per_node 2 train.py\n", False),
+        ("CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES python train.py\n", False),
+        ("export CUDA_VISIBLE_DEVICES=0,1\n", False),  # for what is started next
+        # It takes nothing over for a program that does not import it, and what else a script says is for another one.
+        ("export CUDA_VISIBLE_DEVICES=1\npython plain.py\n", True),
+        ("export CUDA_VISIBLE_DEVICES=1\npython train.py\npython of_others.py\n", True),
+        ("export CUDA_VISIBLE_DEVICES=1\nexport NCCL_SOCKET_IFNAME=eth0\npython train.py\n", True),
+        ("export CUDA_VISIBLE_DEVICES=1\nnvidia-smi\npython train.py\n", True),
     ],
 )
-def test_a_variable_alone_is_set_beside_and_needs_no_twin(tmp_path: Path, before: str, after: str) -> None:
-    source = project(tmp_path, {"run.sh": before})
+def test_the_module_takes_the_cards_over_and_no_script_changes(tmp_path: Path, script: str, twin: bool) -> None:
+    files = {"plain.py": "print(1)\n", "sub/go.py": "import net\nnet.f()\n", "sub/net.py": _TRAIN}
+    source = project(tmp_path, {"run.sh": script, **files})
     out = migrated(source, tmp_path / "out")
-    assert (out / "run.sh").read_text() == (after or before)
-    assert written(source, out) == (set() if after else {"run_npu.sh"})
-    again = migrated(out, tmp_path / "again")
-    assert (again / "run.sh").read_text() == (after or before) and not written(out, again)
+    assert (out / "run.sh").read_text() == script
+    assert written(source, out) == ({"run_npu.sh"} if twin else set())
+    assert " NPU8" not in log(out) or twin
 
 
 def test_a_script_of_the_npus_own_is_not_edited(tmp_path: Path) -> None:
@@ -166,7 +154,7 @@ def test_a_script_that_stops_gets_none_and_says_why(tmp_path: Path) -> None:
         {"run.sh": "python train.py --no-cuda\n"},
         {"run.sh": "export NCCL_DEBUG=INFO\npython train.py\n"},  # a person decides on the value
         {"run.sh": "export CUDA_VISIBLE_DEVICES=GPU-7e2f\npython train.py\n"},
-        {"env.sh": "export CUDA_VISIBLE_DEVICES=0\n"},  # what starts nothing has a line more
+        {"env.sh": "export NCCL_SOCKET_IFNAME=eth0\n"},  # it starts nothing
         {"install.sh": "CUDA_VISIBLE_DEVICES=0 python setup.py install\n"},
         {"install.sh": "CUDA_VISIBLE_DEVICES=0 python -m pip install .\n"},
         {"run.bat": _START},

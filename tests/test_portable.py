@@ -804,6 +804,17 @@ def test_a_profiler_that_stays(source: str) -> None:
     check_stays(source, "NPU131")
 
 
+def test_visible_cards_that_are_named_after_the_program_has_asked() -> None:
+    set_ = "import os\nimport torch\ndef card(n):\n    os.environ['CUDA_VISIBLE_DEVICES'] = n\n    return 'cuda'\n"
+    settings = Settings(style="portable", helper_file=True)
+    for asked, number in (("torch.cuda.is_available()", 0), ("torch.cuda", 1)):
+        files = {"run.py": f"import torch\nimport base\nx = {asked}\nif __name__ == '__main__':\n    base.card('1')\n",
+                 "base.py": set_}  # fmt: skip
+        project = ProjectFacts.join([index_source(text.encode(), path, settings) for path, text in files.items()])
+        result = migrate_source(set_.encode(), "base.py", settings, project)
+        assert result.data.count(b"ASCEND_RT") == number
+
+
 @pytest.mark.parametrize(
     "before",
     ["x = torch.cuda.is_available()", "if torch.cuda.device_count() > 1:\n    x.cuda()", "def f():\n    x.cuda()\nf()"],
@@ -815,7 +826,7 @@ def test_visible_cards_that_are_named_after_one_was_asked_for(before: str) -> No
     late = "is_available" in before
     assert result.data.count(b"ASCEND_RT") == (not late)
     assert [each.help for each in result.findings if each.code == "NPU220" and not each.applied] == (
-        ["set both variables before torch is asked for a card, or ASCEND_RT_VISIBLE_DEVICES where the program starts"]
+        ["set both variables before the first query for a card, or ASCEND_RT_VISIBLE_DEVICES before the program starts"]
         if late else []
     )  # fmt: skip
 
@@ -922,14 +933,14 @@ def test_a_method_of_the_project_gains_no_second_name() -> None:
         ("x.cuda()\n", "IMPORTS"),
         ("# a comment\nx.cuda()\n", "# a comment\nIMPORTS"),
         ("@decorated\ndef f(x):\n    return x.cuda()\n", "IMPORTS"),
-        ("import numpy\n\n\n# a comment\nx.cuda()\n", "import importlib.util\nimport numpy\nimport torch\n"),
+        ("import numpy\n\n\n# a comment\nx.cuda()\n", "import importlib.util\nimport os\nimport numpy\nimport torch\n"),
     ],
 )
 def test_functions_in_a_file_stand_below_the_imports_that_they_need(before: str, head: str) -> None:
     settings = Settings(style="portable", torch_version="2.4")
     result = migrate_source(before.encode(), "train.py", settings)
     text = result.data.decode()
-    assert text.startswith(head.replace("IMPORTS", "import importlib.util\nimport torch\n"))
+    assert text.startswith(head.replace("IMPORTS", "import importlib.util\nimport os\nimport torch\n"))
     assert text.count("# a comment") == before.count("# a comment") and "x.to(DEVICE_TYPE)" in text
     assert text.index("import importlib.util") < text.index("importlib.util.find_spec")
     assert migrate_source(result.data, "train.py", settings).data == result.data
@@ -952,3 +963,38 @@ def test_a_configuration_that_a_loader_reads_holds_no_code(data: str) -> None:
     check_stays(data, "NPU301", head="")
     plain = "import torch.distributed as dist\nhooks = [dict(kind='a')]\ndist.init_process_group(backend='nccl')\n"
     check(plain, plain.replace("'nccl'", "DIST_BACKEND"), head="")
+
+
+_SKIP = "@pytest.mark.skipif(not torch.cuda.is_available(), reason='no card')\nclass Test:\n    def test(self):\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("assert has_apex and torch.cuda.is_available(), 'APEX and CUDA required'", "NPU101"),
+        ("def f(x, backend):\n    return x.device.type == 'cuda' and backend.supports_cuda", "NPU201"),
+        (f"import pytest\n{_SKIP}        import spconv", "NPU101"),
+    ],
+)
+def test_a_question_asked_with_what_only_cuda_has_stays(source: str, code: str) -> None:
+    check_stays(source, code)
+
+
+def test_a_question_asked_with_what_any_card_has() -> None:
+    check("use = args.cuda and torch.cuda.is_available()", "use = args.cuda and device_module.is_available()")
+    skip = f"import pytest\n{_SKIP}        import einops"
+    check(skip, skip.replace("torch.cuda.is", "device_module.is"))
+
+
+_TO_CPU = "import io\n\ndef load(b):\n    {}\n    return torch.load(io.BytesIO(b), map_location={})"
+
+
+def test_without_a_card_of_cuda_its_storages_are_loaded_to_the_cpu() -> None:
+    """An NPU takes that way, too: what was saved on CUDA is not found there."""
+    check_noop_portable(_TO_CPU.format("if torch.cuda.is_available():\n        return None", "'cpu'"))
+    gate = _TO_CPU.format("if torch.cuda.is_available():\n        return start()", "None")
+    check(gate, gate.replace("torch.cuda.is", "device_module.is"))
+
+
+def check_noop_portable(source: str) -> None:
+    assert not ported(f"import torch\n{source}\n").changed

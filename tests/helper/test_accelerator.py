@@ -141,6 +141,30 @@ def test_an_npu_is_chosen_and_not_opened_before_a_fork(tmp_path: Path) -> None:
     assert "chosen" in done.stdout, done.stdout + done.stderr
 
 
+_SHOWN = """
+import os, sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+os.environ.pop("ASCEND_RT_VISIBLE_DEVICES", None)
+os.environ.update(each.split("=") for each in sys.argv[2:])
+import device
+
+assert os.environ.get("ASCEND_RT_VISIBLE_DEVICES", "none") == sys.argv[1], os.environ
+print("chosen", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "given", [("0", "CUDA_VISIBLE_DEVICES=0"), ("none",),
+              ("0", "CUDA_VISIBLE_DEVICES=1", "ASCEND_RT_VISIBLE_DEVICES=0")],
+)  # fmt: skip
+def test_the_cards_that_cuda_is_shown_are_those_of_the_npu(given: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "device.py").write_text(helper_text(EVERY, portable=True), encoding="ascii")
+    (tmp_path / "use.py").write_text(_SHOWN, encoding="ascii")
+    done = forked.on_npus(tmp_path / "use.py", given, tmp_path)
+    assert "chosen" in done.stdout, done.stdout + done.stderr
+
+
 def test_cuda_is_chosen_on_the_stand_in_for_it(tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text(helper_text(EVERY, portable=True), encoding="ascii")
     (tmp_path / "use.py").write_text(_ON_A_CARD, encoding="ascii")

@@ -14,6 +14,7 @@ from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import between, followed_by, left_side
 from transplt.edits.trees.transform import New, OfText
 from transplt.edits.work import Work
+from transplt.flow.import_layout import layout_of, starts_leading_to
 from transplt.flow.last_value import last_value
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.nodes import (
@@ -257,11 +258,11 @@ class Form:
                     raise Stays("the statement cannot be repeated")
                 if value not in _VARIABLES and self._reads(value):
                     raise Stays("the file also reads it")
-                if value in _VARIABLES and (asked := self._asked_above(whole)) is not None:
+                if value in _VARIABLES and (asked := self._asked_before(whole)):
                     then = (
                         f"set both variables before the first query for a card, or {found[1]} before the program starts"
                     )
-                    raise Stays(f"line {asked.lineno} has asked for a card by then, and CANN reads it once", then)
+                    raise Stays(f"{asked} has asked for a card by then, and CANN reads it once", then)
                 said = f"{found[1]} is set as well as {value}"
                 self.work.add(self.work.keep(whole, BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
@@ -275,16 +276,21 @@ class Form:
                 return [self.edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise Stays("the code that reads it was not found")
 
-    def _asked_above(self, node: ast.stmt) -> ast.Call | None:
-        """What asks for a card above a statement, in its function or outside of all; counting them reads nothing."""
-        at, here = begins(node), (self.work.scan.root, self.work.scan.scope_of(node))
+    def _asked_before(self, node: ast.stmt) -> str:
+        """What asks for a card above a statement, in its function or outside of all, or as the program starts that a
+        function is of; counting them reads nothing.
+        """
+        at, scope, path = begins(node), self.work.scan.scope_of(node), self.work.scan.path
         for call in self.work.scan.calls:
             full = self.work.names.qualified(call.func) or ""
             asks = full.startswith("torch.cuda.") or ".device_module." in full
-            above = begins(call) < at and self.work.scan.scope_of(call) in here
+            above = begins(call) < at and self.work.scan.scope_of(call) in (self.work.scan.root, scope)
             if asks and above and not full.endswith((".device_count", ".manual_seed_all")):
-                return call
-        return None
+                return f"line {call.lineno}"
+        if scope is self.work.scan.root or path not in (placing := self.work.project.placing):
+            return ""
+        starts = starts_leading_to(self.work.project, self.work.project.once(layout_of), path)
+        return next((each for each in starts if each != path and placing[each].asks), "")
 
     def _reads(self, variable: str) -> bool:
         """Whether the file names a variable somewhere but where it is set."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from transplt.base.finding import Level
-from transplt.edits.edit import Edit, Finds, Found, Kept, Note
+from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.engine.files.document import Document
 from transplt.engine.files.shell import variables
 from transplt.engine.files.shell.arguments import Reads, argument_changes
@@ -18,41 +16,30 @@ from transplt.engine.files.shell.tools import tool_changes
 
 
 def changes(document: Document) -> Finds:
-    """What becomes of a shell text on NPU; in the portable style it gets variables beside those of CUDA, and what it
-    keeps for itself is no work. Of a script for NPUs it is said what is left in it.
+    """What becomes of a shell text on NPU; in the portable style it stays, and what it keeps for itself is no
+    work. Of a script for NPUs it is said what is left in it.
     """
     script = read_script(document)
     if script is None or script.lost == 0:
         return
     yield from text_changes(script)
-    found = [*_of_commands(script)]
-    twin = script.for_both and needs_a_twin(script, found)
-    for each in found:
+    for each in _of_commands(script):
         match each:
             case _ if document.settings.style == "npu":
                 yield each
-            case Edit(code=code):
-                if script.for_both and not twin and code == variables.RENAMED:
-                    yield each
-            case Kept(reason="both") if twin:
-                pass
+            case Edit():
+                pass  # it is for a script of the NPU's own
             case Kept(reason="reported-beside") | Note(level=Level.MANUAL) if script.for_both:
                 pass
             case _:
                 yield each
 
 
-def needs_a_twin(script: Script, found: Iterable[Found] | None = None) -> bool:
-    """True where a script starts something, and lines that set the variables of NPUs, which CUDA ignores, are not all
-    that it needs; `found` is what becomes of its commands.
-    """
-    for each in _of_commands(script) if found is None else found:
-        match each:
-            case Edit(code=variables.RENAMED, api=api, new=str(new)) if api in new:
-                pass
-            case Edit() | Note(level=Level.MANUAL):
-                return bool(starts(script))
-    return starts(script) == JOB
+def needs_a_twin(script: Script) -> bool:
+    """True where a script starts something that is another one on NPUs."""
+    started, found = starts(script), _of_commands(script)
+    work = (isinstance(each, Edit) or (isinstance(each, Note) and each.level is Level.MANUAL) for each in found)
+    return bool(started) and (started == JOB or any(work))
 
 
 def _of_commands(script: Script) -> Finds:

@@ -8,7 +8,10 @@ import re
 
 from transplt.engine.files.shell.script import Script
 from transplt.engine.files.shell.words import words_of
+from transplt.flow.command_options import path_of
 from transplt.flow.command_words import base, started, unwrapped
+from transplt.flow.facts import ProjectFacts
+from transplt.flow.import_layout import layout_of
 
 PROGRAM, JOB = "program", "job"
 #: What builds and installs the program.
@@ -28,3 +31,26 @@ def starts(script: Script) -> str:
         if program is not None and program.script.rpartition("/")[2] not in _TOOLS:
             found = PROGRAM
     return JOB if found and _ASKS_A_CLUSTER.search(script.document.utf8) else found
+
+
+def takes_the_module(script: Script) -> bool:
+    """True where what a script starts imports the module of the accelerator, as a program does that speaks of CUDA; of
+    one that starts nothing, where the project has any.
+    """
+    project, path = script.document.project, script.document.path
+    programs = (started(unwrapped(words_of(script, command))) for command in script.walk("command"))
+    found = {path_of(project, path, each) for each in programs if each is not None}
+    speaking = project.once(_speaking)
+    return "" not in found and bool(speaking & found if found else speaking)
+
+
+def _speaking(project: ProjectFacts) -> frozenset[str]:
+    """The files that reach one that speaks of CUDA."""
+    layout = project.once(layout_of)
+    found = {path: None for path, facts in project.placing.items() if facts.speaks and path.endswith(".py")}
+    pending = [*found]
+    for each in pending:  # grows
+        new = [other for other in layout.importers.get(each, ()) if other not in found]
+        found.update(dict.fromkeys(new))
+        pending += new
+    return frozenset(found)

@@ -16,7 +16,7 @@ from tree_sitter import Node
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
-from transplt.engine.files.shell.launches import starts
+from transplt.engine.files.shell.launches import takes_the_module
 from transplt.engine.files.shell.script import Script
 from transplt.engine.files.shell.value_doubts import Doubts, asked_of_driver, default_of
 from transplt.engine.files.shell.words import words_of
@@ -30,9 +30,8 @@ from transplt.rules.environment import (
 )
 
 RENAMED, OTHER_VALUE, NO_EFFECT = "NPU810", "NPU811", "NPU812"
-#: What stands in front of a variable that is exported in a line of its own, and behind it.
-_EXPORTS, _ENDS = re.compile(rb"[ \t]*export[ \t]+\Z"), re.compile(rb"[ \t]*(?:\n|\Z)")
-_WORKED_OUT = re.compile(rb"[`(\n]|\$\{?RANDOM|\+\+|--")
+#: What the module of the accelerator takes over (transplt/helper/accelerator.py).
+SHOWN = "CUDA_VISIBLE_DEVICES"
 _NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _GIVES = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|$)")
 #: Options of launchers and containers behind which the name of a variable stands, with its value or alone.
@@ -186,64 +185,18 @@ def _known(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
 
 
 def _for_both(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
-    """A variable that is exported in lines of their own: each gets a line below, by which that of an NPU has the value;
-    where one of them cannot get one, none does. What one command is given gets it beside. Of a script that starts
-    something, what neither says is what a script for NPUs has.
+    """The cards of a program that imports the module of the accelerator: that sets the variable of NPUs, as some
+    scripts do themselves. All others as for NPUs alone, which is what a script for NPUs has.
     """
-    utf8 = script.document.utf8
-    own = [use for use in uses if use.role in ("set", "removed")]
     if script.document.host is not None:
         return
-    done = re.search(rb"\b%s=" % variable.npu.encode(), utf8) is not None  # somebody has seen to it
-    together = bool(own) and all(_stands_alone(utf8, use) and not _refusal(script, variable, use) for use in own)
-    if starts(script):
-        yield from _given(script, variable, [use for use in uses if use.role == "given" or not (done or together)])
-    if not done and not together:
-        return
-    for use in uses:
-        if use.role != "given":
+    done = re.search(rb"\b%s=" % variable.npu.encode(), script.document.utf8) is not None
+    refused = variable.name != SHOWN or any(_refusal(script, variable, use) for use in uses)
+    if done or (not refused and takes_the_module(script)):
+        for use in uses:
             yield Kept(use.extent, "both")
-        if use.role == "set" and not done:
-            start, end = utf8.rfind(b"\n", 0, use.extent[0]) + 1, use.whole[1]
-            above = utf8[start:end].decode()
-            export = above[: len(above) - len(above.lstrip())] + f'export {variable.npu}="${variable.name}"'
-            message = f"{variable.npu} is exported together with {variable.name}"
-            whole = (use.extent[0], end)
-            text = f"{utf8[slice(*whole)].decode()}\n{export}"
-            group = f"variable {variable.name}"
-            yield Edit(whole, RENAMED, message, text, api=variable.name, help=variable.note, group=group)
-
-
-def _given(script: Script, variable: Variable, uses: Sequence[Use]) -> Finds:
-    """`X=0 program` -> `X=0 Y=0 program`; all others as for NPUs alone."""
-    utf8, message = script.document.utf8, f"{variable.npu} is given together with {variable.name}"
-    beside = [use for use in uses if _is_repeated(utf8, use) and not _refusal(script, variable, use)]
-    yield from _known(script, variable, [use for use in uses if use not in beside])
-    for use in beside:
-        text = utf8[slice(*use.whole)].decode()
-        new = f"{text} {text.replace(variable.name, variable.npu, 1)}"
-        if utf8.startswith(new.encode(), use.whole[0]):
-            yield Kept(use.extent, "both")
-        else:
-            yield Edit(use.whole, RENAMED, message, new, api=variable.name, help=variable.note)
-
-
-def _is_repeated(utf8: bytes, use: Use) -> bool:
-    """True for `X=... program`, where working out the value once more gives the same."""
-    value = utf8[use.extent[1] : use.whole[1]]
-    return use.role == "given" and any(use.whole) and not _WORKED_OUT.search(value) and use.name.encode() not in value
-
-
-def _stands_alone(utf8: bytes, use: Use) -> bool:
-    """True for `export X=...`, the whole line, with a value that is not made of what it was before."""
-    (name, behind), (_, end) = use.extent, use.whole
-    value = utf8[behind:end]
-    return bool(
-        _EXPORTS.fullmatch(utf8, utf8.rfind(b"\n", 0, name) + 1, name)
-        and _ENDS.match(utf8, end)
-        and b"\n" not in value
-        and use.name.encode() not in value
-    )
+    else:
+        yield from _known(script, variable, uses)
 
 
 def _refusal(script: Script, variable: Variable, use: Use) -> str:
