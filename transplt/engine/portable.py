@@ -30,11 +30,12 @@ from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cud
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
+from transplt.rules.packages import is_bound
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.configurations import is_configuration
-from transplt.syntax.nodes import call_of, nodes_in, of_kind
-from transplt.syntax.scan import chain, parent, statement
+from transplt.syntax.nodes import call_of, last_name, nodes_in, of_kind
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
 _EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU293", "NPU313")
@@ -53,6 +54,8 @@ _CUSTOM = ("torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd")
 _OF_REPLICAS = ("torch.cuda.device_count", "torch.Tensor.is_cuda")
 #: What is of CUDA's libraries: a choice that asks for it is for CUDA as a whole.
 _OF_CUDA = ("torch.version.cuda", "torch.cuda.nccl.")
+#: How a project calls what it asks of a part that only CUDA has.
+_ONLY_CUDA = re.compile(r"^(?:supports_cuda|has_apex|has_cuda_(?:ext|kernels?)\w*)$", re.I)
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
@@ -154,9 +157,29 @@ class _Forms(Form):
         if self._is_cudas(edit, node):
             self.work.add(self.work.keep(node, "reported-beside"))
             return []
+        if only := self._only_for_cuda(node):
+            raise Stays(f"{only} is only for CUDA", "test for the NPU here once that runs on it")
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
+
+    def _only_for_cuda(self, node: ast.AST) -> str:
+        """What a question is asked together with, or a test is skipped without, and no NPU has."""
+        below: ast.AST = node
+        for each in chain(node):
+            if isinstance(each, ast.BoolOp) and isinstance(each.op, ast.And):
+                beside = (name for value in each.values if value is not below for name in ast.walk(value))
+                found = (last_name(name) for name in beside if isinstance(name, (ast.Name, ast.Attribute)))
+            elif isinstance(each, (*FUNCTIONS, ast.ClassDef)) and below in each.decorator_list:
+                found = (alias.name for one in of_kind(ast.Import, nodes_in(each.body)) for alias in one.names)
+            else:
+                found = iter(())
+            if name := next((name for name in found if _ONLY_CUDA.search(name) or is_bound(name)), ""):
+                return name
+            if isinstance(each, ast.stmt):
+                return ""
+            below = each
+        return ""
 
     def _is_cudas(self, edit: Edit, node: ast.AST) -> bool:
         """True for what stands behind a question that stays CUDA's, where no NPU comes, and for a question in front of

@@ -9,9 +9,9 @@ from itertools import islice
 from transplt.flow.gates.card_reads import says_there_is
 from transplt.flow.slot_stores import is_map_location
 from transplt.flow.slots import Slots
-from transplt.syntax.conditions import sides_of
+from transplt.syntax.conditions import Sides, sides_of
 from transplt.syntax.names import Names
-from transplt.syntax.nodes import string_of
+from transplt.syntax.nodes import nodes_in, of_kind, string_of
 from transplt.syntax.scan import parent
 
 #: Settings of CUDA's own libraries, which torch_npu does not read.
@@ -28,6 +28,8 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     if truth and _loads_to_the_cpu(question):
         return "both"
     sides = sides_of(question, truth)
+    if truth and _only_the_other_loads(sides):
+        return "both"
     if sides.value is not None or sides.other_runs:
         return ""
     runs = [(isinstance(nodes[start], ast.expr), nodes, start) for nodes, start in sides.runs]
@@ -45,6 +47,14 @@ def _loads_to_the_cpu(question: ast.expr) -> bool:
         case ast.IfExp(test=test, body=ast.Constant(value=None), orelse=other) if test is question:
             return is_map_location(choice) and string_of(other) == "cpu"
     return False
+
+
+def _only_the_other_loads(sides: Sides) -> bool:
+    """True where CUDA alone does nothing, and all else loads to the CPU, which is right for every file."""
+    if any(isinstance(each, (ast.Call, ast.Assign)) for each in nodes_in(sides.this)):
+        return False
+    given = of_kind(ast.keyword, nodes_in(sides.other))
+    return any(each.arg == "map_location" and string_of(each.value) == "cpu" for each in given)
 
 
 def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
