@@ -165,21 +165,12 @@ class _Forms(Form):
 
     def _only_for_cuda(self, node: ast.AST) -> str:
         """What a question is asked together with, or a test is skipped without, and no NPU has."""
-        below: ast.AST = node
-        for each in chain(node):
-            if isinstance(each, ast.BoolOp) and isinstance(each.op, ast.And):
-                beside = (name for value in each.values if value is not below for name in ast.walk(value))
-                found = (last_name(name) for name in beside if isinstance(name, (ast.Name, ast.Attribute)))
-            elif isinstance(each, (*FUNCTIONS, ast.ClassDef)) and below in each.decorator_list:
-                found = (alias.name for one in of_kind(ast.Import, nodes_in(each.body)) for alias in one.names)
-            else:
-                found = iter(())
-            if name := next((name for name in found if _ONLY_CUDA.search(name) or is_bound(name)), ""):
-                return name
-            if isinstance(each, ast.stmt):
-                return ""
-            below = each
-        return ""
+        whole = statement(node)
+        asked = next((each for each in of_kind(ast.BoolOp, chain(node)) if isinstance(each.op, ast.And)), None)
+        found = [last_name(each) for each in ast.walk(asked)] if asked is not None else []
+        if isinstance(whole, (*FUNCTIONS, ast.ClassDef)):  # it decorates that
+            found += [alias.name for each in of_kind(ast.Import, nodes_in(whole.body)) for alias in each.names]
+        return next((name for name in found if _ONLY_CUDA.search(name) or is_bound(name)), "")
 
     def _is_cudas(self, edit: Edit, node: ast.AST) -> bool:
         """True for what stands behind a question that stays CUDA's, where no NPU comes, and for a question in front of
