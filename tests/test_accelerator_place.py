@@ -242,6 +242,9 @@ TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm
         # A part that a loader reads by its name, and one that only such parts import, find that of the program.
         (_LOADED, "models/film.py", "from utils.device import DEVICE_TYPE", "utils/device.py"),
         (_LOADED, "layers/wave.py", "from utils.device import DEVICE_TYPE", "utils/device.py"),
+        # A package below, of which nobody tells from where it is imported, has its own: others start beside it.
+        ({**_LOADED, "sub/own/__init__.py": "from .text import f\n", "sub/own/text.py": "w = 'cuda'\nx\n"},
+         "sub/own/text.py", "from .device import DEVICE_TYPE", "sub/own/device.py"),
         # Scripts of several folders that all look in one have one there; what tries itself is no script.
         (_OLD, "old/a/train.py", "from device import DEVICE_TYPE", "old/device.py"),
         (_OLD, "old/loss.py", "from device import DEVICE_TYPE", "old/device.py"),

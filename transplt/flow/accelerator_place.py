@@ -101,7 +101,8 @@ def _of_the_program(
     layout = project.once(layout_of)
     starts = [each for each in starts_leading_to(project, layout, path) if not tries_itself(project, layout, each)]
     folders = frozenset.intersection(*(search_path_of(project, layout, each) for each in starts or [path]))
-    folders |= {_base(place)} if len(place.paths) == 1 else frozenset()  # also what a loader reads
+    if len(place.paths) == 1 and not (layout.edges.get(path) or layout.importers.get(path)):
+        folders |= {_base(place)}  # as a loader reads it
     for main in (project.once(_mains).get(folder, path) for folder in sorted(folders)):
         its = _written(project, main, settings, True) if main != path else None
         if its is not None and len(its.paths) == 1 and (base := _base(its)) in folders:
