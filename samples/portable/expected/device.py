@@ -3,11 +3,16 @@
 """The accelerator that this project runs on: an NPU, else CUDA."""
 
 import importlib.util
+import os
 from typing import Any
 
 import torch
 
 if importlib.util.find_spec("torch_npu") is not None:
+    # The cards that CUDA is shown; CANN reads this once.
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        _shown = os.environ["CUDA_VISIBLE_DEVICES"]
+        os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
     import torch_npu  # noqa: F401
 
 _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
