@@ -171,10 +171,15 @@ CHOSEN = '''
     """Where it runs."""
 
     import importlib.util
+    import os
     import torch
 
 
     if importlib.util.find_spec("torch_npu") is not None:
+        # The cards that CUDA is shown; CANN reads this once.
+        if "CUDA_VISIBLE_DEVICES" in os.environ:
+            _shown = os.environ["CUDA_VISIBLE_DEVICES"]
+            os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
         import torch_npu  # noqa: F401
 
     _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
@@ -251,7 +256,7 @@ def test_what_is_added_to_it_is_reported_as_in_every_file_that_chooses(project: 
     (made / "utils" / "device.py").write_text(more)
     second, said = migrated(made, tmp_path / "again")
     assert second["utils/device.py"] == more
-    assert "1 left in the actions" in said and "only when move() runs; less than an hour; utils/device.py:34)" in said
+    assert "1 left in the actions" in said and "only when move() runs; less than an hour; utils/device.py:39)" in said
 
 
 def test_a_function_in_which_a_name_means_something_else_keeps_its_call(project: Path, tmp_path: Path) -> None:

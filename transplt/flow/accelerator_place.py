@@ -17,6 +17,7 @@ from transplt.flow.helper_place import NO_HOME, HelperPlace, place_of
 from transplt.flow.import_layout import (
     INIT,
     ImportLayout,
+    common_folders,
     in_folder,
     is_below,
     is_started,
@@ -26,7 +27,6 @@ from transplt.flow.import_layout import (
     search_path_of,
     starts_leading_to,
     takes_from_its_package,
-    tries_itself,
 )
 from transplt.syntax.modules import outermost_package
 
@@ -99,8 +99,7 @@ def _of_the_program(
     if place is None or place.there is not None or (place.package and is_installed(project, _base(place))):
         return place
     layout = project.once(layout_of)
-    starts = [each for each in starts_leading_to(project, layout, path) if not tries_itself(project, layout, each)]
-    folders = frozenset.intersection(*(search_path_of(project, layout, each) for each in starts or [path]))
+    folders = common_folders(project, layout, path)
     if len(place.paths) == 1 and not (layout.edges.get(path) or layout.importers.get(path)):
         folders |= {_base(place)}  # as a loader reads it
     for main in (project.once(_mains).get(folder, path) for folder in sorted(folders)):
@@ -108,25 +107,21 @@ def _of_the_program(
         if its is not None and len(its.paths) == 1 and (base := _base(its)) in folders:
             if not finds(project, layout, path, its.paths[0]):
                 break
-            lost = tried and base not in search_path_of(project, layout, path)
-            lost = lost and not takes_from_its_package(project, path)
-            return replace(its, paths=()) if lost else its
+            found = not tried or base in search_path_of(project, layout, path)
+            return its if found or takes_from_its_package(project, path) else replace(its, paths=())
     return place
 
 
 def _mains(project: ProjectFacts) -> dict[str, str]:
-    """A script by the folder from which its module is found: one that lies there comes first, then what has most of the
-    project.
-    """
+    """A script by the folder from which its module is found: one that lies there, with most of the project, if any."""
     layout = project.once(layout_of)
     started = scripts_among(project, layout, (each for each, edges in layout.edges.items() if edges), "")
     started.sort(key=lambda each: (len(layout.parts[each]), project.placing[each].speaks))
     found: dict[str, str] = {}
     for folder, path in {posixpath.dirname(each): each for each in started}.items():
         place = place_of(project, path, starts=True)
-        base = _base(place) if place is not None and len(place.paths) == 1 else None
-        if base is not None and (folder == base or base not in {posixpath.dirname(each) for each in found.values()}):
-            found[base] = path
+        if place is not None and len(place.paths) == 1 and (_base(place) == folder or _base(place) not in found):
+            found[_base(place)] = path
     return found
 
 

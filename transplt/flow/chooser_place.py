@@ -16,12 +16,11 @@ from transplt.flow.import_layout import (
     INIT,
     TESTS,
     ImportLayout,
+    common_folders,
     in_folder,
     is_below,
     layout_of,
     reached_from,
-    search_path_of,
-    starts_leading_to,
 )
 from transplt.syntax.modules import outermost_package, packages_of
 
@@ -88,12 +87,9 @@ def _found_by_all(project: ProjectFacts, path: str) -> HelperPlace | None:
         return None
     (base,) = bases
     speaking = (each for each in layout.parts[path] if each not in (path, *users) and project.placing[each].speaks)
-    for each in speaking:
-        starts = starts_leading_to(project, layout, each)
-        if any(base not in search_path_of(project, layout, start) for start in starts):
-            return None
-        if not finds(project, layout, each, path):
-            return None
+    if not all(base in common_folders(project, layout, each) and finds(project, layout, each, path)
+               for each in speaking):  # fmt: skip
+        return None
     package = posixpath.dirname(path)[len(base) :].strip("/").replace("/", ".")
     return HelperPlace((path,), package, facts.own or None)
 

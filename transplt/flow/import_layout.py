@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -215,13 +215,18 @@ def is_started(project: ProjectFacts, layout: ImportLayout, path: str, entry: st
 
 def starts_leading_to(project: ProjectFacts, layout: ImportLayout, path: str) -> list[str]:
     """The files that are started and import a file, by whatever way, tests among them."""
-    found = {path: None}
-    pending = [path]
-    for each in pending:
-        new = [other for other in layout.importers.get(each, ()) if other not in found and other not in layout.ours]
-        found.update(dict.fromkeys(new))
-        pending += new
-    return [each for each in found if is_started(project, layout, each)]
+    return [each for each in leading_to(layout, [path]) if is_started(project, layout, each)]
+
+
+def common_folders(project: ProjectFacts, layout: ImportLayout, path: str) -> frozenset[str]:
+    """The folders in which every start looks that leads to a file, but those of parts that try themselves."""
+    starts = [each for each in starts_leading_to(project, layout, path) if not tries_itself(project, layout, each)]
+    return frozenset.intersection(*(search_path_of(project, layout, each) for each in starts or [path]))
+
+
+def leading_to(layout: ImportLayout, paths: Iterable[str]) -> list[str]:
+    """Some files, and all that import one of them by whatever way."""
+    return _closure(paths, lambda each: (one for one in layout.importers.get(each, ()) if one not in layout.ours))
 
 
 def search_path_of(project: ProjectFacts, layout: ImportLayout, script: str) -> frozenset[str]:
@@ -242,14 +247,17 @@ def search_path_of(project: ProjectFacts, layout: ImportLayout, script: str) -> 
 
 def reached_from(layout: ImportLayout, path: str) -> list[str]:
     """A file, and all that it imports by whatever way."""
-    found = {path: None}
-    pending = [path]
-    for each in pending:
-        for edge in layout.edges.get(each, ()):
-            if edge.target not in found:
-                found[edge.target] = None
-                pending.append(edge.target)
-    return list(found)
+    return _closure([path], lambda each: (edge.target for edge in layout.edges.get(each, ())))
+
+
+def _closure(paths: Iterable[str], further: Callable[[str], Iterable[str]]) -> list[str]:
+    pending = [*paths]
+    found = {*pending}
+    for each in pending:  # grows
+        new = [one for one in dict.fromkeys(further(each)) if one not in found]
+        found.update(new)
+        pending += new
+    return pending
 
 
 def has_relative(layout: ImportLayout, path: str) -> bool:

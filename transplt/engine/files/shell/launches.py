@@ -11,7 +11,7 @@ from transplt.engine.files.shell.words import words_of
 from transplt.flow.command_options import path_of
 from transplt.flow.command_words import base, started, unwrapped
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.import_layout import layout_of
+from transplt.flow.import_layout import layout_of, leading_to
 
 PROGRAM, JOB = "program", "job"
 #: What builds and installs the program.
@@ -46,11 +46,5 @@ def takes_the_module(script: Script) -> bool:
 
 def _speaking(project: ProjectFacts) -> frozenset[str]:
     """The files that reach one that speaks of CUDA."""
-    layout = project.once(layout_of)
-    found = {path: None for path, facts in project.placing.items() if facts.speaks and path.endswith(".py")}
-    pending = [*found]
-    for each in pending:  # grows
-        new = [other for other in layout.importers.get(each, ()) if other not in found]
-        found.update(dict.fromkeys(new))
-        pending += new
-    return frozenset(found)
+    speaking = (path for path, facts in project.placing.items() if facts.speaks and path.endswith(".py"))
+    return frozenset(leading_to(project.once(layout_of), speaking))
