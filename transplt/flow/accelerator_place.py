@@ -105,7 +105,7 @@ def _of_the_program(
     for main in (project.once(_mains).get(folder, path) for folder in sorted(folders)):
         its = _written(project, main, settings, True) if main != path else None
         if its is not None and len(its.paths) == 1 and (base := _base(its)) in folders:
-            if not finds(project, layout, path, its.paths[0]):
+            if not finds(project, layout, path, its.paths[0], base):
                 break
             found = not tried or base in search_path_of(project, layout, path)
             return its if found or takes_from_its_package(project, path) else replace(its, paths=())

@@ -87,15 +87,16 @@ def _found_by_all(project: ProjectFacts, path: str) -> HelperPlace | None:
         return None
     (base,) = bases
     speaking = (each for each in layout.parts[path] if each not in (path, *users) and project.placing[each].speaks)
-    if not all(base in common_folders(project, layout, each) and finds(project, layout, each, path)
-               for each in speaking):  # fmt: skip
+    if not all(finds(project, layout, each, path, base) for each in speaking):
         return None
     package = posixpath.dirname(path)[len(base) :].strip("/").replace("/", ".")
     return HelperPlace((path,), package, facts.own or None)
 
 
-def finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str) -> bool:
-    """Whether a file finds a module wherever it is installed, and needs no package more for it."""
+def finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str, base: str) -> bool:
+    """Whether a file finds the module from the folder `base`, whoever starts it, and needs no package more for it."""
+    if base not in common_folders(project, layout, path):
+        return False
     edges = layout.edges.get(path, ())
     top = outermost_package(path, project.placing)
     if top and not is_below(module, top) and is_installed(project, posixpath.dirname(top)):
