@@ -155,7 +155,7 @@ print("chosen", flush=True)
 
 
 @pytest.mark.parametrize(
-    "given", [("0", "CUDA_VISIBLE_DEVICES=0"), ("none",),
+    "given", [("0", "CUDA_VISIBLE_DEVICES=0"), ("none",), ("none", "CUDA_VISIBLE_DEVICES="),
               ("0", "CUDA_VISIBLE_DEVICES=1", "ASCEND_RT_VISIBLE_DEVICES=0")],
 )  # fmt: skip
 def test_the_cards_that_cuda_is_shown_are_those_of_the_npu(given: tuple[str, ...], tmp_path: Path) -> None:
