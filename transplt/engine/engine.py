@@ -224,8 +224,7 @@ def _finished(
     work = plan(file.source, file.scan, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
-    if settings.picked is not None:
-        leave_unpicked(work)
+    leave_unpicked(work)
     stages.enter(stages.EDITED)
     result = finish(data, work)
     taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each)), None)

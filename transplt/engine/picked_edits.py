@@ -19,6 +19,8 @@ def leave_unpicked(work: Work) -> None:
     """Take out all edits but the picked ones, and those that stand or fall with one of them: of its group, or of the
     same piece of text. Where an import gets another name, its uses lie anywhere: then it is all of the file, or none.
     """
+    if work.settings.picked is None:
+        return  # all are wanted
     ignores = Ignores(work)
     edits = [edit for edit in work.edits if not ignores.drop(edit)]
     possible = [edit for edit in edits if applies(edit, work.settings) or not edit.rewrites]

@@ -131,6 +131,7 @@ class _Forms(Form):
         # No pin is not the newest; of a file alone nobody knows what its project asks for.
         self.own_autocast = older or (work.project.known and not only_newer(asked, _AUTOCAST_OF_TORCH))
         self.dividing: dict[ast.If | None, bool] = {}  # whether batches are divided there
+        self.only: dict[ast.AST, str] = {}  # what no NPU has, by the question that names it
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
 
     def of(self, edit: Edit) -> list[Edit]:
@@ -157,20 +158,22 @@ class _Forms(Form):
         if self._is_cudas(edit, node):
             self.work.add(self.work.keep(node, "reported-beside"))
             return []
-        if only := self._only_for_cuda(node):
-            raise Stays(f"{only} is only for CUDA", "test for the NPU here once that runs on it")
+        self._leave_to_cuda(node)
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
 
-    def _only_for_cuda(self, node: ast.AST) -> str:
-        """What a question is asked together with, or a test is skipped without, and no NPU has."""
+    def _leave_to_cuda(self, node: ast.AST) -> None:
+        """Refuse a question that is asked with what no NPU has, or a test skipped without it."""
         whole = statement(node)
-        asked = next((each for each in of_kind(ast.BoolOp, chain(node)) if isinstance(each.op, ast.And)), None)
-        found = [last_name(each) for each in ast.walk(asked)] if asked is not None else []
-        if isinstance(whole, (*FUNCTIONS, ast.ClassDef)):  # it decorates that
-            found += [alias.name for each in of_kind(ast.Import, nodes_in(whole.body)) for alias in each.names]
-        return next((name for name in found if _ONLY_CUDA.search(name) or is_bound(name)), "")
+        asked = next((each for each in of_kind(ast.BoolOp, chain(node)) if isinstance(each.op, ast.And)), whole)
+        if asked not in self.only:
+            found = [last_name(each) for each in ast.walk(asked)] if asked is not whole else []
+            if isinstance(whole, (*FUNCTIONS, ast.ClassDef)):  # it decorates that
+                found += [alias.name for each in of_kind(ast.Import, nodes_in(whole.body)) for alias in each.names]
+            self.only[asked] = next((name for name in found if _ONLY_CUDA.search(name) or is_bound(name)), "")
+        if only := self.only[asked]:
+            raise Stays(f"{only} is only for CUDA", "test for the NPU here once that runs on it")
 
     def _is_cudas(self, edit: Edit, node: ast.AST) -> bool:
         """True for what stands behind a question that stays CUDA's, where no NPU comes, and for a question in front of

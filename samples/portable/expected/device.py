@@ -10,9 +10,10 @@ import torch
 
 if importlib.util.find_spec("torch_npu") is not None:
     # The cards that CUDA is shown; CANN reads this once.
-    _shown = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    if _shown[:1].isdigit():
-        os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        _shown = os.environ["CUDA_VISIBLE_DEVICES"]
+        if _shown[:1].isdigit():
+            os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
     import torch_npu  # noqa: F401
 
 _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0

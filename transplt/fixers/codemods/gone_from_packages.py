@@ -17,7 +17,7 @@ from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, plain_name
+from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, of_kind, plain_name
 
 #: What shows that a file may have a name of a package which most files name: only these are looked at.
 _SEEN = {"yaml": ("yaml.load",), "pandas": ("import pandas",)}
@@ -117,9 +117,8 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 @fixer.on(ast.ClassDef)
 def inherited(work: Work, node: ast.ClassDef) -> Finds:
     """Report `class Scale(transforms.Scale):`, whose statement fails."""
-    for base in node.bases:
-        if isinstance(base, ast.Attribute):
-            yield from _missing(work, base, work.names.qualified(base) or "")
+    for base in of_kind(ast.Attribute, node.bases):
+        yield from _missing(work, base, work.names.qualified(base) or "")
 
 
 def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Finds:

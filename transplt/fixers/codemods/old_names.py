@@ -97,11 +97,11 @@ def copied_where_needed(work: Work, call: ast.Call) -> Finds:
     (numpy.org/doc/stable/numpy_2_0_migration_guide.html, adapting to changes in the copy keyword).
     """
     given = {each.arg for each in call.keywords}
-    copies = keyword_of(call, "copy")
-    plain = isinstance(call.func, ast.Attribute) and len(call.args) <= 2 and given <= {"copy", "dtype", "order"}
-    if plain and isinstance(copies, ast.Constant) and copies.value is False and not guarded(call) and work.take(call):
-        new = one_after_the_other(without_keyword("copy"), with_last_name("asarray"))
-        yield Edit(call, fixer.code, "numpy.array(copy=False) -> numpy.asarray", new, api="numpy.array")
+    match call, keyword_of(call, "copy"):
+        case ast.Call(func=ast.Attribute(), args=[_] | [_, _]), ast.Constant(value=False):
+            if given <= {"copy", "dtype", "order"} and not guarded(call) and work.take(call):
+                new = one_after_the_other(without_keyword("copy"), with_last_name("asarray"))
+                yield Edit(call, fixer.code, "numpy.array(copy=False) -> numpy.asarray", new, api="numpy.array")
 
 
 def guarded(node: ast.AST) -> bool:

@@ -28,7 +28,9 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     if truth and _loads_to_the_cpu(question):
         return "both"
     sides = sides_of(question, truth)
-    if truth and _only_the_other_loads(sides):
+    above = parent(question)
+    above = parent(above) if isinstance(above, ast.UnaryOp) else above
+    if truth and isinstance(above, ast.If) and _only_the_other_loads(sides):
         return "both"
     if sides.value is not None or sides.other_runs:
         return ""

@@ -13,7 +13,7 @@ from typing import Any
 from transplt.project.judging.statements import FUSED, OWN, TABLE, Statement, neutral, upright
 from transplt.project.judging.themes import defaults_of, name_of
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import last_name, plain_name, root_name
 
 #: An operation and what it is done to. What begins with $ says where a value is kept or handed on, with # what it is.
 Form = tuple[Any, ...]
@@ -213,7 +213,7 @@ class Reader:
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own:
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
-        of = () if owner is None or _root_of(owner) in _LIBRARIES else (self._of(owner),)
+        of = () if owner is None or plain_name(root_name(owner)) in _LIBRARIES else (self._of(owner),)
         forms = (*of, *map(self._of, given))
         if name in self.defined:
             return (f"$call {name}", *forms)
@@ -262,12 +262,6 @@ def _is_text(node: ast.AST) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return _is_text(node.func.value)
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
-
-
-def _root_of(node: ast.AST) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def of_constant(value: object) -> Form:

@@ -21,6 +21,8 @@ _KINDS, _NAMES = 4, 5
 #: What no gradient comes from, with a block around it or without.
 _OF_DATA = re.compile(r"\.data\b")
 _NAME: Form = ("$",)
+#: What is done, but for names and for what is stored under them.
+_COUNTED = re.compile(r"(?!\$).*(?<!=)", re.DOTALL)
 
 
 def one_thing(one: Form, other: Form) -> str:
@@ -32,9 +34,10 @@ def one_thing(one: Form, other: Form) -> str:
     both = words[0] - words[1], words[1] - words[0]
     moved = all(any(pair[side] == _NAME for pair in found) for side in (0, 1))
     names = [[word for word in each.elements() if word[0] == "$"] for each in both]
-    if moved or any("$call" in word for side in names for word in side) or any(map(_says_much, names)):
+    said = any(sum(word[1:2].islower() for word in side) > _NAMES for side in names)
+    if moved or said or any("$call" in word for side in names for word in side):
         return ""
-    less, more = ([word for word in each if word[0] != "$" and word[-1] != "="] for each in both)
+    less, more = ([*filter(_COUNTED.fullmatch, each)] for each in both)
     if len({*less, *more}) > _KINDS or (less and more and not _is_operation(less, more, parts)):
         return ""
     return "+" * bool(more or not less) + "-" * bool(less)
@@ -48,10 +51,6 @@ def _is_operation(less: list[str], more: list[str], parts: list[tuple[Form, Form
     named = len(less) == len(more) == 1 and all(drawn or left[1:] == right[1:] for left, right in parts)
     spelled = any({*words} <= {*heads, *rest} for heads, rest in table["spellings"])
     return all(word[0] == "#" or word in known for word in words) or (named and not spelled)
-
-
-def _says_much(names: list[str]) -> bool:
-    return sum(word[1:2].islower() for word in names) > _NAMES
 
 
 def undecided(told: Sequence[Otherwise], things: Mapping[int, str], ways: str, names: AbstractSet[str]) -> list[bool]:

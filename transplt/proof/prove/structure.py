@@ -99,7 +99,11 @@ def changes(one: Training, other: Training) -> list[Change]:
         [event for event in each.events if event.kind in compared and event.fields.get("path", event.kind)]
         for each in (one, other)
     )
-    keys, other_keys = _with_whose(left, right)
+    # The optimizer whose gradients are set to zero tells such calls apart, where it is always known.
+    known = all(e.fields.get("o") is not None for e in (*left, *right) if e.kind == "zero_grad")
+    keys, other_keys = (
+        [(_key(e), known and e.kind == "zero_grad" and e.fields["o"]) for e in side] for side in (left, right)
+    )
     matcher = difflib.SequenceMatcher(None, keys, other_keys, autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -109,12 +113,6 @@ def changes(one: Training, other: Training) -> list[Change]:
             after = right[d] if d < len(right) else None
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
-
-
-def _with_whose(*sides: list[Event]) -> list[list[Hashable]]:
-    """The keys of events; with the optimizer whose gradients are set to zero, where that is always known."""
-    known = all(e.fields.get("o") is not None for side in sides for e in side if e.kind == "zero_grad")
-    return [[(_key(e), known and e.kind == "zero_grad" and e.fields["o"]) for e in side] for side in sides]
 
 
 def without_figures(found: Sequence[Change], one: Training, other: Training) -> list[Change]:

@@ -140,8 +140,11 @@ def _commands(document: Document, block: Block) -> Finds:
         yield from edits
         made = [extent_of(each) for each in edits]
         found = [each for each in found if not isinstance(each, Edit)]
+    # A Python is none of CUDA's.
+    left = [each for each in found if isinstance(each, (Edit, Note)) and each.code != OLDER_PYTHON]
+    left = [each for each in left if isinstance(each, Edit) or each.level is Level.MANUAL]
     for lines in commands:
-        yield from _reported(document, lines, found, made)
+        yield from _reported(document, lines, left, made)
 
 
 def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Extent]]:
@@ -157,7 +160,7 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
 
 
 def _reported(
-    document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
+    document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent]
 ) -> Iterator[Note]:
     """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
     names: list[str] = []
@@ -165,10 +168,6 @@ def _reported(
     helps: list[str] = []
     edited = False
     for each in found:
-        if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
-            continue
-        if each.code == OLDER_PYTHON:
-            continue  # a Python is none of CUDA's
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)

@@ -55,9 +55,8 @@ def set_anew(node: ast.stmt | ast.Module) -> Iterator[ast.Attribute]:
 def writes_gradient(node: ast.Attribute) -> bool:
     """True for the gradient in `p.grad.data.copy_(v)` and `p.grad = v`."""
     above = parent(node)
-    above = parent(above) if isinstance(above, ast.Attribute) and above.attr == "data" else above
-    copied = isinstance(above, ast.Attribute) and above.attr == "copy_"
-    return node.attr == "grad" and (isinstance(node.ctx, ast.Store) or copied)
+    above = parent(above) if last_name(above) == "data" else above
+    return node.attr == "grad" and (isinstance(node.ctx, ast.Store) or last_name(above) == "copy_")
 
 
 def _reads_gradients(node: ast.AST) -> bool:
