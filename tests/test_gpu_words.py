@@ -67,9 +67,9 @@ def word_since(first: str) -> GpuWord:
     ],
 )
 def test_the_version_that_the_project_asks_for_decides(asked: str, level: Level) -> None:
-    level, help_ = level_and_help(word_since("4.51.0"), [("accelerate", "==0.1"), ("transformers", asked)])
-    assert level is level
-    assert ("ask for transformers>=4.51.0" in help_) is (level is Level.MANUAL)
+    found, help_ = level_and_help(word_since("4.51.0"), [("accelerate", "==0.1"), ("transformers", asked)])
+    assert found is level
+    assert ("require transformers>=4.51.0" in help_) is (level is Level.MANUAL)
 
 
 def test_without_a_version_the_table_decides() -> None:

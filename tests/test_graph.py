@@ -133,5 +133,5 @@ def test_references_travel_as_json_and_between_processes() -> None:
 def test_what_is_no_reference_is_refused(text: str) -> None:
     empty = to_json(CodeFacts(pieces=((Definition("f"), (CodeStep(Needs("x")),)),)))
     assert '["Needs","x"]' in empty
-    with pytest.raises(ValueError, match=r"kind|place|row|none"):
+    with pytest.raises(ValueError, match=r"kind|instead|row|none"):
         from_json(CodeFacts, empty.replace('["Needs","x"]', text))

@@ -53,7 +53,7 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
     ({"requirements.txt": "torch\ntorchaudio==2.3.1\n"}, "2.3",
      "requirements.txt requires torchaudio==2.3.1 (torch 2.3)", ""),
     ({"requirements.txt": "torch\nxformers==0.0.28.post3\n"}, "2.5",
-     "requirements.txt asks for xformers==0.0.28.post3 (torch 2.5)", ""),
+     "requirements.txt requires xformers==0.0.28.post3 (torch 2.5)", ""),
     ({"requirements.txt": "torch\ntorch_npu==2.4.0.post2\n"}, "2.4",
      "requirements.txt requires torch-npu==2.4.0.post2 (torch 2.4)", ""),
     ({"requirements.txt": "torch\ntorchvision<0.20\n"}, "2.4",
@@ -65,7 +65,7 @@ TOGETHER: list[tuple[Tree, str, str, str]] = [
         "requirements.txt torch>=2.1; environment.yml torchvision==0.18.* (torch 2.3)",
     ),
     # a package that does install beside another torch is heard where nothing else speaks
-    ({"requirements.txt": "torch\ntriton==3.0.0\n"}, "2.4", "requirements.txt asks for triton==3.0.0 (torch 2.4)", ""),
+    ({"requirements.txt": "torch\ntriton==3.0.0\n"}, "2.4", "requirements.txt requires triton==3.0.0 (torch 2.4)", ""),
     ({"requirements.txt": "torch==2.6.0\ntriton==3.0.0\n"}, "2.6", "requirements.txt requires torch==2.6.0", ""),
     # environments of conda under any name
     ({"environment_gpu.yml": conda("pytorch=2.4")}, "2.4", "environment_gpu.yml requires torch==2.4.*", ""),

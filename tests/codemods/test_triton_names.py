@@ -44,7 +44,7 @@ def test_functions_that_one_release_has_in_math_are_those_of_libdevice_in_the_ne
 
 
 def test_in_portable_style_libdevice_is_reported() -> None:
-    source = f"{HEAD}from triton.language.extra import libdevice\n"
+    source = f"{HEAD}from triton.language.extra import libdevice\ny = libdevice.popc(x)\n"
     check_noop(source, style="portable", open_codes=["NPU512", "NPU563"])
 
 

@@ -96,7 +96,7 @@ PLANTED = [
          "F.gelu(self.up(self.norm2(x)).bfloat16()).float()",
          "Tensor.bfloat16.0.forward|Functional.gelu.0.forward", "bfloat16", "F.gelu"),
     text("transformer", "relu for gelu", "F.gelu", "F.relu", "Functional.relu.0.forward",
-         "in place of Functional.gelu.0.forward", "F.relu"),
+         "where the other side has Functional.gelu.0.forward", "F.relu"),
     text("transformer", "a residual left out", "x = x + self.attention(self.norm1(x))",
          "x = self.attention(self.norm1(x))", "Tensor.__add__.0.forward|Tensor.add.0.forward", "missing",
          "x + self.attention"),

@@ -102,7 +102,7 @@ WRONG = APART | {"Torch.softmax.0.forward": call([tensor(W)], [tensor(Z)])}
     ("npu", "bench", "expected"),
     [
         (TAKEN, LOSS, "Functional.relu6.0.forward is only on the NPU's side"),
-        (FUSED, WRONG, "Functional.attention.0.forward is in place of Torch.matmul.0.forward"),
+        (FUSED, WRONG, "Functional.attention.0.forward is where the other side has Torch.matmul.0.forward"),
     ],
 )
 def test_an_operator_whose_result_is_another_is_one_too_many(

@@ -182,7 +182,7 @@ def test_what_a_port_changes_is_no_divergence(tmp_path: Path, change: str) -> No
         (Fault("shape"), "of shape [1, 8] and not [2, 8]"),
         (Fault("extra", 3), "only on the NPU's side"),
         (Fault("drop", 4), "missing on the NPU's side"),
-        (Fault("other", 4), "in place of Functional.relu.1.forward"),
+        (Fault("other", 4), "where the other side has Functional.relu.1.forward"),
         (Fault("reduction"), "its argument kwargs.reduction is sum and not mean"),
     ],
     ids=lambda value: getattr(value, "kind", None),

@@ -106,7 +106,7 @@ def one_sided(each: Match, other: Match | None = None) -> str:
     """A clause about an operator that one side has alone, or in place of which the other side has another."""
     if other is not None:
         npu, bench = (each, other) if each.npu is not None else (other, each)
-        return f"instead of {bench.row.name}" if npu is each else f"has {npu.row.name} instead"
+        return f"where the other side has {bench.row.name}" if npu is each else f"has {npu.row.name} instead"
     return "only on the NPU's side" if each.bench is None else "missing on the NPU's side"
 
 
