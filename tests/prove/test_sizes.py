@@ -36,6 +36,7 @@ ONE = ((1.0, 0.5), (0.9, 0.4), (0.8, 0.4))
         ONE,
         ((1.05, 0.52), (0.9, 0.6), (1.2, 0.3)),  # what batch norms and draws make of it
         ((2.0, 0.5), (0.9, 0.4), (0.8, 0.4)),  # once
+        ((2.0, 0.5), (1.8, 0.4), (1.6, 0.4)),  # times the ranks, by which the exchange divides it again
         ((0.5, 0.5), (0.45, 0.4), (0.4, 0.4)),  # a loss that is a sum over the share of each rank, as its gradients are
         ((1.0, 0.5), (5.0, 9.0), (7.0, 9.0)),  # behind the first step all may be others
     ],

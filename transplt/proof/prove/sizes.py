@@ -58,7 +58,7 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
     if not first:
         return None
     left, right = first[0]
-    if _are(losses, world):
+    if _are(losses, world) and not _are(gradients, 1):  # else the exchange divides again what it multiplied
         what = f"the loss of step 1 is {figure(_loss(right))}, with one process {figure(_loss(left))}"
         place = right.losses[0].place
         return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks", event=True)
