@@ -272,7 +272,7 @@ def _trains(data: bytes) -> bool:
     """
     if _TRAINS.in_(data) or not _GOES_BACK.in_(data):
         return _TRAINS.in_(data)
-    passes = (match for match in _BACKWARD.finditer(data) if not _HANDS_ON.fullmatch(match["whose"]))
+    passes = (each for each in on_lines_with(b".backward(", _BACKWARD, data) if not _HANDS_ON.fullmatch(each["whose"]))
     return any(not _differentiates(data, match.start("whose")) or _STEPS.search(data) for match in passes)
 
 
