@@ -16,7 +16,7 @@ from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import by_place, inner_nodes, is_none, keyword_of, last_name, of_kind, plain_name
+from transplt.syntax.nodes import by_place, inner_nodes, is_none, keyword_of, last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _OWN_COUNT = "the ranks take the mean of losses, each divided by {0} of its own batch"
@@ -63,8 +63,7 @@ def write_counts(bench: Bench) -> None:
 
 
 def _is_sum(call: ast.Call) -> bool:
-    value = keyword_of(call, "reduction")
-    return isinstance(value, ast.Constant) and value.value == "sum"
+    return string_of(keyword_of(call, "reduction")) == "sum"
 
 
 def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[ast.Call], list[ast.BinOp]]:
