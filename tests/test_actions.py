@@ -25,6 +25,7 @@ from transplt.engine.actions.effort import blockers, percent
 from transplt.engine.actions.groups import Groups, as_their_actions
 from transplt.engine.actions.joining import MOST
 from transplt.engine.actions.kernels import home_of, plain_name
+from transplt.engine.portable import _HELP
 from transplt.project.options import Options, make_plan
 from transplt.project.report.action_lines import action_lines, first_actions, how_many, place_text
 from transplt.project.report.analysis_reports import analysis_text
@@ -80,9 +81,23 @@ def test_the_substitutions_are_in_form() -> None:
     for row in table["entries"]:
         title = load(row["page"]).action if "page" in row else row["title"]
         assert row["blocks"] in BLOCKS and title[0].isupper() and "how" in row  # empty: the help of the findings
-        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU20", "NPU22", "NPU29", "NPU84"}
+        kinds = {"NPU80", "NPU81", "NPU20", "NPU22", "NPU29", "NPU84"}
+        assert "style" in row or {load(code).code[:5] for code in row["codes"]} <= kinds
         assert re.compile(row["pattern"]).groups == bool(row.get("each"))
         Effort(row.get("effort", "low"))
+
+
+#: Words for a project that is for NPUs alone, and pages of what the portable style does not write.
+_NPUS_ALONE = re.compile(r"torch\.npu|\.npu\b|(?i:write|use|becomes) (?:npu|hccl)\b|ASCEND\w+ instead|=\"npu")
+_NOT_PORTABLE = {"NPU157", "NPU234", "NPU558"}
+
+
+@pytest.mark.parametrize("api", ["torch.cuda.graph", "cuda", "nccl", "CUDA_VISIBLE_DEVICES", "1.13+cu117"])
+def test_titles_of_the_portable_style_are_not_for_npus_alone(api: str) -> None:
+    for code in {*all_codes()} - _NOT_PORTABLE:
+        (action,) = actions_of([at("a.py", 1, code, api, level=Level.MANUAL)], "portable")
+        assert not _NPUS_ALONE.search(action.title), code
+        assert "Do by hand" not in action.title or code not in _HELP, code
 
 
 # --- what always holds -----------------------------------------------------------------------------------------------
@@ -385,6 +400,13 @@ def test_a_substitution_in_many_files_is_one_action() -> None:
     (action,) = actions_of(found)
     assert (action.title, action.count) == ("Use the communication backend hccl instead of nccl", 53)
     assert action.effort is Effort.LOW and action.hours < 1
+
+
+def test_a_device_that_a_script_names_is_the_programs_to_choose_in_the_portable_style() -> None:
+    (action,) = actions_of([line_of("run.sh", 3, "NPU801", "cuda")], "portable")
+    assert action.title == "Check what becomes of devices and backends that scripts and configurations name"
+    (alone,) = actions_of([line_of("run.sh", 3, "NPU801", "cuda")])
+    assert alone.title == "Use the device npu instead of cuda"
 
 
 def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:

@@ -170,6 +170,8 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     at_once = [node.lineno for node in tops if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     limit = min(at_once, default=len(source.line_starts) + 1)
     heads = [node for node in import_head(body, set()) if node.lineno < limit]
+    while len(heads) > 1 and _is_used_below(body, heads[-1]):
+        del heads[-1]
     newline = source.newline()
     line = line.replace("\n", newline)
     if not heads:
@@ -186,10 +188,21 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
         before = own[own.index(after) - 1] if after is not own[0] else after
         if _is_relative(after) and not _is_relative(before) and not _is_relative(new):  # parted by an empty line
             return placed(edit, line_below(source, before), f"{line}{newline}")
-        return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
-    last = heads[-1]
-    offset = line_below(source, last)
+        if not source.line_text(after.lineno - 1).lstrip().startswith("#"):  # a comment stays with what it explains
+            return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
+    offset = line_below(source, heads[-1])
+    while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
+        offset += below.end()
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+
+
+def _is_used_below(body: list[ast.stmt], node: ast.Import | ast.ImportFrom) -> bool:
+    """True where the next line uses what an import brings: `import warnings`, and below it a filter."""
+    below = next(iter(body[body.index(node) + 1 :]), None)
+    if below is None or isinstance(below, (ast.Import, ast.ImportFrom)) or below.lineno - 1 != node.end_lineno:
+        return False
+    brought = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return any(isinstance(each, ast.Name) and each.id in brought for each in ast.walk(below))
 
 
 def _is_relative(node: ast.stmt) -> bool:

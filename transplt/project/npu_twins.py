@@ -62,6 +62,11 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
 _EXACT = re.compile(r"==?[ \t]*(\d[\d.]*(?:post\d+)?)(?:=\w+|\.\*)?")
 #: What requests drags in, and nobody asks for by name.
 _DRAGGED_IN = frozenset({"certifi", "idna"})
+#: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
+_CHANNEL = re.compile(r"^(channels:[ \t]*\r?\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
+_OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
+#: The comment behind a line.
+_REMARK = re.compile(r"[ \t]+#[ \t]*([^\r\n]*)")
 #: What a script must not be written with.
 _STARTS = ("import", "first step")
 _BEGINS = re.compile(r"[ \t]*")
@@ -229,6 +234,9 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
+    if not any(each.section == CONDA and _OF_CHANNEL.match(normalised(each.name)) for each in listed):
+        text = _CHANNEL.sub(lambda the: f"{the[1]}{the[4] or ''}" if the[4] or "-" in the[1]
+                            else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
     return _NAME.sub(r"\g<0>-npu", text, count=1), raised
 
 
@@ -267,13 +275,19 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
 
 
 def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> str:
-    """A list with other versions at some places (package, versions, reason), each reason in a comment above."""
+    """A list with other versions at some places (package, versions, reason), each reason in a comment above, with what
+    was said of the old version behind it.
+    """
     newline = newline_of(text)
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        why = f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}" if reason else ""
-        text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{text[end:]}"
+        why, said = "", _REMARK.match(text, end) if reason else None
+        if reason:
+            remark = f" ({said[1].strip()})" if said is not None else ""
+            why = f"# was {package}{text[start:end].strip()}{remark}, {reason}{newline}{at[0]}"
+        rest = text[said.end() if said is not None else end :]
+        text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{rest}"
     if "" in {reason for _, _, reason in new.values()}:
         text = f"{_FLOORS}{newline}{text}"
     return text

@@ -60,15 +60,15 @@ class _Draft:
         return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 
 
-def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
+def actions_of(findings: Iterable[Finding], style: str = "npu") -> tuple[Action, ...]:
     """The actions of a project, what blocks most first, and behind them what no training script reaches; `findings` are
-    all of it, remarks included.
+    all of it, remarks included, `style` is the one in which it is written.
 
     Each open finding is in exactly one action, and an action holds nothing else. The order of the findings is of no
     consequence.
     """
     every = sorted(findings, key=_order)
-    groups = Groups(every)
+    groups = Groups(every, style)
     drafts: dict[Group, _Draft] = {}
     for finding in every:
         if finding.open:

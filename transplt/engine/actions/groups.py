@@ -94,7 +94,7 @@ class _Entry:
     title: str
     how: str
     effort: Effort
-    page: str  # the code of the page whose action it is; empty where the title says it
+    page: str  # the code of the page whose action it is, where no title says it
 
 
 def _declared(findings: list[Finding]) -> tuple[bool, set[str], set[str]]:
@@ -167,9 +167,10 @@ def as_their_actions(files: list[tuple[Finding, ...]]) -> list[tuple[Finding, ..
 
 
 class Groups:
-    """The groups of the findings of one project."""
+    """The groups of the findings of one project, in the words of its style."""
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Iterable[Finding], style: str = "npu") -> None:
+        self._entries = _entries(style)
         known = list(findings)
         open_ = [each for each in known if each.open]
         self._kernels = Kernels(known)
@@ -219,7 +220,7 @@ class Groups:
         finding = self._leading.get((finding.code, finding.path, about), finding)
         if finding.code == _NATIVE and (native := self._native(finding)) is not None:
             return native
-        if (same := _substitution(finding)) is not None:
+        if (same := self._substitution(finding)) is not None:
             return same
         if finding.code.startswith(_OTHER_FILES):
             return _other_file(finding)
@@ -280,6 +281,19 @@ class Groups:
             how = Sentence(marked("remove the line; if a library of the project needs it: {help}"),
                            help=finding.help.removeprefix("instead: "))  # fmt: skip
         return Group(title, page.code, name, blocks, how)
+
+    def _substitution(self, finding: Finding) -> Group | None:
+        """The group of a name of CUDA that is replaced in the same way wherever it stands."""
+        names = [finding.api, *finding.every_detail("name")]
+        for entry in self._entries:
+            if finding.code not in entry.codes:
+                continue
+            if (match := next((found for name in names if (found := entry.pattern.search(name))), None)) is not None:
+                name = match[1] if entry.each else ""
+                title = Sentence(entry.title or _page(entry.page).action, name=name)
+                how, kind = Sentence(entry.how, name=name), entry.page or "substitution"
+                return Group(title, kind, name, _blocks(finding, entry), how, entry.effort)
+        return None
 
     def _asked_for(self, finding: Finding, page: Diagnostic) -> str:
         """What a finding blocks; a package that functions import and nothing of the project installs, the program that
@@ -376,23 +390,6 @@ def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
     return Group(title, "triton", finding.path, _blocks(finding, _page(finding.code)), how)
 
 
-def _substitution(finding: Finding) -> Group | None:
-    """The group of a name of CUDA that is replaced in the same way wherever it stands."""
-    names = [finding.api, *finding.every_detail("name")]
-    for entry in _entries():
-        if finding.code not in entry.codes:
-            continue
-        if (match := next((found for name in names if (found := entry.pattern.search(name))), None)) is not None:
-            name = match[1] if entry.each else ""
-            how = Sentence(entry.how, name=name)
-            blocks = _blocks(finding, entry)
-            if entry.page:
-                title = Sentence(_page(entry.page).action, name=name)
-                return Group(title, entry.page, name, blocks, how, entry.effort)
-            return Group(Sentence(entry.title, name=name), "substitution", name, blocks, how, entry.effort)
-    return None
-
-
 def _other_file(finding: Finding) -> Group:
     if finding.code == _NATIVE:
         title = Sentence("Remove CUDA from the build {name}", name=finding.path)
@@ -486,7 +483,7 @@ def _under(finding: Finding) -> str:
 
 
 @cache
-def _entries() -> tuple[_Entry, ...]:
+def _entries(style: str) -> tuple[_Entry, ...]:
     table: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
     return tuple(
         _Entry(
@@ -494,6 +491,7 @@ def _entries() -> tuple[_Entry, ...]:
             row.get("title", ""), row["how"], Effort(row.get("effort", "low")), row.get("page", ""),
         )
         for row in table
+        if row.get("style", style) == style
     )  # fmt: skip
 
 

@@ -189,7 +189,7 @@ def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
         match call.args:
             case [ast.Name() | ast.Attribute() | ast.Constant(), *_]:
                 message = f"Sampler.__init__ takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
-                help_ = "write super().__init__(): the argument was never used"
+                help_ = "take the call out: the method did nothing in any torch"
                 yield work.note(call, fixer.code, message, api="torch.utils.data.Sampler", help=help_)
 
 

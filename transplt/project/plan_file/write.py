@@ -178,7 +178,7 @@ def _done(found: ToDecide) -> Iterator[str]:
 
 def _left(found: ToDecide) -> Iterator[str]:
     """For reading: what a person has to do, what blocks most first."""
-    actions = actions_of(found.result.findings)
+    actions = actions_of(found.result.findings, found.result.settings.style)
     if not actions:
         yield from _heading("Left to do by hand (information)", "Nothing that transplt knows of.")
         return

@@ -17,27 +17,31 @@ from transplt.proof.launch.options import RunOptions
 MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES = 12, 6
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
-_CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))")
-_OF_TRANSPLT = re.compile(r"transplt|^(?!.*\b(?:git|2to3|pip) ).*(?<!\S)`?--?[a-z]|the findings|this migration")
+_CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
+_OF_TRANSPLT = re.compile(
+    r"transplt|--(?:adapt|amp|docs|prove|similar|texts|torch-version|tune|unsafe-fixes)\b|the findings|this migration"
+)
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
     "finds one, else CUDA as before. Elsewhere, fixed names such as `\"cuda\"` and `torch.cuda` give way to names of "
     "that module: on CUDA and on a CPU the program does what it did. What else was done has a commit of its own."
 )
+_NEEDS = "On an NPU it needs CANN and {} (the package torch-npu)"
 
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
-    checks: Sequence[str], left: Sequence[Action],
+    checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
-    linters say of it.
+    linters say of it. `lists` are its lists of packages for NPUs.
     """
     places = [f"`{visible(each)}`" for each in modules]
     where = f"in each of {', '.join(places)}" if places[1:] else " in ".join(("once", *places))
-    lines = ["## What this does", "", _ABOUT.format(where=where), ""]
+    listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
+    lines = ["## What this does", "", _ABOUT.format(where=where), "", f"{_NEEDS.format(torch)}{listed}.", ""]
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
@@ -48,7 +52,7 @@ def body(
     else:
         lines.append("- Nothing was run.")
     lines += [f"- {visible(each)}" for each in checks]
-    lines += [f"- No card was used. It was written for {torch}.", "", "## What is left", ""]
+    lines += ["- No card was used.", "", "## What is left", ""]
     items = [*_left(left)]
     room = MOST_LINES - len(lines)
     if len(items) > room:

@@ -224,7 +224,8 @@ def port(
         if portable:
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
-            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left)
+            lists = sorted(filter(_LIST_FOR_NPUS.search, own))
+            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left, lists)
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -409,7 +410,7 @@ def _commit_checklist(
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
-    actions = actions_of(findings)
+    actions = actions_of(findings, done.result.settings.style)
     text = checklist.checklist(done.result, actions, drafts, done.left_out, old)
     if text != old and (done.commits or old) and (old or done.result.settings.style != "portable"):
         grown.write({checklist.NAME: text.encode()})

@@ -20,8 +20,11 @@ from transplt.engine.files.document import text_of
 from transplt.project.port.decisions import ON_REQUEST, Decision, by_decision
 from transplt.syntax.files import File
 
-#: An import of names of the accelerator's module: each goes in with the first edit that uses it.
-_IMPORT = re.compile(r"(\s*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)(\s*)")
+#: An import of names of the accelerator's module, also as a line of a notebook: each goes in with the first edit that
+#: uses it.
+_IMPORT = re.compile(
+    r"((?:\\n)?[\s\",]*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)((?:\\n)?[\s\",]*)"
+)
 #: The first of the names that an import takes.
 _TAKEN = re.compile(r"\s*from ([\w.]+) import \(?\s*(\w+)")
 #: The code of an edit of a backend.

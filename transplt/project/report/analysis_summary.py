@@ -88,7 +88,7 @@ def summarize(result: RunResult) -> Summary:
         )
     )
     assert version
-    actions = actions_of(result.findings)
+    actions = actions_of(result.findings, result.settings.style)
     effort = total(files, {record.path for record in result.python_files}, total_hours(actions))
     first = tuple(blockers(result.findings))
     return Summary(result, apis, files, effort, first, actions, advise(uses), dict(sorted(fallen.items())))

@@ -68,7 +68,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     """The report; `folder` is that of the pages of single files, which may stay unused."""
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
-    actions = actions_of(findings)
+    actions = actions_of(findings, result.settings.style)
     files = shown_files(result, folder)
     data = page_data(result, files)
     places = {file.path: file for file in files}

@@ -74,7 +74,7 @@ def _actions(result: RunResult) -> list[dict[str, Any]]:
     rows = []
     numbered = [
         (number, part)
-        for number, action in enumerate(actions_of(result.findings), 1)
+        for number, action in enumerate(actions_of(result.findings, result.settings.style), 1)
         for part in action.parts or (action,)
     ]
     for number, action in numbered:

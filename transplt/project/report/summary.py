@@ -85,7 +85,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
 
 
 def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[str]:
-    actions = actions_of(result.findings)
+    actions = actions_of(result.findings, result.settings.style)
     if verbose and actions:
         yield from action_lines(actions, width)
     elif actions:

@@ -52,7 +52,7 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
     sheets = []
-    if actions := actions_of(result.findings):
+    if actions := actions_of(result.findings, result.settings.style):
         sheets.append(Sheet(ACTIONS, ACTION_COLUMNS, action_rows(actions), ACTION_WIDTHS))
     for name, found in rows.items():
         if found:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.base.text.requirement import Requirement, normalised
-from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of
 from transplt.engine.files.dependencies.codes import PYTHON as OLDER_PYTHON
 from transplt.engine.files.dependencies.codes import in_bytes, of_older_pin, without_python
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
@@ -49,6 +49,8 @@ _FOR_NPUS = (
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
+#: What the module of the portable style hands on to NPUs.
+_HANDED_ON = "CUDA_VISIBLE_DEVICES"
 _PLAIN = "install torch and torch-npu"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
@@ -60,7 +62,14 @@ def changes(document: Document) -> Finds:
     if document.settings.style == "portable":
         for_npus = replace(document, settings=replace(document.settings, style="npu"))
         for each in changes(for_npus):
-            yield replace(each, help=_ANY_DOCS.sub(_BESIDE, str(each.help))) if isinstance(each, Note) else each
+            if isinstance(each, Note) and each.code == COMMAND:
+                if each.message.endswith(f": {_HANDED_ON}"):
+                    yield Kept(each.extent, "both")
+                else:
+                    beside = _ANY_DOCS.sub(_BESIDE, str(each.help))
+                    yield replace(each, help=beside, api="", blocks="tidy")  # what is read stops nothing
+            else:
+                yield each
         return
     found = list(blocks(document.utf8, document.name))
     if _README.fullmatch(document.path.lower()):
