@@ -332,6 +332,33 @@ def test_an_absolute_import_stands_above_relative_ones() -> None:
     assert after.startswith("import torch\n\nfrom device import DEVICE_TYPE\nfrom .net import Net\nfrom .inner"), after
 
 
+@pytest.mark.parametrize(
+    ("head", "above"),
+    [
+        # What the next line is about keeps its import.
+        ("import torch\n\nimport warnings\nwarnings.filter('x')\n", "import torch\n\n{}\n\nimport warnings\nw"),
+        ("import torch\n\nimport warnings\n\nwarnings.filter('x')\n", "import warnings\n\n{}\n\nwarnings.f"),
+        ("import warnings\nwarnings.filter('x')\n", "import warnings\n\n{}\nwarnings.f"),  # the only one
+        # A comment stays with its import.
+        ("import torch\nimport os   \n     # the net\n", "     # the net\n\n{}\n"),
+        ("import torch\n\n# the net\nfrom net import f\n", "# the net\nfrom net import f\n{}\n"),
+        ("import torch\n# settings\na = 1\n", "import torch\n\n{}\n# settings\n"),
+    ],
+)
+def test_an_import_parts_nothing_that_belongs_together(head: str, above: str) -> None:
+    after, _ = taken({"train.py": f"{head}x()\n", "net.py": ""}, "train.py")
+    assert above.format("from device import DEVICE_TYPE") in after, after
+
+
+def test_a_project_of_torch_hub_takes_no_plain_name() -> None:
+    files = {"train.py": "import torch\ntorch.cuda.synchronize()\nx()\n", "hubconf.py": "from train import x\n"}
+    assert taken(files, "train.py")[1] == "accelerator_device.py"
+    assert taken({**files, "hubconf.py": "import net\n", "net.py": ""}, "train.py")[1] == "device.py"
+    source = "import torch\nfrom .b import c\nx()\n"
+    inside = {"net/train.py": source, "net/__init__.py": "", "net/b.py": "", "hubconf.py": ""}
+    assert taken(inside, "net/train.py")[1] == "net/device.py"
+
+
 def in_the_file(source: str, names: str, version: str) -> str:
     """A file for which no second one is written, with its last statement replaced by names."""
     settings = Settings(style="portable", torch_version=version)

@@ -998,3 +998,22 @@ def test_without_a_card_of_cuda_its_storages_are_loaded_to_the_cpu() -> None:
 
 def check_noop_portable(source: str) -> None:
     assert not ported(f"import torch\n{source}\n").changed
+
+
+_METER = """\
+import torch.distributed as dist
+t = torch.tensor({}, dtype={}, device='cuda')
+dist.all_reduce(t)
+t = t.tolist()"""
+
+
+def test_a_meter_that_is_summed_over_the_ranks_has_the_type_that_the_accelerator_sums() -> None:
+    for numbers in ("[count, total]", "(1, n)"):
+        for dtype in ("torch.float64", "torch.double"):
+            new = _METER.format(numbers, "SUM_DTYPE").replace("'cuda'", "DEVICE_TYPE")
+            check(_METER.format(numbers, dtype), new)
+
+
+def test_what_may_need_float64_stays_with_a_finding() -> None:
+    given = "    t = torch.zeros(3, dtype=torch.float64, device=device)\n    dist.all_reduce(t)"
+    check_stays(f"import torch.distributed as dist\nuse_cuda = True\ndef f(device):\n{given}", "NPU314")

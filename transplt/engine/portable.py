@@ -90,6 +90,7 @@ _HELP = {
     "NPU218": "call .to(DEVICE_TYPE) instead: tensors and modules have it",
     "NPU220": "set the NPU variable as well as the CUDA one, or read VISIBLE_DEVICES of the module",
     "NPU301": "pass DIST_BACKEND of the module; if it has none, add it: hccl on an NPU, else nccl",
+    "NPU314": 'use torch.float32 where DEVICE_TYPE is "npu": HCCL sums no float64',
 }
 #: What frees memory and gives nothing: where an older torch_npu lacks it, a function of the module asks for it.
 _WHERE_THERE = ("ipc_collect",)
@@ -262,6 +263,9 @@ class _Forms(Form):
                 return [self.is_on_it(edit, node)]
             case "NPU220", ast.Constant(value=str(value)):
                 return self.variable(edit, node, value)
+            case "NPU314", ast.Attribute():
+                name = self.name(edit, "SUM_DTYPE")
+                return [self.edit(edit, node, "NPU314", self.work.text(node), name, name)]
             case "NPU301", ast.Constant(value=str(value)):
                 return [self.backend(edit, node, value)]
             case _, ast.Attribute() | ast.Name() if f"{edit.api}.".startswith("torch.cuda."):

@@ -309,11 +309,13 @@ def _beside_helpers(project: ProjectFacts, layout: ImportLayout, place: HelperPl
 
 def _free_name(project: ProjectFacts, layout: ImportLayout, folders: list[str], given: str) -> str:
     """The name that the owner has given, or one that no module of the project has, and no `__init__` of these folders
-    speaks of: it would be replaced.
+    speaks of: it would be replaced. Whoever loads the project by torch.hub may have a module of a plain name already.
     """
     taken = {posixpath.basename(path.removesuffix(f"/{INIT}")).removesuffix(".py") for path in project.placing
              if path not in layout.ours}  # fmt: skip
     for folder in folders:
         if (facts := project.placing.get(in_folder(folder, INIT, ""))) is not None:
             taken.update(facts.speaks_of)
-    return given or next(name for name in NAMES if name not in taken)
+    hub = reached_from(layout, "hubconf.py") if "" in folders and "hubconf.py" in project.placing else ()
+    names = NAMES[2:] if any(project.placing[each].speaks for each in hub) else NAMES
+    return given or next(name for name in names if name not in taken)

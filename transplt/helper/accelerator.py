@@ -24,7 +24,7 @@ if importlib.util.find_spec("torch_npu") is not None:
     import torch_npu  # noqa: F401
 
 __all__ = [
-    "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "VISIBLE_DEVICES",
+    "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "SUM_DTYPE", "VISIBLE_DEVICES",
     "autocast", "custom_bwd", "custom_fwd", "device", "device_module", "grad_scaler",
     "ipc_collect", "profiler",
 ]  # fmt: skip
@@ -36,11 +36,13 @@ DEVICE_TYPE = "npu" if _has_npu else "cuda"
 device_module = getattr(torch, DEVICE_TYPE)
 #: What torch.distributed uses between its cards.
 DIST_BACKEND = "hccl" if _has_npu else "nccl"
+#: The widest float that it sums over its cards: HCCL refuses float64.
+SUM_DTYPE = torch.float32 if _has_npu else torch.float64
 #: The environment variable that says which cards a process sees.
 VISIBLE_DEVICES = ("ASCEND_RT" if _has_npu else "CUDA") + "_VISIBLE_DEVICES"
 #: The environment variable that makes each launch wait for the one before.
 LAUNCH_BLOCKING = ("ASCEND" if _has_npu else "CUDA") + "_LAUNCH_BLOCKING"
-_amp = getattr(torch, "amp", None)  # torch 1.9 has none
+_amp = getattr(torch, "amp", None)
 #: The profiler of the accelerator: torch_npu.profiler or torch.profiler.
 profiler = torch_npu.profiler if _has_npu else torch.profiler
 #: What it records of the accelerator.

@@ -33,7 +33,7 @@ _OF_A_LICENCE = re.compile(r"licen[cs]e|copyright|SPDX", re.IGNORECASE)
 #: Who has written a file has not written another one.
 _OF_AN_AUTHOR = re.compile(r"(?:written|modified) by|\bauthors?[ \t]*:", re.IGNORECASE)
 #: The comment at the top of a file, below what a shell or Python reads.
-_TOP = re.compile(r"(?:#!.*\n)?(?:#.*coding[:=].*\n)?((?:#.*\n+)*#.*\n)")
+_TOP = re.compile(r"(?:#!.*\n+)?(?:#.*coding[:=].*\n)?((?:#.*\n+)*#.*\n)")
 
 
 def with_helpers(

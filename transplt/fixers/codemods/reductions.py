@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Finds, Note
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.default_type import sets_double
@@ -61,15 +61,20 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     work.withdraw_notes(
         lambda note: note.code == "NPU127" and extent[0] <= note.extent[0] and note.extent[1] <= extent[1]
     )
-    yield Note(
-        extent,
-        fixer.code,
-        Level.MANUAL,
-        limit.message.format(name=last),
-        f"torch.distributed.{last}",
-        limit.help,
-        Effort.LOW,
-    )
+    message, api = limit.message.format(name=last), f"torch.distributed.{last}"
+    if work.settings.style == "portable" and _counts(work, value, typed):
+        yield Edit(typed, fixer.code, message, "torch.float32", api=api, help=limit.help)
+    else:
+        yield Note(extent, fixer.code, Level.MANUAL, message, api, limit.help, Effort.LOW)
+
+
+def _counts(work: Work, value: ast.expr | None, typed: ast.expr) -> bool:
+    """True for a few numbers of a meter: `torch.tensor([count, total], dtype=torch.float64, ...)`."""
+    match value:
+        case ast.Call(args=[ast.List() | ast.Tuple(), *_], keywords=words):
+            made = work.names.qualified(value.func) == "torch.tensor" and work.names.qualified(typed) in _DOUBLE
+            return made and any(word.value is typed for word in words)
+    return False
 
 
 def _value(work: Work, given: ast.expr | None) -> ast.expr | None:

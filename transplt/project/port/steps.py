@@ -23,7 +23,8 @@ from transplt.syntax.files import File
 #: An import of names of the accelerator's module, also as a line of a notebook: each goes in with the first edit that
 #: uses it.
 _IMPORT = re.compile(
-    r"((?:\\n)?[\s\",]*from [\w.]+ import )(\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)((?:\\n)?[\s\",]*)"
+    r"((?:\\n)?[\s\",]*from [\w.]+ import (?:\(\s+)?)(\w+(?: as \w+)?(?:(,\s+)\w+(?: as \w+)?)*)"
+    r"((?:,\s+\))?(?:\\n)?[\s\",]*)"
 )
 #: The first of the names that an import takes.
 _TAKEN = re.compile(r"\s*from ([\w.]+) import \(?\s*(\w+)")
@@ -220,8 +221,9 @@ def _without_unused(edits: Sequence[Finding], source: Source) -> Iterator[Findin
     for each in edits:
         if (match := imports.get(id(each))) is None or each.edit is None:
             yield each
-        elif names := [name for name in match[2].split(", ") if name.rpartition(" ")[2] in used]:
-            yield replace(each, edit=replace(each.edit, after=match[1] + ", ".join(names) + match[3]))
+        elif names := [name for name in re.split(r",\s+", match[2]) if name.rpartition(" ")[2] in used]:
+            after = f"{match[1]}{(match[3] or '').join(names)}{match[4]}"
+            yield replace(each, edit=replace(each.edit, after=after))
 
 
 def _of_import(edit: Finding) -> bool:

@@ -112,7 +112,7 @@ def conditions(action: Action) -> Iterator[str]:
     elif options:
         yield gettext("only with {options}", options=asked)
     elif not outside:
-        yield gettext("only when {functions} runs", functions=called)
+        yield gettext("when {functions} runs", functions=called)
     if rest and outside and not action.aside:
         yield gettext(_OUTSIDE)
 
