@@ -68,6 +68,17 @@ def test_a_flat_script_on_many_cards() -> None:
     check(before, f"n = 1\n\n{after}", _HEAD, **MANY)
 
 
+def test_a_question_in_front_of_what_was_data_parallel_is_the_accelerators() -> None:
+    asked = "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+    loaded = "loader = DataLoader(data, batch_size=8)\nmodel = net().to(device)\n"
+    many = "if device == 'cuda':\n    model = torch.nn.DataParallel(model)\n"
+    loop = _LOOP.replace("x.cuda(), y.cuda()", "x.to(device), y.to(device)")
+    out = ported(f"{_HEAD}{asked}{loaded}{many}{loop}", **MANY).data.decode()
+    assert "if device in ('cuda', 'npu'):\n    model = wrap(model)\n" in out
+    out = ported(f"{_HEAD}{asked}{loaded}{many}{loop}").data.decode()
+    assert many in out
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -63,7 +63,7 @@ import sys
 import types
 
 torch = types.ModuleType("torch")
-torch.device = object
+torch.device, torch.float32, torch.float64 = object, 32, 64
 torch.profiler = types.SimpleNamespace(ProfilerActivity=types.SimpleNamespace(CUDA=1))
 names = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
 

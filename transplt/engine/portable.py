@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from functools import cached_property
 
 from transplt.base.settings import TORCH_VERSIONS
@@ -104,7 +105,7 @@ def adapt(work: Work) -> None:
     planned.sort(key=lambda edit: (edit.api == _GATE) - isinstance(edit.node, (ast.Import, ast.ImportFrom)))
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
     complete(work)
-    forms = _Forms(work, {id(edit.node) for edit in planned})
+    forms = _Forms(work, planned)
     for edit in planned:
         if not edit.group:  # an import of the module goes in with the edit that needs it
             edit.group = f"portable {edit.node.lineno}:{edit.node.col_offset}"
@@ -119,11 +120,14 @@ def adapt(work: Work) -> None:
 
 
 class _Forms(Form):
-    """The portable form of each edit of a file. `planned` are the nodes that have an edit of their own."""
+    """The portable form of each edit of a file. `planned` are the nodes that have an edit of their own, `themes` those
+    of which a theme makes something else.
+    """
 
-    def __init__(self, work: Work, planned: set[int]) -> None:
+    def __init__(self, work: Work, planned: Sequence[Edit]) -> None:
         super().__init__(work)
-        self.planned = planned
+        self.planned = {id(edit.node) for edit in planned}
+        self.themes = {id(edit.node) for edit in planned if edit.group in _THEMES}
         self.theirs = npu_chooser(work.project, work.scan.path)
         self.is_data = is_configuration(work.scan.tree)
         self.oldest = oldest_held(work.settings)
@@ -153,8 +157,9 @@ class _Forms(Form):
             if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
                 self.work.add(cuda_alone(self.work, node, calls[0]))
             return []  # that of torch has its finding, at the question
-        if id(node) in self.planned and (gate := next(filter(for_cuda_alone, chain(node)), None)) is not None:
-            self.work.add(cuda_alone(self.work, node, replicas_in(gate.body)[0]))
+        gates = filter(for_cuda_alone, chain(node)) if id(node) in self.planned else ()
+        if divided := next(filter(None, map(self._divided, gates)), None):
+            self.work.add(cuda_alone(self.work, node, divided[0]))
             return []
         if self._is_cudas(edit, node):
             self.work.add(self.work.keep(node, "reported-beside"))
@@ -163,6 +168,10 @@ class _Forms(Form):
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
+
+    def _divided(self, gate: ast.If) -> list[ast.Call]:
+        """The calls behind a question that divide a batch, and go on to do so."""
+        return [call for call in replicas_in(gate.body) if {id(call), id(call.func)}.isdisjoint(self.themes)]
 
     def _leave_to_cuda(self, node: ast.AST) -> None:
         """Refuse a question that is asked with what no NPU has, or a test skipped without it."""
@@ -182,7 +191,7 @@ class _Forms(Form):
         """
         gate, only = gate_of(node), self.work.once(only_on_cuda)
         if gate is not None and gate not in self.dividing:
-            self.dividing[gate] = bool(replicas_in(gate.body))
+            self.dividing[gate] = bool(self._divided(gate))
         behind = self.dividing.get(gate) or any(id(each) in only for each in chain(node))
         return behind or (edit.api == _GATE and self._guards_what_stays(node))
 

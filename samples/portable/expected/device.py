@@ -23,7 +23,7 @@ DEVICE_TYPE = "npu" if _has_npu else "cuda"
 device_module = getattr(torch, DEVICE_TYPE)
 #: What torch.distributed uses between its cards.
 DIST_BACKEND = "hccl" if _has_npu else "nccl"
-_amp = getattr(torch, "amp", None)  # torch 1.9 has none
+_amp = getattr(torch, "amp", None)
 
 
 def grad_scaler(**options: Any) -> Any:

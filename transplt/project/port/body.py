@@ -67,7 +67,7 @@ def _left(actions: Sequence[Action]) -> Iterator[str]:
         places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         clauses = (each for each in _CLAUSE.split(part.how) if not _OF_TRANSPLT.search(each))
-        advice = " ".join(clauses).rstrip(";:. ")
+        advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(clauses)).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
         asked = [*conditions(part)]
         when = ", ".join(asked if asked and part.blocks == "later" else (part.blocking, *asked))
