@@ -9,9 +9,10 @@ import pytest
 from tests.harness import check_noop, clean, codes, hold_invariants, migrate, pattern, record
 from transplt.base.finding import FileResult
 from transplt.base.settings import Settings
+from transplt.engine.actions.groups import portable_advice
 from transplt.engine.engine import index_source, migrate_source
-from transplt.engine.portable import _HELP
 from transplt.flow.facts import ProjectFacts
+from transplt.rules.pages import all_codes
 
 _TAKEN = re.compile(r"\n\n?from device import (?:\([^)]*\)|[^\n]*)\n")
 
@@ -865,7 +866,8 @@ def test_what_an_npu_is_put_beside_is_converted(source: str, counted: tuple[int,
 
 
 def test_each_kind_that_stays_has_a_help_of_its_own() -> None:
-    assert len({*_HELP.values()}) == len(_HELP) >= 11
+    helps = {portable_advice(code, "x") for code in all_codes()}
+    assert len(helps) > 11
     found = ported("import torch\ntorch.cuda.memory._set_allocator_settings('')\ngraph = torch.cuda.CUDAGraph()\n")
     assert any("DEVICE_TYPE" in finding.help for finding in found.findings)
 

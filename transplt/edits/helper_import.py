@@ -166,13 +166,7 @@ def _taken_beside(
 
 def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:
     source, body = work.source, work.scan.tree.body
-    tops = [top_of(node) for node in uses]
-    at_once = [node.lineno for node in tops if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-    limit = min(at_once, default=len(source.line_starts) + 1)
-    heads = [node for node in import_head(body, set()) if node.lineno < limit]
-    while len(heads) > 1 and _is_used_below(body, heads[-1]):
-        del heads[-1]
-    newline = source.newline()
+    heads, newline = _heads(body, uses), source.newline()
     line = line.replace("\n", newline)
     if not heads:
         offset = code_begins(source, body)
@@ -194,6 +188,17 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+
+
+def _heads(body: list[ast.stmt], uses: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
+    """The imports at the top and above the first use there, without the last where the next line is about it."""
+    tops = [top_of(node) for node in uses]
+    at_once = [node.lineno for node in tops if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    limit = min(at_once, default=body[-1].lineno + 1 if body else 0)
+    heads = [node for node in import_head(body, set()) if node.lineno < limit]
+    while len(heads) > 1 and _is_used_below(body, heads[-1]):
+        del heads[-1]
+    return heads
 
 
 def _is_used_below(body: list[ast.stmt], node: ast.Import | ast.ImportFrom) -> bool:

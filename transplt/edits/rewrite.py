@@ -303,17 +303,13 @@ def _trim(before: str, after: str) -> tuple[int, int]:
         tail += 1
     while head and _WORD.match(before[head - 1]) and _splits_word(before, after, head):
         head -= 1
-    while tail and _WORD.match(before[len(before) - tail]) and _splits_word_end(before, after, tail):
+    while tail and _WORD.match(before[len(before) - tail]) and _splits_word(before[::-1], after[::-1], tail):
         tail -= 1
     return head, tail
 
 
 def _splits_word(before: str, after: str, head: int) -> bool:
     return any(head < len(text) and _WORD.match(text[head]) for text in (before, after))
-
-
-def _splits_word_end(before: str, after: str, tail: int) -> bool:
-    return any(tail < len(text) and _WORD.match(text[len(text) - tail - 1]) for text in (before, after))
 
 
 def findings_of(source: Source, path: str, pieces: Sequence[Piece]) -> list[Finding]:

@@ -23,6 +23,7 @@ from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
 from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
+from transplt.engine.actions.groups import portable_advice
 from transplt.engine.analysis.known_apis import existing
 from transplt.engine.portable_forms import Form, Stays
 from transplt.engine.portable_imports import Taken, taken_by, without
@@ -72,27 +73,6 @@ _HAS_BFLOAT16 = "torch.cuda.is_bf16_supported"
 _HAS_BACKEND = ("torch.distributed.is_nccl_available", "torch.distributed.distributed_c10d.is_nccl_available")
 #: torch has a question for a backend of any name.
 _IS_BACKEND_AVAILABLE = "2.1"
-#: What a person does with what stays, by the code of what it would have been for NPUs alone.
-_HELP = {
-    "NPU103": "call torch.autocast or the scaler directly, with DEVICE_TYPE, instead of through another name",
-    "NPU104": 'guard it with `if DEVICE_TYPE == "cuda":`: the allocator of NPUs has no such function',
-    "NPU106": "use torch.manual_seed, which seeds every accelerator, or call the function for each device",
-    "NPU107": 'capture a graph only where DEVICE_TYPE is "cuda", and run the function itself elsewhere',
-    "NPU109": "pass dtype= and device=DEVICE_TYPE instead of the tensor type",
-    "NPU111": "use DIST_BACKEND of the module; if it has none, add it: hccl on an NPU, else nccl",
-    "NPU125": "call torch.set_default_dtype and torch.set_default_device(DEVICE_TYPE) instead",
-    "NPU130": "choose the profiler by DEVICE_TYPE: torch.profiler on CUDA, torch_npu.profiler on an NPU",
-    "NPU201": "build this text from DEVICE_TYPE of the module",
-    "NPU202": 'add "npu" to the choices',
-    "NPU203": "use DEVICE_TYPE in the text",
-    "NPU205": "pass dtype= and device= instead of the name of a tensor type",
-    "NPU210": "move it with .to(DEVICE_TYPE)",
-    "NPU211": "test .device.type == DEVICE_TYPE",
-    "NPU218": "call .to(DEVICE_TYPE) instead: tensors and modules have it",
-    "NPU220": "set the NPU variable as well as the CUDA one, or read VISIBLE_DEVICES of the module",
-    "NPU301": "pass DIST_BACKEND of the module; if it has none, add it: hccl on an NPU, else nccl",
-    "NPU314": 'use torch.float32 where DEVICE_TYPE is "npu": HCCL sums no float64',
-}
 #: What frees memory and gives nothing: where an older torch_npu lacks it, a function of the module asks for it.
 _WHERE_THERE = ("ipc_collect",)
 _OTHER = "call one or the other, depending on DEVICE_TYPE of the module"
@@ -112,8 +92,8 @@ def adapt(work: Work) -> None:
         try:
             new = forms.of(edit)
         except Stays as why:
-            message, help_ = f"not portable: {edit.message}: {why}", why.help or _HELP.get(edit.code, _OTHER)
-            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_))
+            message, help_ = f"not portable: {edit.message}: {why}", why.help or portable_advice(edit.code, edit.api)
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_ or _OTHER))
         else:
             for each in new:
                 work.add(each)
@@ -385,8 +365,8 @@ class _Forms(Form):
                     self.work.add(self.work.keep(node, "local-type"))
                 elif id(node) not in self.planned and rule is not None and rule.renames:
                     message = f"not portable: {full}: {why}"
-                    help_ = why.help or _HELP.get(rule.code, _OTHER)
-                    self.work.add(self.work.note(node, rule.code, message, api=full, help=help_))
+                    help_ = why.help or portable_advice(rule.code, full)
+                    self.work.add(self.work.note(node, rule.code, message, api=full, help=help_ or _OTHER))
         return new, whole
 
     # --- mixed precision -------------------------------------------------------------------------------------------

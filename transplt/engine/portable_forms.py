@@ -116,9 +116,8 @@ class Form:
             return self.edit(edit, call, "NPU210", ".cuda()", f".to({self.work.text(given)})", as_it_is)
         name = self.name(edit, "DEVICE_TYPE" if given is None else "device")
         self.done.add(id(call))
-        new = moved_to(name) if given is None else moved_to(name, with_argument=True)
         shown = f".to({name})" if given is None else f".to({name}(...))"
-        return self.edit(edit, call, "NPU210", ".cuda()", shown, new)
+        return self.edit(edit, call, "NPU210", ".cuda()", shown, moved_to(name, with_argument=given is not None))
 
     def _is_device(self, node: ast.expr) -> bool:
         """True for a name that its function, or the file, sets once, to a torch.device."""
@@ -254,9 +253,13 @@ class Form:
                 if "\n" in text:
                     text = f"{place} = {place}"  # what the lines come to is not worked out twice
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
-                if "\n" in line or self.work.text(whole).count(value) != 1 or self._shares_line(whole):
+                beside = [whole, *following(whole)[:1]]
+                shared = any(joint_before(self.work.source, each) for each in beside)
+                if "\n" in line or self.work.text(whole).count(value) != 1 or shared:
                     raise Stays("the statement cannot be repeated")
-                if value not in _VARIABLES and self._reads(value):
+                named = (each for each in self.work.scan.strings if getattr(each, "value", None) == value)
+                stored = all(isinstance(getattr(parent(each), "ctx", None), ast.Store) for each in named)
+                if value not in _VARIABLES and not stored:
                     raise Stays("the file also reads it")
                 if value in _VARIABLES and (asked := self._asked_before(whole)):
                     then = (
@@ -291,14 +294,6 @@ class Form:
             return ""
         starts = starts_leading_to(self.work.project, self.work.project.once(layout_of), path)
         return next((each for each in starts if each != path and placing[each].asks), "")
-
-    def _reads(self, variable: str) -> bool:
-        """Whether the file names a variable somewhere but where it is set."""
-        strings = (each for each in self.work.scan.strings if isinstance(each, ast.Constant) and each.value == variable)
-        return any(not isinstance(getattr(parent(each), "ctx", None), ast.Store) for each in strings)
-
-    def _shares_line(self, node: ast.stmt) -> bool:
-        return any(joint_before(self.work.source, each) for each in (node, *following(node)[:1]))
 
 
 def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:

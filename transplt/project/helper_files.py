@@ -129,18 +129,13 @@ def new_file(
 
 
 def _message(path: str, names: Iterable[str], portable: bool) -> str:
-    listed = ", ".join(sorted(names))
+    said = marked("new file with helper functions: {names}; it is part of your project now")
     if portable:
-        own = marked("chooses the accelerator for the whole project: {names}; the file is part of your project now")
-        return Sentence(own, names=listed)
-    if posixpath.basename(path) == f"{NAME}.py":
-        own = marked("new file with helper functions: {names}; it is part of your project now")
-        return Sentence(own, names=listed)
-    return Sentence(
-        "new file with helper functions: {names}; it is part of your project now. It has this name because the project "
-        "has a module {module} already",
-        names=listed, module=NAME,
-    )  # fmt: skip
+        said = marked("chooses the accelerator for the whole project: {names}; the file is part of your project now")
+    elif posixpath.basename(path) != f"{NAME}.py":
+        said = marked("new file with helper functions: {names}; it is part of your project now. It has this name "
+                      "because the project has a module {module} already")  # fmt: skip
+    return Sentence(said, names=", ".join(sorted(names)), module=NAME)
 
 
 # --- what a user has changed -----------------------------------------------------------------------------------------
@@ -156,11 +151,8 @@ def changed_by_user(target: Path) -> dict[str, bytes]:
     edited = {*edited_since(target, manifest)}
     paths = [path for path in manifest.get("helpers", []) if path in edited]
     paths += manifest.get("kept", [])
-    found = {}
-    for path in paths:
-        if (target / path).is_file() and not (target / path).is_symlink():
-            found[path] = read_regular(target / path, SOURCE)
-    return found
+    there = [path for path in paths if (target / path).is_file() and not (target / path).is_symlink()]
+    return {path: read_regular(target / path, SOURCE) for path in there}
 
 
 def keep_beside(yours: dict[str, bytes], folder: Path, records: Iterable[FileRecord]) -> tuple[list[str], list[str]]:

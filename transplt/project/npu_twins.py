@@ -63,7 +63,7 @@ _EXACT = re.compile(r"==?[ \t]*(\d[\d.]*(?:post\d+)?)(?:=\w+|\.\*)?")
 #: What requests drags in, and nobody asks for by name.
 _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
-_CHANNEL = re.compile(r"^(channels:[ \t]*\r?\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
+_CHANNEL = re.compile(r"^(channels:\s*\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
 _OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
 #: The comment behind a line.
 _REMARK = re.compile(r"[ \t]+#[ \t]*([^\r\n]*)")
@@ -234,10 +234,15 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
-    if not any(each.section == CONDA and _OF_CHANNEL.match(normalised(each.name)) for each in listed):
-        text = _CHANNEL.sub(lambda the: f"{the[1]}{the[4] or ''}" if the[4] or "-" in the[1]
-                            else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
-    return _NAME.sub(r"\g<0>-npu", text, count=1), raised
+    return _NAME.sub(r"\g<0>-npu", _without_channel(text, listed), count=1), raised
+
+
+def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
+    """A list of conda's without the channel of torch, where nothing else of it is from there."""
+    if any(each.section == CONDA and _OF_CHANNEL.match(normalised(each.name)) for each in listed):
+        return text
+    return _CHANNEL.sub(lambda the: f"{the[1]}{the[4] or ''}" if the[4] or "-" in the[1]
+                        else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
 
 
 def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
@@ -282,10 +287,9 @@ def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> st
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        why, said = "", _REMARK.match(text, end) if reason else None
-        if reason:
-            remark = f" ({said[1].strip()})" if said is not None else ""
-            why = f"# was {package}{text[start:end].strip()}{remark}, {reason}{newline}{at[0]}"
+        said = _REMARK.match(text, end) if reason else None
+        remark = f" ({said[1].strip()})" if said is not None else ""
+        why = f"# was {package}{text[start:end].strip()}{remark}, {reason}{newline}{at[0]}" if reason else ""
         rest = text[said.end() if said is not None else end :]
         text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{rest}"
     if "" in {reason for _, _, reason in new.values()}:

@@ -119,7 +119,8 @@ def voices(root: Path, unread: list[str]) -> list[Voice]:
         # The image has to be another one for torch_npu, which is a finding of its own. Files for CUDA beside one that
         # installs torch_npu, and lists that not everybody installs, say nothing of the torch on an NPU.
         strong = [
-            ask for ask in strong if ask.pin.section != IMAGE and (ask.pin.path in npu or not _is_for_cuda(ask))
+            ask for ask in strong if ask.pin.section != IMAGE
+            and (ask.pin.path in npu or not (ask.conditional or _group(ask.pin.path) == "containers"))
         ]
     groups: dict[tuple[str, str], list[Ask]] = {}
     for ask in strong or weak:
@@ -140,11 +141,6 @@ def _narrowed(groups: dict[tuple[str, str], list[Ask]]) -> list[Voice]:
                 allowed[group, "torch"] = both
                 groups[group, "torch"] += asks
     return [Voice(tuple(asks), allowed[key]) for key, asks in groups.items()]
-
-
-def _is_for_cuda(ask: Ask) -> bool:
-    """True for a bound that is an extra's, or a container's."""
-    return ask.conditional or _group(ask.pin.path) == "containers"
 
 
 def ask_of(pin: Pin) -> Ask | None:

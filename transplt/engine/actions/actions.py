@@ -91,10 +91,7 @@ def separate(actions: Iterable[Action]) -> list[Action]:
     return [part for action in actions for part in action.parts or (action,)]
 
 
-_Rank = tuple[bool, bool, int, bool, bool, bool, bool, bool, bool, bool, bool, int, float, int, str]
-
-
-def _rank(action: Action) -> _Rank:
+def _rank(action: Action) -> tuple[float | str, ...]:
     """What a proof saw comes before what was only read. What stops the scripts themselves comes before what only stops
     them in a container or a job: code that is not there at all, then what they load as they start, what they load
     later, and what nothing starts by its name or is the code of somebody else.

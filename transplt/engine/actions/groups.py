@@ -87,14 +87,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    codes: frozenset[str]
-    pattern: re.Pattern[str]
-    each: bool
+    """A row of the table; `page` is the code of the page whose action it is, where no title says it."""
+
+    codes: list[str]
+    pattern: str
     blocks: str
-    title: str
     how: str
-    effort: Effort
-    page: str  # the code of the page whose action it is, where no title says it
+    title: str = ""
+    page: str = ""
+    effort: Effort = Effort.LOW
+    each: bool = False
+    style: str = ""
 
 
 def _declared(findings: list[Finding]) -> tuple[bool, set[str], set[str]]:
@@ -288,7 +291,7 @@ class Groups:
         for entry in self._entries:
             if finding.code not in entry.codes:
                 continue
-            if (match := next((found for name in names if (found := entry.pattern.search(name))), None)) is not None:
+            if match := next(filter(None, (re.search(entry.pattern, name) for name in names)), None):
                 name = match[1] if entry.each else ""
                 title = Sentence(entry.title or _page(entry.page).action, name=name)
                 how, kind = Sentence(entry.how, name=name), entry.page or "substitution"
@@ -484,15 +487,15 @@ def _under(finding: Finding) -> str:
 
 @cache
 def _entries(style: str) -> tuple[_Entry, ...]:
-    table: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
-    return tuple(
-        _Entry(
-            frozenset(row["codes"]), re.compile(row["pattern"]), row.get("each", False), row["blocks"],
-            row.get("title", ""), row["how"], Effort(row.get("effort", "low")), row.get("page", ""),
-        )
-        for row in table
-        if row.get("style", style) == style
-    )  # fmt: skip
+    rows: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
+    every = (_Entry(**{**row, "effort": Effort(row.get("effort", "low"))}) for row in rows)
+    return tuple(each for each in every if each.style in ("", style))
+
+
+def portable_advice(code: str, api: str) -> str:
+    """What a project of the portable style does about a code and an API, where an entry says it."""
+    fitting = (each for each in _entries("portable") if code in each.codes and re.search(each.pattern, api))
+    return next((each.how for each in fitting), "")
 
 
 def lock_file(path: str) -> bool:

@@ -91,14 +91,11 @@ def _is_for_several(work: Work, call: ast.Call) -> bool:
     """True for all cards of the host, as where none are named, and where more than one is given."""
     cards = argument_at(call, 1, "device_ids")
     if isinstance(cards, ast.Name):
-        cards = last_value(work.scan, cards) or _default_of(cards) or cards
+        named = cards.id
+        functions = (each for each in chain(cards) if isinstance(each, FUNCTIONS))
+        defaults = (value for each in functions for given, value in defaults_of(each.args) if given.arg == named)
+        cards = last_value(work.scan, cards) or next(defaults, cards)
     return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
-
-
-def _default_of(name: ast.Name) -> ast.expr | None:
-    """What a parameter is where nobody gives it."""
-    functions = (each for each in chain(name) if isinstance(each, FUNCTIONS))
-    return next((value for each in functions for given, value in defaults_of(each.args) if given.arg == name.id), None)
 
 
 @fixer.on(ast.Call, name=REPLICAS)
@@ -251,8 +248,7 @@ def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
     """How the first of the cards may be written."""
     match cards:
         case ast.Call(func=func, args=[given, *_]) if last_name(func) == "list":
-            cards = given
-    match cards:
+            return _first_card(given)
         case None | ast.Constant(value=None):
             return ("0",)
         case ast.Call(func=func, args=args) if last_name(func) == "range":

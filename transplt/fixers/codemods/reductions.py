@@ -8,6 +8,7 @@ torch 2.1 to master). Meters that count in float64 (`torch.tensor([count, total]
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
@@ -42,39 +43,26 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     last, limit = last_name(call.func), limit_text(_LIMIT)
     if not _on_device(work, value) or last not in _REDUCTIONS:
         return
+    message, api = limit.message.format(name=last), f"torch.distributed.{last}"
     if typed is None:
-        if (
-            given is not None
-            and value is not None
-            and _of_default_type(work, value)
-            and (work.project.default_is_double or sets_double(work.scan, work.names))
-        ):
-            yield work.note(
-                given,
-                fixer.code,
-                f"{limit.message.format(name=last)}, and the default type of this program is float64",
-                api=f"torch.distributed.{last}",
-                help=limit.help,
-            )
+        double = work.project.default_is_double or sets_double(work.scan, work.names)
+        if given is not None and value is not None and double and _of_default_type(work, value):
+            message = f"{message}, and the default type of this program is float64"
+            yield work.note(given, fixer.code, message, api=api, help=limit.help)
         return
     extent = work.source.extent(typed)
     work.withdraw_notes(
         lambda note: note.code == "NPU127" and extent[0] <= note.extent[0] and note.extent[1] <= extent[1]
     )
-    message, api = limit.message.format(name=last), f"torch.distributed.{last}"
-    if work.settings.style == "portable" and _counts(work, value, typed):
-        yield Edit(typed, fixer.code, message, "torch.float32", api=api, help=limit.help)
-    else:
-        yield Note(extent, fixer.code, Level.MANUAL, message, api, limit.help, Effort.LOW)
-
-
-def _counts(work: Work, value: ast.expr | None, typed: ast.expr) -> bool:
-    """True for a few numbers of a meter: `torch.tensor([count, total], dtype=torch.float64, ...)`."""
-    match value:
-        case ast.Call(args=[ast.List() | ast.Tuple(), *_], keywords=words):
-            made = work.names.qualified(value.func) == "torch.tensor" and work.names.qualified(typed) in _DOUBLE
-            return made and any(word.value is typed for word in words)
-    return False
+    match value, parent(typed):
+        case ast.Call(args=[ast.List() | ast.Tuple(), *_]), ast.keyword() if (  # a few numbers of a meter
+            work.settings.style == "portable"
+            and work.names.qualified(value.func) == "torch.tensor"
+            and work.names.qualified(typed) in _DOUBLE
+        ):
+            yield Edit(typed, fixer.code, message, "torch.float32", api=api, help=limit.help)
+        case _:
+            yield Note(extent, fixer.code, Level.MANUAL, message, api, limit.help, Effort.LOW)
 
 
 def _value(work: Work, given: ast.expr | None) -> ast.expr | None:
@@ -130,61 +118,56 @@ def default_of(arg: ast.AST) -> ast.expr | None:
     return next((default for each, default in defaults_of(args) if each is arg), None)
 
 
+def _links(value: ast.expr | None) -> Iterator[ast.Call]:
+    """The calls of a chain such as `x.to(device).float()`, the last one first."""
+    while isinstance(value, ast.Call):
+        yield value
+        value = value.func.value if isinstance(value.func, ast.Attribute) else None
+
+
 def _of_default_type(work: Work, value: ast.expr) -> bool:
     """True for a tensor of floats that is made without a type."""
-    while isinstance(value, ast.Call):
-        if keyword_of(value, "dtype") is not None:
+    for call in _links(value):
+        if keyword_of(call, "dtype") is not None:
             return False
-        full = work.names.qualified(value.func)
+        full, last = work.names.qualified(call.func), getattr(call.func, "attr", "")
         if full in _MADE:
-            return full != "torch.tensor" or any(
-                isinstance(node.value, float) for node in inner_nodes(value, ast.Constant)
-            )
-        if not isinstance(value.func, ast.Attribute) or value.func.attr not in (*_SAME_TYPE, "to"):
+            numbers = inner_nodes(call, ast.Constant)
+            return full != "torch.tensor" or any(isinstance(node.value, float) for node in numbers)
+        if last not in (*_SAME_TYPE, "to") or (last == "to" and not all(names_device(work, arg) for arg in call.args)):
             return False
-        if value.func.attr == "to" and not all(names_device(work, arg) for arg in value.args):
-            return False
-        value = value.func.value
     return False
 
 
 def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
     """The part of an expression that makes its tensor float64."""
-    while isinstance(value, ast.Call):
-        func = value.func
-        dtype = keyword_of(value, "dtype")
+    for call in _links(value):
+        last, dtype = getattr(call.func, "attr", ""), keyword_of(call, "dtype")
         if dtype is not None:
             return dtype if is_double(work, dtype) else None
-        if not isinstance(func, ast.Attribute):
-            return None
-        if func.attr == "DoubleTensor" or (func.attr == "double" and not value.args):
-            return value
-        if func.attr in ("to", "type"):
-            named = next((arg for arg in value.args if work.names.qualified(arg) in _DOUBLE), None)
-            if named is not None or not all(names_device(work, arg) for arg in value.args):
+        if last == "DoubleTensor" or (last == "double" and not call.args):
+            return call
+        if last in ("to", "type"):
+            named = next((arg for arg in call.args if work.names.qualified(arg) in _DOUBLE), None)
+            if named is not None or not all(names_device(work, arg) for arg in call.args):
                 return named
-        elif func.attr not in _SAME_TYPE:
+        elif last not in _SAME_TYPE:
             return None
-        value = func.value
     return None
 
 
 def _on_device(work: Work, value: ast.expr | None) -> bool:
     """True when an expression puts its tensor on a device that is not the CPU."""
-    while isinstance(value, ast.Call):
-        func = value.func
-        device = keyword_of(value, "device")
+    for call in _links(value):
+        last, device = getattr(call.func, "attr", ""), keyword_of(call, "device")
         if device is not None:
             return string_of(device) != "cpu"
-        if not isinstance(func, ast.Attribute):
-            return False
-        if func.attr in ("cuda", "npu", "cpu"):
-            return func.attr != "cpu"
-        if func.attr == "to" and value.args and names_device(work, value.args[0]):
-            return string_of(value.args[0]) != "cpu"
-        if func.attr == "DoubleTensor":
-            return (work.names.qualified(func) or "").startswith("torch.cuda.")
-        value = func.value
+        if last in ("cuda", "npu", "cpu"):
+            return last != "cpu"
+        if last == "to" and call.args and names_device(work, call.args[0]):
+            return string_of(call.args[0]) != "cpu"
+        if last == "DoubleTensor":
+            return (work.names.qualified(call.func) or "").startswith("torch.cuda.")
     return False
 
 

@@ -82,7 +82,8 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
     """The rows of the table that a call of the full name `name` meets; see `first_torch`."""
     for row in _calls().get(name or "", ()):
         if "as_one" in row:
-            wrong = isinstance(_target_of(call), ast.Name)
+            above = parent(call)
+            wrong = isinstance(above, ast.Assign) and [*map(type, above.targets)] == [ast.Name]
         elif "whole" in row:
             index, name = row["index"], row["whole"]
             value = call.args[index] if shape(call)[0] > index else keyword_of(call, name)
@@ -94,14 +95,6 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
             wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
-
-
-def _target_of(call: ast.Call) -> ast.expr | None:
-    """What takes the result of a call, where one thing does."""
-    match parent(call):
-        case ast.Assign(targets=[target]):
-            return target
-    return None
 
 
 def _holds_a_whole_number(scan: Scan, value: ast.expr | None) -> bool:

@@ -27,7 +27,6 @@ _ABOUT = (
     "finds one, else CUDA as before. Elsewhere, fixed names such as `\"cuda\"` and `torch.cuda` give way to names of "
     "that module: on CUDA and on a CPU the program does what it did. What else was done has a commit of its own."
 )
-_NEEDS = "On an NPU it needs CANN and {} (the package torch-npu)"
 
 
 def body(
@@ -41,7 +40,8 @@ def body(
     places = [f"`{visible(each)}`" for each in modules]
     where = f"in each of {', '.join(places)}" if places[1:] else " in ".join(("once", *places))
     listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
-    lines = ["## What this does", "", _ABOUT.format(where=where), "", f"{_NEEDS.format(torch)}{listed}.", ""]
+    needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
+    lines = ["## What this does", "", _ABOUT.format(where=where), "", needs, ""]
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)

@@ -222,7 +222,7 @@ def _without_unused(edits: Sequence[Finding], source: Source) -> Iterator[Findin
         if (match := imports.get(id(each))) is None or each.edit is None:
             yield each
         elif names := [name for name in re.split(r",\s+", match[2]) if name.rpartition(" ")[2] in used]:
-            after = f"{match[1]}{(match[3] or '').join(names)}{match[4]}"
+            after = f"{match[1]}{str(match[3]).join(names)}{match[4]}"
             yield replace(each, edit=replace(each.edit, after=after))
 
 

@@ -38,19 +38,14 @@ _FOR_CUDA = re.compile(
     rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
 )
-_BY_DOCS, _BESIDE = "; --docs makes the edits that are certain", "; add the command for NPUs"
-_NOT_BY_DOCS = "; --docs does not edit this"
 #: By whether --docs was given, and whether it edits some of a command.
-_OF_DOCS = {(False, True): _BY_DOCS, (False, False): _NOT_BY_DOCS}
-_ANY_DOCS = re.compile(f"{_BY_DOCS}|{_NOT_BY_DOCS}")
+_OF_DOCS = {(False, True): "; --docs makes the edits that are certain", (False, False): "; --docs does not edit this"}
 #: By what begins such a word: what does the same for NPUs. Of wheels and packages another finding may say it.
 _FOR_NPUS = (
     (re.compile(rb"--gpus|--runtime|nvidia-docker"), "write in its place: --device /dev/davinci0 --device "
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
-#: What the module of the portable style hands on to NPUs.
-_HANDED_ON = "CUDA_VISIBLE_DEVICES"
 _PLAIN = "install torch and torch-npu"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
@@ -62,12 +57,11 @@ def changes(document: Document) -> Finds:
     if document.settings.style == "portable":
         for_npus = replace(document, settings=replace(document.settings, style="npu"))
         for each in changes(for_npus):
-            if isinstance(each, Note) and each.code == COMMAND:
-                if each.message.endswith(f": {_HANDED_ON}"):
-                    yield Kept(each.extent, "both")
-                else:
-                    beside = _ANY_DOCS.sub(_BESIDE, str(each.help))
-                    yield replace(each, help=beside, api="", blocks="tidy")  # what is read stops nothing
+            if isinstance(each, Note) and each.message.endswith(": CUDA_VISIBLE_DEVICES"):
+                yield Kept(each.extent, "both")  # the module hands it on
+            elif isinstance(each, Note) and each.code == COMMAND:
+                beside = f"{each.help.partition('; --docs ')[0]}; add the command for NPUs"
+                yield replace(each, help=beside, api="", blocks="tidy")  # what is read stops nothing
             else:
                 yield each
         return
