@@ -95,7 +95,7 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
         (
             "requirements.txt",
             "numpy==1.19.4\nscipy == 1.5.2  # old\ntorch==1.8.0\ntqdm==4.1.0\ndataclasses==0.8\n",
-            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was scipy== 1.5.2 (old){_OLDER}scipy >=1.7.2\n"
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was scipy== 1.5.2{_OLDER}scipy >=1.7.2\n"
             f"torch==2.12.0\ntorch-npu==2.12.0\ntqdm==4.1.0\n# was dataclasses==0.8{_OLDER}dataclasses\n"
             f"{_LINES.replace('scipy' + chr(10), '')}",
         ),

@@ -1075,6 +1075,22 @@ def test_a_gate_for_settings_of_cudas_libraries_alone_stays_without_a_word(test:
 
 
 @pytest.mark.parametrize(
+    ("inner", "stays"),
+    [
+        ("if args.tf32:\n            torch.backends.cudnn.allow_tf32 = True", True),
+        ("if fast:\n            torch.backends.cudnn.allow_tf32 = 1\n        else:\n"
+         "            torch.backends.cudnn.benchmark = not fast", True),
+        ("if fast:\n            pass", False),
+        ("if f():\n            torch.backends.cudnn.allow_tf32 = True", False),
+        ("if fast:\n            torch.backends.cudnn.allow_tf32 = True\n            args.slow = 1", False),
+    ],
+)  # fmt: skip
+def test_conditions_on_such_settings_are_plain(inner: str, stays: bool) -> None:
+    result = migrate(f"import torch\n\ndef f(args, fast):\n    if torch.cuda.is_available():\n        {inner}\n")
+    assert result.changed is not stays
+
+
+@pytest.mark.parametrize(
     ("head", "body", "rest"),
     [
         ("if torch.cuda.is_available():", "torch.backends.cudnn.benchmark = True", "else:\n    args.slow = True"),

@@ -65,8 +65,8 @@ _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
 _CHANNEL = re.compile(r"^(channels:\s*\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
 _OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
-#: The comment behind a line.
-_REMARK = re.compile(r"[ \t]+#[ \t]*([^\r\n]*)")
+#: The comment behind a version: of another one it may be wrong.
+_REMARK = re.compile(r"\A[ \t]+#[^\r\n]*")
 #: What a script must not be written with.
 _STARTS = ("import", "first step")
 _BEGINS = re.compile(r"[ \t]*")
@@ -280,17 +280,13 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
 
 
 def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> str:
-    """A list with other versions at some places (package, versions, reason), each reason in a comment above, with what
-    was said of the old version behind it.
-    """
+    """A list with other versions at some places (package, versions, reason), each reason in a comment above."""
     newline = newline_of(text)
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        said = _REMARK.match(text, end) if reason else None
-        remark = f" ({said[1].strip()})" if said is not None else ""
-        why = f"# was {package}{text[start:end].strip()}{remark}, {reason}{newline}{at[0]}" if reason else ""
-        rest = text[said.end() if said is not None else end :]
+        why = f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}" if reason else ""
+        rest = _REMARK.sub("", text[end:]) if reason else text[end:]
         text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{rest}"
     if "" in {reason for _, _, reason in new.values()}:
         text = f"{_FLOORS}{newline}{text}"

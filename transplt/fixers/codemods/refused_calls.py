@@ -160,9 +160,7 @@ _STATIC = frozenset({"staticmethod", "classmethod"})
 
 
 def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
-    if any(last_name(each) in _STATIC for each in method.decorator_list):
-        return True
-    return any(
+    return any(last_name(each) in _STATIC for each in method.decorator_list) or any(
         called_name(each.value) in _STATIC and any(plain_name(at) == method.name for at in each.targets)
         for each in of_kind(ast.Assign, owner.body)
     )

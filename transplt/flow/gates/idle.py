@@ -39,8 +39,7 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     if not sets_libraries(slots.names, statements):
         return ""
     conditions = (each for parts, nodes, start in runs if parts for each in nodes[start:])
-    plain = all(isinstance(inner, _PLAIN) for each in conditions for inner in ast.walk(each))
-    return "cuda-settings" if plain else ""
+    return "cuda-settings" if all(map(_is_plain, conditions)) else ""
 
 
 def _loads_to_the_cpu(question: ast.expr) -> bool:
@@ -60,18 +59,25 @@ def _only_the_other_loads(sides: Sides) -> bool:
 
 
 def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
-    """True for statements that make settings of CUDA's own libraries, and nothing else; False where there are none."""
-    found = False
-    for statement in body:
-        if not isinstance(statement, ast.Assign):
-            return False
-        for target in statement.targets:
-            if not isinstance(target, ast.Attribute) or not (names.qualified(target) or "").startswith(_SETTINGS):
+    """True for statements that make settings of CUDA's own libraries, by plain values and under plain conditions, and
+    nothing else; False where there are none.
+    """
+    every = [*body]
+    for statement in every:
+        match statement:
+            case ast.Assign(targets=targets, value=plain):
+                sets = all((names.qualified(each) or "").startswith(_SETTINGS) for each in targets)
+            case ast.If(test=plain, body=inner, orelse=others):
+                sets = sets_libraries(names, [*inner, *others])
+            case _:
                 return False
-        if not all(isinstance(inner, _PLAIN) for inner in ast.walk(statement.value)):
+        if not sets or not _is_plain(plain):
             return False
-        found = True
-    return found
+    return bool(every)
+
+
+def _is_plain(node: ast.AST) -> bool:
+    return all(isinstance(inner, _PLAIN) for inner in ast.walk(node))
 
 
 def _asks_for_a_version(slots: Slots, question: ast.expr) -> bool:
