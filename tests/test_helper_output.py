@@ -387,6 +387,7 @@ _MOVES = "import torch\n\n\ndef f(x):\n    return torch.ones(1).cuda()\n"
     [
         (_LICENCE, _LICENCE, _LICENCE),
         (f"#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n{_LICENCE}", _LICENCE.replace("\n", "\r\n"), _LICENCE),
+        (f"#!/usr/bin/env python\n\n{_LICENCE}", f"#!/bin/sh\n\n{_LICENCE}", _LICENCE),
         (f"# Copyright A\n\n{_LICENCE}\n", f"# Copyright A\n\n{_LICENCE}", f"# Copyright A\n\n{_LICENCE}"),
         (_LICENCE, "", ""),
         (f"{_LICENCE}# Written by A. B.\n", f"{_LICENCE}# Written by A. B.\n", ""),

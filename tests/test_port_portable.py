@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
+from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.base.text.source import read_source
 from transplt.edits.helper_file import helper_text
 from transplt.engine.actions.action import Action, Place
 from transplt.faces.cli.main import main
 from transplt.project.port.body import MOST_LINES, body
 from transplt.project.port.decisions import decision_of, decisions
-from transplt.project.port.steps import Changed, steps_of
+from transplt.project.port.steps import Changed, _without_unused, steps_of
 
 TRAIN = """\
 import torch
@@ -188,6 +188,44 @@ def test_an_advice_keeps_the_programs_of_others() -> None:
     left = [Action("Check out sub", "import", Effort.LOW, 1.0, how, (), (Place(".gitmodules", (2,), 1),), ())]
     text = body(["device.py"], [], "torch 2.6", None, None, [], left)
     assert "(stops at import): git submodule update --init sub, and migrate it with the project: it may" in text
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        # What is between backticks is one word, and what is for transplt goes whole.
+        ("look at it; else add `# transplt: ignore[NPU602]` with the reason", "look at it (`a.py:3`)"),
+        ("`--adapt attention` writes it. By hand: check the other branch", "check the other branch (`a.py:3`)"),
+        ("instead: torch.matmul", "torch.matmul (`a.py:3`)"),
+        ("pass --device /dev/davinci0; then start it", "pass --device /dev/davinci0; then start it (`a.py:3`)"),
+    ],
+)
+def test_an_advice_is_whole_sentences(how: str, said: str) -> None:
+    left = [Action("Do it", "later", Effort.LOW, 1.0, how, (), (Place("a.py", (3,), 1),), ())]
+    assert f"**Do it** (stops later): {said}" in body(["device.py"], [], "torch 2.6", None, None, [], left)
+
+
+def test_a_text_says_once_what_an_npu_needs() -> None:
+    text = body(["device.py"], [], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], ["requirements-npu.txt"])
+    needs = "needs CANN and torch 2.6 with torch_npu 2.6.0 (the package torch-npu): `requirements-npu.txt` lists what"
+    assert needs in text and text.count("torch_npu 2.6.0") == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("from device import A, b\n", "from device import b\n"),
+        ("from device import (\n    A,\n    b,\n    c as d,\n)\n", "from device import (\n    b,\n    c as d,\n)\n"),
+        ('    "from device import A, b\\n",\n', '    "from device import b\\n",\n'),
+        ('\\n",\n    "from device import A, b"', '\\n",\n    "from device import b"'),
+    ],
+)
+def test_an_import_brings_what_a_commit_uses(written: str, left: str) -> None:
+    span, used = Span(1, 1, 1, 1, 0, 0), Replacement(Operation.MODIFY, "x", "b(d)")
+    edits = [Finding("a.py", span, code, Level.SAFE, "m", edit=edit, applied=True) for code, edit in
+             (("NPU156", Replacement(Operation.INSERT, "", written)), ("NPU260", used))]  # fmt: skip
+    (taken, _) = _without_unused(edits, read_source(b"x\n"))
+    assert taken.edit is not None and taken.edit.after == left
 
 
 def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:

@@ -161,6 +161,12 @@ def test_the_portable_style_edits_nothing_and_asks_for_a_command_beside() -> Non
     assert all(each.help.endswith("add the command for NPUs") for each in result.findings)
 
 
+def test_cards_that_the_portable_module_hands_on_are_no_work() -> None:
+    text = "```bash\nCUDA_VISIBLE_DEVICES=0 python train.py\n```\n"
+    assert said(document(text)) and said(document(text, style="portable")) == []
+    assert said(document(text.replace("python", "nvidia-smi; python"), style="portable"))
+
+
 def test_the_example_of_the_page() -> None:
     page = load("NPU865")
     (example,) = re.findall(r"```sh\n.*?```", page.sections["Example"], re.DOTALL)

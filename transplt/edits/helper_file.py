@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 
 import transplt
+from transplt.edits.helper_import import taking
 from transplt.edits.helper_inline import bare
 from transplt.edits.helper_source import (
     Import,
@@ -164,19 +165,7 @@ def _statements(imports: Iterable[Import]) -> list[str]:
     """Plain imports, then the others, one statement for each module."""
     every = [*imports]
     found = sorted(each.line for each in every if not each.name)
-    taken: dict[str, list[Import]] = {}
-    for each in sorted((each for each in every if each.name), key=_by_kind):
-        taken.setdefault(each.module, []).append(each)
-    for module in sorted(taken, key=str.lower):
-        names = [each.line.partition(" import ")[2] for each in taken[module]]
-        line = f"from {module} import {', '.join(names)}"
-        if len(line) > _WIDTH:
-            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
-        found.append(line)
-    return found
-
-
-def _by_kind(given: Import) -> tuple[str, int, str]:
-    """Constants, then classes, then functions and modules."""
-    kind = 0 if given.name.isupper() and len(given.name) > 1 else 1 if given.name[:1].isupper() else 2
-    return given.module, kind, given.name
+    taken: dict[str, list[str]] = {}
+    for each in (each for each in every if each.name):
+        taken.setdefault(each.module, []).append(each.line.partition(" import ")[2])
+    return found + [taking(f"from {module}", taken[module], _WIDTH) for module in sorted(taken, key=str.lower)]

@@ -125,13 +125,13 @@ def helper_imports(work: Work, edits: Iterable[Edit], written: Sequence[tuple[as
             nodes += uses
     for module, (names, nodes, edit) in together.items():
         beside = _taken_beside(work, edit, module, names, written) if names else None
-        line = _taking(module, names, work.settings.line_length)
+        line = taking(module, names, work.settings.line_length)
         said = replace(edit, message=edit.message.replace(str(edit.new), line))
         found.append(beside or _placed(work, said, line, nodes))
     return found
 
 
-def _taking(module: str, names: Sequence[str], limit: int) -> str:
+def taking(module: str, names: Sequence[str], limit: int) -> str:
     """One statement that takes some names from a module, in the order of isort."""
     ordered = sorted(names, key=_by_kind)
     line = f"{module} import {', '.join(ordered)}" if names else module
@@ -142,7 +142,8 @@ def _taking(module: str, names: Sequence[str], limit: int) -> str:
 
 def _by_kind(taken: str) -> tuple[bool, bool, str]:
     """The order of isort: constants, classes, all else."""
-    return not taken.partition(" ")[0].isupper(), not taken[:1].isupper(), taken
+    name = taken.partition(" ")[0]
+    return not (name.isupper() and len(name) > 1), not taken[:1].isupper(), taken
 
 
 def _taken_beside(
