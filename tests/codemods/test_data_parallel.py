@@ -77,6 +77,8 @@ def test_a_name_that_is_taken() -> None:
         "net = torch.nn.DataParallel(net)\nkeep(net, path)\n",
         "import torch\nnet = torch.nn.DataParallel(net, device_ids=[0, 1], output_device=1)\n",
         "import torch\nnet = torch.nn.DataParallel(net, ids, args.output)\n",
+        "import torch\ndef wrap(net, ids, where):\n    net = torch.nn.DataParallel(net, ids, where)\n",
+        "import torch\ndef wrap(net, ids, where=1):\n    net = torch.nn.DataParallel(net, ids, where)\n",
         "def wrap(net):\n    import torch\n    return torch.nn.DataParallel(net)\n",
         "try:\n    from torch.nn import DataParallel\nexcept ImportError:\n    raise\nnet = DataParallel(net)\n",
     ],
@@ -98,6 +100,7 @@ def test_what_stays_is_for_a_person(source: str) -> None:
         "net = torch.nn.DataParallel(net, list(range(4)), 0)\n",
         "net = torch.nn.DataParallel(net, output_device=0)\n",
         "net = torch.nn.DataParallel(net, ids, None)\n",
+        "def wrap(net, ids=None, output_device=None):\n    net = torch.nn.DataParallel(net, ids, output_device)\n",
     ],
 )
 def test_what_goes_to_one_card(rest: str) -> None:

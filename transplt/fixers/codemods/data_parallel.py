@@ -238,7 +238,7 @@ def _gives_elsewhere(work: Work, call: ast.Call) -> bool:
     """True when outputs are asked for on another card than the first, or may be: they stay on the first."""
     wanted, cards = argument_at(call, 2, "output_device"), argument_at(call, 1, "device_ids")
     if isinstance(wanted, ast.Name):
-        wanted = last_value(work.scan, wanted) or wanted
+        wanted = last_value(work.scan, wanted) or _default_of(wanted) or wanted
     if wanted is None or (isinstance(wanted, ast.Constant) and wanted.value is None):
         return False
     return ast.unparse(wanted) not in _first_card(cards)
