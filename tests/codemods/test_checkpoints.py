@@ -6,6 +6,10 @@ import pytest
 
 from tests.harness import check_noop, migrate, pattern
 from transplt.base.finding import Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import index_source, migrate_source
+from transplt.engine.files.python_in import other_facts
+from transplt.flow.facts import ProjectFacts
 from transplt.flow.saved_files import saved_files
 
 
@@ -96,6 +100,25 @@ def test_a_file_from_elsewhere_is_work(line: str) -> None:
 )
 def test_a_file_of_its_own_is_a_remark(line: str) -> None:
     assert _levels(line) == [Level.INFO]
+
+
+@pytest.mark.parametrize(
+    ("command", "level"),
+    [
+        ("python a.py --eval --ckpt-path=pretrained/net.ckpt", Level.MANUAL),
+        ("python a.py --ckpt-path pretrained/net.ckpt --size 2", Level.MANUAL),
+        ("python a.py --ckpt-path out/net.ckpt", Level.INFO),
+        ("python a.py --other pretrained/net.ckpt", Level.INFO),
+        ("python b.py --ckpt-path pretrained/net.ckpt", Level.INFO),
+    ],
+)
+def test_a_file_of_an_option_that_a_readme_gives_weights_of_others(command: str, level: Level) -> None:
+    settings = Settings()
+    source = b"import torch\nuse_cuda = True\ntorch.load(args.ckpt_path)\n"
+    facts = [index_source(source, path, settings) for path in ("a.py", "b.py")]
+    readme = other_facts(f"```\n{command}\n```\n".encode(), "README.md", settings)
+    project = ProjectFacts.join([*facts, readme] if readme is not None else facts)
+    assert [each.level for each in migrate_source(source, "a.py", settings, project).findings] == [level]
 
 
 def test_a_file_that_another_file_of_the_project_saves() -> None:

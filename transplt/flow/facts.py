@@ -20,8 +20,9 @@ from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
-from transplt.flow.option_defaults import Constant, Option, met_options
+from transplt.flow.option_defaults import Constant, Option, met_options, options_given
 from transplt.flow.option_defaults import joined as options_joined
+from transplt.flow.saved_files import PUBLISHED
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
@@ -147,6 +148,7 @@ class ProjectFacts(Memoized):
     sets: frozenset[str] = frozenset()  # keys of settings that some file sets to a device that it works out
     options: dict[str, Option] = field(default_factory=dict)  # by the attribute that holds one, and its default
     given_at: dict[tuple[str, str], tuple[Constant, ...]] = field(default_factory=dict)  # see `met_options`
+    published: frozenset[tuple[str, str]] = frozenset()  # paths and options that some command gives weights of others
     tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
@@ -354,6 +356,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    joined.published = options_given(started, PUBLISHED)
     joined.options = options_joined(
         joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
     )

@@ -9,6 +9,12 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
+#: What the names of files are called that come from somebody else.
+PUBLISHED = re.compile(
+    r"pre_?train|download|from_url|hf_hub|cached_(?:path|file)|imagenet|(?:^|_)vgg|lpips|inception|backbone"
+    r"|init_(?:ckpt|checkpoint|weight)",
+    re.IGNORECASE,
+)
 _SAVE = re.compile(rb"\btorch\.save\(")
 _LOAD = re.compile(rb"\btorch\.load\(")
 _ENDS_IN_STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']\Z")

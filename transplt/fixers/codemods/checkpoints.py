@@ -15,7 +15,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
-from transplt.flow.saved_files import saved_as, saved_files
+from transplt.flow.saved_files import PUBLISHED, saved_as, saved_files
 from transplt.flow.slot_stores import is_map_location
 from transplt.program.program import enclosing_function
 from transplt.syntax.nodes import argument_at, called_name, hides_arguments, is_none, last_name, of_kind, string_of
@@ -25,14 +25,6 @@ fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torc
 
 _MESSAGE = "{name} without map_location fails for a file that was saved on a GPU"
 _HELP = "add map_location='cpu' (or the device) if the file may come from a GPU; files saved on an NPU need no change"
-
-
-#: What the names of files are called that come from somebody else.
-_FOREIGN = re.compile(
-    r"pre_?train|download|from_url|hf_hub|cached_(?:path|file)|imagenet|(?:^|_)vgg|lpips|inception|backbone"
-    r"|init_(?:ckpt|checkpoint|weight)",
-    re.IGNORECASE,
-)
 #: What takes a state without tensors.
 _SCHEDULER = re.compile(r"sched(?:uler)?\.load_state_dict$", re.IGNORECASE)
 #: How functions are called that load what somebody else has trained.
@@ -60,7 +52,7 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
         return
     api = str(work.names.qualified(call.func))
     named = name and work.project.known and api == "torch.load"  # who saves a script is not known
-    if on_cpu is None and (_is_foreign(path) or _is_foreign(call.args[0]) or named):
+    if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
     elif on_cpu is None and _is_given_by_a_loader(work, call.args[0]):
@@ -93,10 +85,10 @@ def _name(path: ast.expr) -> str:
     return last if "." in last[1:] else ""
 
 
-def _is_foreign(path: ast.expr) -> bool:
-    return any(
-        _FOREIGN.search(last_name(each)) for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))
-    )
+def _is_foreign(work: Work, path: ast.expr) -> bool:
+    """True for what is named after weights of somebody else, and for an option that a README gives such weights."""
+    names = {last_name(each) for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))}
+    return any(PUBLISHED.search(each) or (work.scan.path, each) in work.project.published for each in names)
 
 
 def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
