@@ -620,3 +620,41 @@ def test_what_a_function_loads_for_a_text(use: str, chosen: str) -> None:
     never = ("fast/net.py", "fast/setup.py", "fast/kernel.cu")
     assert [held.holds(path) for path in never] == [bool(chosen)] * 3
     assert not any(map(held.holds, ("encoding.py", "setup.py", "train.py")))
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("nets = {'dla': get_dla, 'hrnet': get_hr}\nnets[arch]()", "--arch hrnet"),
+        ("nets = {\n    'dla_34': get_dla,  # usual\n    'hrnet': get_hr,\n}\nnets[args.arch]()", "--arch hrnet"),
+        # the default takes it, or is not in the table; another key, no table, another use
+        ("nets = {'dla': get_hr, 'res': get_dla}\nnets[arch]()", None),
+        ("nets = {'dlav0': get_dla, 'hrnet': get_hr}\nnets[arch]()", None),
+        ("nets = {'dla': get_dla, 'hrnet': get_hr}\nnets[name]()", None),
+        ("nets = {'dla': get_dla, 'hrnet': get_hr}\nfor net in nets.values(): net()", None),
+        ("nets = {'dla': get_dla, 'hrnet': get_hr}\nnets[arch]()\nfrom hr import Net", "--arch hrnet"),
+    ],
+)
+def test_what_a_table_holds_for_an_option(table: str, words: str | None) -> None:
+    models = f"from dla import get_net as get_dla\nfrom hr import get_net as get_hr\n{table}\n"
+    train = "import models\nparser.add_argument('--arch', default='dla_34')\nloss.backward()\n"
+    files = {"train.py": train, "models.py": models, "dla.py": "", "hr.py": ""}
+    held = aside(files)
+    assert held.used("hr.py", "get_net") == words
+    assert held.used("dla.py", "get_net") is None or "'res': get_dla" in table
+    assert held.used("hr.py", "Net") is None or "Net" not in table
+    assert aside({**files, "tools.py": "import hr\nloss.backward()\n"}).used("hr.py", "get_net") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [("x = {'_target_': 'a.B'}", True), ("final_target_logit = target_logit", False), ("import importlib", True)],
+)
+def test_what_loads_by_a_name(text: str, loads: bool) -> None:
+    assert entry_of(text.encode(), "a.py").loads_by_name == loads
+
+
+@pytest.mark.parametrize(("library", "stands"), [("h5py", True), ("mystery", False)])
+def test_a_program_of_another_framework_stands_aside(library: str, stands: bool) -> None:
+    files = {"train.py": "import torch\nloss.backward()\n", "show.py": f"import tensorflow, {library}\n{GUARD}"}
+    assert aside(files).holds("show.py") == stands

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transplt.flow.entry_text import PROSE, Entry, copied_library, named_aside
+from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import outermost_package
 
@@ -26,7 +28,9 @@ TO_TRAIN = re.compile(r"(^|[/_-])(pre)?(train|fit|run|main|fine_?tun|learn|sweep
 _OF_SETTINGS = re.compile(r"(?:^|/)(?:cfgs?|confs?|configs?|configurations?)$", re.IGNORECASE)
 
 #: Libraries beside a framework that hand nothing to torch.
-_WITHOUT_TORCH = frozenset("pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests".split())
+_WITHOUT_TORCH = frozenset(
+    "pandas scipy sklearn matplotlib tqdm yaml PIL cv2 absl six requests h5py imageio nibabel plyfile skimage".split()
+)
 
 #: So many files of one folder that are loaded by name are a choice.
 _SEVERAL = 3
@@ -54,6 +58,7 @@ class Aside:
     chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
+    tabled: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path too: what is chosen from a table
 
     def used(self, path: str, name: str) -> str | None:
         """The option without which no other file uses a name of a file; empty where none does, None where one may."""
@@ -62,7 +67,7 @@ class Aside:
         names = self.taken.get(path, frozenset())
         if "*" in names:  # a package hands its names on
             names = names.union(*(self.taken.get(package, ()) for package in _packages_above(path)))
-        return self.asked.get(name) if name in names else ""
+        return (self.asked.get(name) or self.tabled.get((path, name))) if name in names else ""
 
     def late(self, path: str) -> str:
         """When a file is loaded that is not loaded as the training starts: `called`, in a `branch`, by `other` scripts,
@@ -82,7 +87,7 @@ class Aside:
         """True for a file that stands aside."""
         if path.endswith(PROSE):
             return False
-        if path in self.python or path in self.guarded or named_aside(path):
+        if path in self.python or path in self.guarded or named_aside(path) or (self.trains and path in self.untorched):
             return True
         folder = posixpath.dirname(path)
         if folder in self.foreign and not path.endswith(".py"):
@@ -257,8 +262,25 @@ def aside_of(
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
         python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
-        frozenset(tree.whole),
+        frozenset(tree.whole), tabled=_from_tables(tree),
     )  # fmt: skip
+
+
+def _from_tables(tree: _Tree) -> dict[tuple[str, str], str]:
+    """By path and name: the option without which nobody takes something from its file, where a table of the only file
+    that imports it has it for another text than that of the default, and the default has a row: `dla` for `dla_34`.
+    """
+    options = joined(each for entry in tree.entries.values() for each in entry.options)
+    importers = Counter(target for targets in tree.leads.values() for target in targets)
+    found: dict[tuple[str, str], str] = {}
+    for path, entry in tree.entries.items():
+        for name, asked, key in entry.tabled:
+            option, owner = options.get(asked), tree._imported(name, path)
+            default = f"{option.default[0]}_".replace("-", "_") if option is not None and option.default else ""
+            usual = {text for _, other, text in entry.tabled if other == asked and default.startswith(f"{text}_")}
+            if option is not None and usual and key not in usual and importers[owner] == 1:
+                found[owner, name.rpartition(".")[2]] = f"{option.words} {key}".replace("= ", "=", 1)
+    return found
 
 
 def _untorched(tree: _Tree) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -64,6 +64,9 @@ _GIVEN = re.compile(
     rb"(?:\(\s*(?:[\"']([\w.-]+)[\"']|(\w+))\s*[,)])?"
 )
 _DEFAULT = (b"='", b'="', b" = '", b' = "', b": str = '", b': str = "')
+#: A table, and its rows of a text and a name.
+_TABLE = re.compile(rb"^(\w+)[ \t]*=[ \t]*\{([^{}]*)\}", re.M)
+_ROW = re.compile(rb"[\"']([\w.-]+)[\"'][ \t]*:[ \t]*(\w+)[ \t]*(?=[,#\n]|$)")
 _COMMENT = re.compile(rb"#[^\n]*")
 _BOUND_NAMES = Texts(b"tensorrt", b"torch2trt", b"pycuda", b"cudart", b"cuda.bindings")
 _BOUND = re.compile(rb"^(?:import|from)[ \t]+((?:tensorrt|torch2trt|pycuda|cuda|cudart)\b[.\w]*)", re.M)
@@ -96,7 +99,7 @@ _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
 _LOADS_BY_NAME = Texts(
-    b"importlib", b"import_module", b"__import__(", b"_target_", b"instantiate(", b"LightningCLI(", b"jsonargparse",
+    b"importlib", b"import_module", b"__import__(", rb"\b_target_\b", b"instantiate(", b"LightningCLI(", b"jsonargparse",
 )  # fmt: skip
 #: What knows by a name what other modules hold.
 _REGISTERS = Texts(b"registry", b"Registry", b"REGISTRY")
@@ -135,6 +138,7 @@ class Entry(NamedTuple):
     another torch; `selected`: what it imports where a function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
+    `tabled`: what a table of it takes from another file: `(name, option that is the key, its text)`.
     """
 
     imports: tuple[str, ...] = ()
@@ -157,6 +161,7 @@ class Entry(NamedTuple):
     given: tuple[tuple[str, str], ...] = ()
     asked: Asked = ()
     loads_by_name: bool = False
+    tabled: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -231,10 +236,13 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     found: tuple[set[str], ...] = (set(), set(), set(), set(), set(), set())
     selected: set[tuple[str, str, str]] = set()
     imported: set[str] = set()
+    alone: dict[bytes, str] = {}  # the full name of what a line imports alone, by its own name
     lines: list[tuple[int, int]] = []
     for match, names in _imports(data, path):
         imported.update(names)
         lines.append(match.span())
+        if len(names) == 2:
+            alone[match[0].split()[-1]] = names[1]
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names and (choice := _selecting(data, match)) is not None:
             selected.update((name, *choice) for name in names)
@@ -257,8 +265,16 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         _framework(imported), unasked, infers, never, tuple(sorted(selected)), _given(data),
-        asked, by_name,
+        asked, by_name, tuple(_tabled(data, alone)),
     )  # fmt: skip
+
+
+def _tabled(data: bytes, alone: Mapping[bytes, str]) -> Iterator[tuple[str, str, str]]:
+    """What the tables of a file hold of what it imports, where one is asked with an option: `models[args.arch](...)`."""
+    for table in _TABLE.finditer(data) if b"{" in data and alone else ():
+        held = [(alone[name], key.decode()) for key, name in _ROW.findall(table[2]) if name in alone]
+        asked = re.search(rb"\b%s\[(?:\w+\.)*(\w+)\]" % table[1], data) if held else None
+        yield from ((name, asked[1].decode(), key) for name, key in held) if asked is not None else ()
 
 
 def _framework(imported: set[str]) -> str:
