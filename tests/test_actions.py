@@ -606,7 +606,8 @@ def test_what_matters_least_is_joined_first() -> None:
 def test_what_no_training_script_reaches_comes_last_whatever_it_blocks() -> None:
     bound = at("tools/to_trt.py", 1, "NPU510", "torch2trt", "the package torch2trt does not support NPUs")
     tool = replace(bound, aside=True)
-    first, last = actions_of([tool, at("train.py", 9, "NPU206")])
+    first, last, tidy = actions_of([at("train.py", 3, "NPU206"), tool, at("train.py", 9, "NPU507")])
+    assert (tidy.first, tidy.stands) == ("train.py:3", "tidy")
     assert (first.first, first.aside) == ("train.py:9", False)
     assert (last.first, last.aside, last.blocks) == ("tools/to_trt.py:1", True, "later")
     (both,) = actions_of([tool, replace(tool, path="train.py", aside=False)])
@@ -986,6 +987,49 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
     other = at("pyproject.toml", 4, "NPU290", "onnxruntime", needs, option=option, details=(("status", "plugin"),))
     found = actions_of([bound, other])
     assert len(found) == actions and "tensorrt" in found[0].title + found[-1].title
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "actions"),
+    [
+        # layers that work over the replicas of DataParallel: replaced with it, wherever they are
+        (at("net.py", 1, "NPU294", "SynchronizedBatchNorm2d", blocks="slow", help="convert"),
+         at("train.py", 9, "NPU507", "torch.nn.DataParallel", help="DDP"), 1),
+        (at("net.py", 1, "NPU294", "DataParallelModel"), at("train.py", 9, "NPU507", "torch.nn.DataParallel"), 2),
+        (at("net.py", 1, "NPU294", "SynchronizedBatchNorm2d", blocks="slow"), at("train.py", 9, "NPU520", "a.b"), 2),
+        # what gives memory to TensorRT, in one script
+        (at("a.py", 3, "NPU510", "pycuda.driver"), at("a.py", 2, "NPU510", "tensorrt"), 1),
+        (at("a.py", 3, "NPU510", "pycuda.driver"), at("b.py", 2, "NPU510", "tensorrt"), 2),
+        (at("a.py", 3, "NPU510", "flash_attn"), at("a.py", 2, "NPU510", "tensorrt"), 2),
+    ],
+)  # fmt: skip
+def test_what_goes_with_another_finding_is_no_decision_of_its_own(first: Finding, second: Finding, actions: int) -> None:
+    made = actions_of([first, second])
+    assert len(made) == actions
+    assert actions > 1 or (made[0].first, made[0].codes[-1]) == (f"{second.path}:{second.span.line}", second.code)
+    assert first.help != "convert" or made[0].how == "DDP. net.py, line 1: convert"
+
+
+@pytest.mark.parametrize(("header", "actions"), [("net/src/utils/checks.h", 1), ("other/checks.h", 2)])
+def test_headers_below_the_sources_of_an_extension_are_ported_with_it(header: str, actions: int) -> None:
+    found = [built("net/functions.py", "abn", "src/abn.cpp", "src/abn_cuda.cu")]
+    found += [line_of(path, 2, "NPU806", "cuda") for path in ("net/src/abn.cpp", "net/src/abn_cuda.cu", header)]
+    assert len(actions_of(found)) == actions
+
+
+@pytest.mark.parametrize(
+    ("late", "blocks", "stands"),
+    [("other", "slow", "aside"), ("other", "tidy", "aside"), ("other", "later", "later"), ("called", "slow", "slow")],
+)
+def test_what_only_slows_scripts_that_do_not_train_stands_aside(late: str, blocks: str, stands: str) -> None:
+    (action,) = actions_of([at("align.py", 3, "NPU293", "torch.autograd.Variable", blocks=blocks, late=late)])
+    assert action.stands == stands
+
+
+@pytest.mark.parametrize(("code", "said"), [("NPU507", False), ("NPU206", True)])
+def test_a_list_that_stops_no_training_says_so(code: str, said: bool) -> None:
+    lines = lines_of([at("train.py", 9, code), replace(at("tools/trt.py", 1, "NPU510", "torch2trt"), aside=True)])
+    assert ("none of them stops training or changes its results" in lines[0]) == said
 
 
 def test_of_an_image_the_image_is_told_first() -> None:

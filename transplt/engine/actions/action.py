@@ -14,8 +14,8 @@ BLOCKING = frozenset({"import", "first step", "numbers", "later"})
 BLOCKS_TEXT = {
     "import": marked("stops at import"), "first step": marked("stops at the first step"),
     "numbers": marked("computes wrong numbers"), "later": marked("stops later"),
-    "contained": marked("only in containers and jobs"), "slow": marked("runs slower"), "tidy": marked("cosmetic"),
-    "aside": marked("not used by training"),
+    "contained": marked("only in containers and jobs"), "slow": marked("runs slower"),
+    "aside": marked("not used by training"), "tidy": marked("cosmetic"),
 }  # fmt: skip
 #: The headings of actions: all of these words, and what they mean.
 _HEADINGS = {

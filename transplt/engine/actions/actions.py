@@ -12,7 +12,7 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.effort import HOURS
-from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, Group, Groups, aside
+from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, WRAPPED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
@@ -48,7 +48,8 @@ class _Draft:
 
     @property
     def aside(self) -> bool:
-        return all(aside(finding) for finding, _ in self.findings)
+        beside = ("slow", "tidy")  # of scripts that do not train
+        return all(aside(each) or (each.late == "other" and group.blocks in beside) for each, group in self.findings)
 
     @property
     def contained(self) -> bool:
@@ -105,8 +106,8 @@ def _rank(action: Action) -> tuple[float | str, ...]:
     outside = not inside and not (needed and any(each.late != "other" for each in action.findings))
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
-        _PROOF not in action.codes, action.aside, blocks, action.contained, not _OF_RANKS.isdisjoint(action.codes),
-        rest, outside,
+        _PROOF not in action.codes, action.stands == "tidy", action.aside, blocks, action.contained,
+        not _OF_RANKS.isdisjoint(action.codes), rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late or finding.option for finding in action.findings),
@@ -158,6 +159,8 @@ _PROOF = "NPU793"
 _OF_RANKS = frozenset({"NPU314"})
 #: What only containers, jobs and services ask for.
 _OF_JOBS = frozenset({"NPU280", IMAGE, "NPU852", "NPU854", "NPU855"})
+#: Actions that are about the findings of their own code first: images, and what divides batches.
+_LEADING = frozenset({IMAGE, WRAPPED})
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 
@@ -263,7 +266,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
             (
                 path != draft.group.name,
                 all(aside(each) for each, _ in same),
-                draft.group.kind == IMAGE and all(each.code != IMAGE for each, _ in same),
+                draft.group.kind in _LEADING and all(each.code != draft.group.kind for each, _ in same),
                 path.startswith(".") or of_a_job(path),
                 min(BLOCKS.index(group.blocks) for _, group in same),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
@@ -298,7 +301,7 @@ def _by_hand(draft: _Draft) -> str:
     if draft.group.how:
         return draft.group.how
     helps = [(finding.code == draft.group.kind, finding.help) for finding, _ in draft.findings if finding.help]
-    named = draft.group.kind == IMAGE and any(own for own, _ in helps)  # first the image, then what goes with it
+    named = draft.group.kind in _LEADING and any(own for own, _ in helps)  # then what goes with it
     counts = Counter(text for own, text in helps if own or not named)
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -306,7 +309,7 @@ def _by_hand(draft: _Draft) -> str:
         for finding, _ in draft.findings:
             if finding.help and finding.help != help_:
                 others.setdefault(finding.help, finding)
-        for text, first in [*others.items()][:_MOST_HELPS] if len(others) > 1 else ():
+        for text, first in [*others.items()][:_MOST_HELPS] if draft.group.kind == WRAPPED or len(others) > 1 else ():
             also = marked("{how}. {path}, line {line}: {help}")
             help_ = Sentence(also, how=help_, path=first.path, line=first.span.line, help=text)
         return help_

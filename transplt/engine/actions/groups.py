@@ -26,6 +26,7 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
+WRAPPED, _NORMS = "NPU507", "NPU294"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU845", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
 _OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
@@ -145,10 +146,17 @@ def _going(imports: list[Finding]) -> dict[tuple[str, str], Finding]:
 
 def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Finding]:
     """By code, file and line or package: the finding whose action another one goes with. A gate that stays takes the
-    other half of its test, a pin that no wheel of the Python fits the floor of that package.
+    other half of its test, a pin that no wheel of the Python fits the floor of that package, DataParallel the layers
+    that work over its replicas, and TensorRT what gives it memory.
     """
     found: dict[tuple[str, str, int | str], Finding] = {}
+    wrapper = next((each for each in findings if each.code == WRAPPED and not aside(each)), None)
+    engines = {each.path: each for each in findings if each.code in PACKAGES and each.api == "tensorrt"}
     for each in findings:
+        if each.code == _NORMS and each.blocks == "slow" and wrapper is not None and not aside(each):
+            found[_NORMS, each.path, each.api] = wrapper
+        if each.code in PACKAGES and each.path in engines and each.api.partition(".")[0] == "pycuda":
+            found[each.code, each.path, each.api] = engines[each.path]
         if each.code in _GATES:
             found[_STRING, each.path, each.span.line] = each
         for name in each.every_detail("thing") if each.code == _PYTHON else ():

@@ -18,6 +18,7 @@ from transplt.rules.kernel_functions import SAID
 
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".cu", ".cuh")
 _KERNEL_SUFFIXES = (".cu", ".cuh")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl", ".cuh")
 #: Folders that hold the sources of an extension and are not its name.
 _SOURCE_FOLDERS = frozenset({"src", "csrc", "source", "cuda", "cpu", "gpu", "kernel", "kernels", "include"})
 _ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|ops?|plugin)$", re.IGNORECASE)
@@ -165,9 +166,14 @@ class Kernels:
         return _Owner(home)
 
     def _extensions_beside(self, path: str) -> list[_Extension]:
-        """Those with sources in the folder of another one; of several, those with a source of its name."""
+        """Those with sources in the folder of another one, or above the folder of a header; of several, those with a
+        source of its name.
+        """
         folder, stem = posixpath.dirname(path), _parts(path)[1]
-        beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
+        folders = {id(each): {posixpath.dirname(source) for source in each.sources} for each in self._extensions}
+        beside = [each for each in self._extensions if folder in folders[id(each)]]
+        if not beside and path.endswith(_HEADERS):
+            beside = [each for each in self._extensions if any(_within(folder, above) for above in folders[id(each)])]
         if len(beside) == 1:
             return beside
         return [each for each in beside if any(_parts(source)[1].lower() == stem.lower() for source in each.sources)]

@@ -69,7 +69,10 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 def _head(actions: Sequence[Action]) -> str:
     hours = about(total_hours(actions))
     count = len(separate(actions))
-    return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
+    head = ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
+    if any(action.stops for action in actions):
+        return head
+    return gettext("{actions}; none of them stops training or changes its results", actions=head)
 
 
 def about(hours: float) -> str:
