@@ -1087,7 +1087,8 @@ def test_an_image_and_jobs_come_behind_what_stops_the_program_itself() -> None:
         ("demo/requirements.txt", "later"),
         ("requirements.txt", "first step"),
         ("train/requirements.txt", "first step"),
-        ("models/requirements_eval.txt", "first step"),
+        ("models/requirements_eval.txt", "later"),
+        ("requirements_dev.txt", "first step"),
     ],
 )
 def test_what_an_evaluation_installs_stops_no_training(path: str, blocks: str) -> None:

@@ -112,6 +112,21 @@ def test_docs_edits_code(before: str, after: str) -> None:
     assert edited(before, path) == after
 
 
+@pytest.mark.parametrize(
+    ("command", "blocks", "level"),
+    [
+        (RUN, "later", Level.MANUAL),
+        ("CUDA_VISIBLE_DEVICES=0 python train.py", "", Level.MANUAL),
+        ("docker run --gpus all nvcr.io/nvidia/pytorch:24.01-py3", "", Level.MANUAL),
+        ("docker run --gpus all nvcr.io/nvidia/tritonserver:22.07-py3", "", Level.INFO),
+    ],
+)
+def test_what_a_command_of_a_document_stops(command: str, blocks: str, level: Level) -> None:
+    (found,) = document(f"```bash\n{command}\n```\n").findings
+    assert (found.blocks, found.level) == (blocks, level)
+    assert ("torch-npu" in found.help or "CANN image" in found.help) == ("pytorch" in command)
+
+
 def test_one_finding_for_a_command() -> None:
     text = f"```bash\n{RUN} \\\n  --dist-backend nccl\n\nnvidia-smi -L | wc -l\nls\n```\n"
     assert said(document(text)) == [("NPU865", 2), ("NPU865", 5)]

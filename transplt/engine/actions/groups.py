@@ -460,7 +460,8 @@ def _blocks(finding: Finding, page: Diagnostic | _Entry) -> str:
 def _here(blocks: str, finding: Finding) -> str:
     """What blocks so much, where no training script meets it, or only one that is asked to."""
     folder = posixpath.basename(posixpath.dirname(finding.path))
-    installed_after = not finding.path.endswith(".py") and named_after(f"{folder}.in")  # by an evaluation or a demo
+    names = (f"{folder}.in", finding.path)
+    installed_after = not finding.path.endswith(".py") and any(map(named_after, names))  # by an evaluation or a demo
     after = installed_after or (finding.late == "unnamed" and named_after(finding.path))
     not_yet = aside(finding) or finding.option or finding.late in ("handled", "other") or after
     return "later" if blocks in ("import", "first step") and not_yet else blocks

@@ -24,6 +24,7 @@ from transplt.engine.files.documents.blocks import PYTHON, Block, blocks
 from transplt.engine.files.embedded_pieces import in_lines, reads
 from transplt.engine.files.install_commands import InstallCommand, install_commands
 from transplt.engine.files.kind import FileKind
+from transplt.engine.files.shell.arguments import MOVED
 from transplt.rules.companions import older_pins
 from transplt.rules.packages import TOO_OLD, advice_on_requirement
 from transplt.rules.releases import fits
@@ -47,6 +48,9 @@ _FOR_NPUS = (
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
 _PLAIN = "install torch and torch-npu"
+#: A server of models that no port of the project concerns.
+_SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
+_SERVES = "it serves models on NVIDIA's cards: on NPUs, MindIE or a program over ACL does"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 
@@ -169,11 +173,12 @@ def _reported(
     names: list[str] = []
     places: list[int] = []
     helps: list[str] = []
-    edited = False
+    edited = stops = False
     for each in found:
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)
+            stops |= each.code == MOVED
             places.append(start)
             whole = each.api == TORCH_NPU  # the command is about torch, and its help says what installs it
             names.append("torch" if whole else each.api or each.message)
@@ -194,7 +199,10 @@ def _reported(
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     shown = ", ".join(dict.fromkeys(names))
     help_ = "; ".join(dict.fromkeys(filter(None, helps))) + _OF_DOCS.get((document.settings.docs, edited), "")
-    message, blocks = f"this document has a command for CUDA: {shown}", ""
+    message, blocks = f"this document has a command for CUDA: {shown}", "later" if stops else ""
     if counted := [*filter(document.project.reads.counts, dict.fromkeys(names))]:
-        message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", "slow"
-    yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
+        message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
+    level = Level.MANUAL
+    if any(_SERVER.search(document.utf8, a, b) for a, b in lines):
+        level, help_ = Level.INFO, _SERVES
+    yield Note(extent, COMMAND, level, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
