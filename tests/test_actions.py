@@ -997,6 +997,11 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
          at("train.py", 9, "NPU507", "torch.nn.DataParallel", help="DDP"), 1),
         (at("net.py", 1, "NPU294", "DataParallelModel"), at("train.py", 9, "NPU507", "torch.nn.DataParallel"), 2),
         (at("net.py", 1, "NPU294", "SynchronizedBatchNorm2d", blocks="slow"), at("train.py", 9, "NPU520", "a.b"), 2),
+        # what exchanges between replicas, in the functions of a kernel that is replaced
+        (at("op/abn.py", 9, "NPU501", "torch.cuda.comm.gather"), at("op/abn.py", 3, "NPU554", "abn"), 1),
+        (at("op/abn.py", 9, "NPU294", "InPlaceABNSync"), at("op/abn.py", 3, "NPU554", "abn"), 1),
+        (at("op/net.py", 9, "NPU501", "torch.cuda.comm.gather"), at("op/abn.py", 3, "NPU554", "abn"), 2),
+        (at("op/abn.py", 9, "NPU501", "torch.cuda.nccl"), at("op/abn.py", 3, "NPU554", "abn"), 2),
         # what gives memory to TensorRT, in one script
         (at("a.py", 3, "NPU510", "pycuda.driver"), at("a.py", 2, "NPU510", "tensorrt"), 1),
         (at("a.py", 3, "NPU510", "pycuda.driver"), at("b.py", 2, "NPU510", "tensorrt"), 2),

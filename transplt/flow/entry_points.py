@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from transplt.flow.entry_text import PROSE, Entry, copied_library, named_aside
+from transplt.flow.entry_text import PROSE, Entry, named_aside, of_others
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import outermost_package
@@ -243,7 +243,7 @@ def aside_of(
     top = {path for path in own if "/" not in path}
     # One at the top that only defines is dead where nothing imports it.
     scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
-    starts = leading | scripts | {path for path in own if every[path].loads}
+    starts = leading | scripts | {path for path in own if every[path].loads and of_others(path) is None}
     reached = _reached(starts, tree)
     beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
     if beside:  # what is loaded by name lies beside what loads it, or below
@@ -323,7 +323,7 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
 
 def _of_a_copy(path: str, every: Collection[str]) -> bool:
     """True for a file of a library that lies as a copy in a package of the project."""
-    folder = copied_library(path)
+    folder = of_others(path)
     return folder is not None and f"{posixpath.dirname(folder)}/__init__.py" in every
 
 

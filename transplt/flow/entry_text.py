@@ -5,6 +5,7 @@ Lines of imports, and words that training has: for files that nobody parses as w
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,8 @@ _NAMED = re.compile(
     r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml|[^/]*\.(?:ps1|bat|cmd))$"
 )
+#: Folders in which a project has its own package.
+_LAYOUTS = ("src", "python", "lib", "packages")
 #: Files for people: what is to do in them is tidying, wherever they lie.
 PROSE = (".md", ".rst")
 _IMPORT = re.compile(
@@ -185,10 +188,14 @@ def _copied() -> re.Pattern[str]:
     return re.compile(read_table("support/substitutions.json")["copied"])
 
 
-def copied_library(path: str) -> str | None:
-    """The folder of a library, by its name, that lies inside of the project's own code; None for anything else."""
-    match = _copied().match(path)
-    return match[0].rstrip("/") if match is not None else None
+def of_others(path: str) -> str | None:
+    """The folder of code of somebody else around a file: named so, or a copied library, where its name is not that of
+    the project's own package (`src/diffusers`).
+    """
+    match = None if third_party(path) is not None else _copied().match(path)
+    if match is None:
+        return third_party(path)
+    return None if posixpath.basename(match["above"]) in _LAYOUTS else match[0].rstrip("/")
 
 
 def scripts_started(data: bytes, path: str) -> tuple[tuple[str, str], ...]:

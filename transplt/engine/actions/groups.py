@@ -14,7 +14,7 @@ from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import LEADS, SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.engine.npu_ready_code import OF_KERNELS
 from transplt.flow.entry_points import named_after
-from transplt.flow.entry_text import copied_library, named_aside, of_a_job, third_party
+from transplt.flow.entry_text import named_aside, of_a_job, of_others
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -44,8 +44,6 @@ _EXTENSIONS = ("NPU551", _TOOLKIT, *_GATES, LEADS)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
-#: Folders in which a project has its own package.
-_LAYOUTS = ("src", "python", "lib", "packages")
 _COMMAND = "NPU865"
 _BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
 _UNASKED = marked("nothing in the project uses it: remove the line")
@@ -147,14 +145,17 @@ def _going(imports: list[Finding]) -> dict[tuple[str, str], Finding]:
 def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Finding]:
     """By code, file and line or package: the finding whose action another one goes with. A gate that stays takes the
     other half of its test, a pin that no wheel of the Python fits the floor of that package, DataParallel the layers
-    that work over its replicas, and TensorRT what gives it memory.
+    that work over its replicas, a kernel what exchanges between them beside it, and TensorRT what gives it memory.
     """
     found: dict[tuple[str, str, int | str], Finding] = {}
     wrapper = next((each for each in findings if each.code == WRAPPED and not aside(each)), None)
     engines = {each.path: each for each in findings if each.code in PACKAGES and each.api == "tensorrt"}
+    compiled = {each.path: each for each in findings if each.code in (*_STOPPING, _TOOLKIT)}
     for each in findings:
         if each.code == _NORMS and each.blocks == "slow" and wrapper is not None and not aside(each):
             found[_NORMS, each.path, each.api] = wrapper
+        if each.path in compiled and (each.code == _NORMS or each.api.startswith("torch.cuda.comm")):
+            found[each.code, each.path, each.api] = compiled[each.path]
         if each.code in PACKAGES and each.path in engines and each.api.partition(".")[0] == "pycuda":
             found[each.code, each.path, each.api] = engines[each.path]
         if each.code in _GATES:
@@ -207,6 +208,9 @@ class Groups:
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
+        folders = filter(None, (of_others(each.path) for each in open_))
+        #: By package: the folder with a copy of it.
+        self._copies = {posixpath.basename(each): each for each in folders}
         self._triton = _of_kernels(open_)
         self._leading = _leading(open_)
 
@@ -214,7 +218,8 @@ class Groups:
         """The one group of an open finding."""
         if finding.edit is not None:
             return _offered(finding)
-        if (folder := _of_others(finding.path)) is not None:
+        package = finding.api.partition(".")[0] if finding.code in PACKAGES else ""
+        if (folder := of_others(finding.path) or self._copies.get(package)) is not None:
             return _third_party(finding, folder)
         with_it = finding.path in self._images and finding.code in _WITH_THE_IMAGE
         if (with_it or (self._images and _OF_A_DRIVER.search(finding.path))) and finding.edit is None:
@@ -370,16 +375,6 @@ class Groups:
         if unit in self._kernels.on_the_cpu:
             how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
         return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
-
-
-def _of_others(path: str) -> str | None:
-    """The folder of code of somebody else around a file: named so, or a copied library, where its name is not that of
-    the project's own package (`src/diffusers`).
-    """
-    if (folder := third_party(path)) is not None:
-        return folder
-    folder = copied_library(path)
-    return None if folder is None or posixpath.basename(posixpath.dirname(folder)) in _LAYOUTS else folder
 
 
 def _third_party(finding: Finding, folder: str) -> Group:
