@@ -121,6 +121,22 @@ def test_a_file_of_an_option_that_a_readme_gives_weights_of_others(command: str,
     assert [each.level for each in migrate_source(source, "a.py", settings, project).findings] == [level]
 
 
+@pytest.mark.parametrize(
+    ("other", "level"),
+    [
+        ("torch.load(path, map_location='cpu')", Level.MANUAL),
+        ("torch.load(path, torch.device('cpu'))", Level.MANUAL),
+        ("torch.load(last, map_location='cpu')", Level.INFO),
+        ("torch.load(path)", Level.INFO),
+        ("np.load(path)", Level.INFO),
+    ],
+)
+def test_a_file_that_is_loaded_to_the_cpu_without_a_card(other: str, level: Level) -> None:
+    lines = f"if torch.cuda.is_available():\n    a = torch.load(path)\nelse:\n    a = {other}\n"
+    found = [each for each in migrate(f"import torch\n{lines}").findings if each.code == "NPU152"]
+    assert (found[0].level, found[0].blocks) == (level, "later" if level is Level.MANUAL else "")
+
+
 def test_a_file_that_another_file_of_the_project_saves() -> None:
     files = {"save.py": "import torch\ntorch.save(net.cuda().state_dict(), os.path.join(d, 'last.pt'))\n"}
     assert _levels("torch.load('last.pt')", files) == [Level.INFO]

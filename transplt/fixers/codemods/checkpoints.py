@@ -55,7 +55,9 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
-    elif on_cpu is None and _is_given_by_a_loader(work, call.args[0]):
+    elif on_cpu is None and (
+        _is_given_by_a_loader(work, call.args[0]) or ast.unparse(call.args[0]) in work.once(_placed)
+    ):
         level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
@@ -101,6 +103,12 @@ def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
         return False
     callers = (enclosing_function(each) for each in work.scan.calls_by_last_name((function.name,)))
     return any(each is not None and _LOADER.search(each.name) for each in (function, *callers))
+
+
+def _placed(work: Work) -> set[str]:
+    """What a file loads to a place as well, as where there is no card: somebody has files of a GPU in mind."""
+    loads = work.scan.calls_by_last_name(("load",))
+    return {ast.unparse(each.args[0]) for each in loads if each.args and argument_at(each, 1, "map_location")}
 
 
 def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:
