@@ -243,13 +243,12 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     found: tuple[set[str], ...] = (set(), set(), set(), set(), set(), set())
     selected: set[tuple[str, str, str]] = set()
     imported: set[str] = set()
-    alone: dict[bytes, str] = {}  # the full name of what a line imports alone, by its own name
+    own: dict[bytes, str] = {}  # what the lines import last, by the name that it has here
     lines: list[tuple[int, int]] = []
     for match, names in _imports(data, path):
         imported.update(names)
         lines.append(match.span())
-        if len(names) == 2:
-            alone[match[0].split()[-1]] = names[1]
+        own[match[0].split()[-1]] = ["", *names][-1]
         names = [name for name in names if name and name.partition(".")[0] not in _LIBRARIES]
         if names and (choice := _selecting(data, match)) is not None:
             selected.update((name, *choice) for name in names)
@@ -272,14 +271,14 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         _framework(imported), unasked, infers, never, tuple(sorted(selected)), _given(data),
-        asked, by_name, tuple(_tabled(data, alone)),
+        asked, by_name, tuple(_tabled(data, own)),
     )  # fmt: skip
 
 
-def _tabled(data: bytes, alone: Mapping[bytes, str]) -> Iterator[tuple[str, str, str]]:
+def _tabled(data: bytes, imported: Mapping[bytes, str]) -> Iterator[tuple[str, str, str]]:
     """What the tables of a file hold of what it imports, where one is asked with an option: `models[args.arch](...)`."""
-    for table in _TABLE.finditer(data) if b"{" in data and alone else ():
-        held = [(alone[name], key.decode()) for key, name in _ROW.findall(table[2]) if name in alone]
+    for table in _TABLE.finditer(data) if b"{" in data and imported else ():
+        held = [(imported[name], key.decode()) for key, name in _ROW.findall(table[2]) if name in imported]
         asked = re.search(rb"\b%s\[(?:\w+\.)*(\w+)\]" % table[1], data) if held else None
         yield from ((name, asked[1].decode(), key) for name, key in held) if asked is not None else ()
 

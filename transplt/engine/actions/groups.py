@@ -142,26 +142,42 @@ def _going(imports: list[Finding]) -> dict[tuple[str, str], Finding]:
     return {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
 
 
-def _leading(findings: list[Finding]) -> dict[tuple[str, str, int | str], Finding]:
-    """By code, file and line or package: the finding whose action another one goes with. A gate that stays takes the
-    other half of its test, a pin that no wheel of the Python fits the floor of that package, DataParallel the layers
-    that work over its replicas, a kernel what exchanges between them beside it, and TensorRT what gives it memory.
+_Leading = dict[tuple[str, str, int | str], Finding]
+
+
+def _leading(findings: list[Finding]) -> _Leading:
+    """By code, file and line or API: the finding whose action another one goes with. A gate that stays takes the other
+    half of its test, a pin that no wheel of the Python fits the floor of that package, DataParallel the layers that
+    work over its replicas, a copy of a package what imports it.
     """
-    found: dict[tuple[str, str, int | str], Finding] = {}
-    wrapper = next((each for each in findings if each.code == WRAPPED and not aside(each)), None)
-    engines = {each.path: each for each in findings if each.code in PACKAGES and each.api == "tensorrt"}
-    compiled = {each.path: each for each in findings if each.code in (*_STOPPING, _TOOLKIT)}
+    found = _beside(findings)
+    wrappers = [each for each in findings if each.code == WRAPPED and not aside(each)]
+    copies = {posixpath.basename(folder): each for each in findings if (folder := of_others(each.path))}
     for each in findings:
-        if each.code == _NORMS and each.blocks == "slow" and wrapper is not None and not aside(each):
-            found[_NORMS, each.path, each.api] = wrapper
-        if each.path in compiled and (each.code == _NORMS or each.api.startswith("torch.cuda.comm")):
-            found[each.code, each.path, each.api] = compiled[each.path]
-        if each.code in PACKAGES and each.path in engines and each.api.partition(".")[0] == "pycuda":
-            found[each.code, each.path, each.api] = engines[each.path]
+        copy = copies.get(each.api.partition(".")[0]) if each.code in PACKAGES else None
+        lead = wrappers[0] if wrappers and each.code == _NORMS and each.blocks == "slow" and not aside(each) else copy
+        if lead is not None:
+            found[each.code, each.path, each.api] = lead
         if each.code in _GATES:
             found[_STRING, each.path, each.span.line] = each
         for name in each.every_detail("thing") if each.code == _PYTHON else ():
             found[_TOO_OLD, each.path, name] = each
+    return found
+
+
+def _beside(findings: list[Finding]) -> _Leading:
+    """What goes with another finding of its file: with a kernel what exchanges between replicas, with TensorRT what
+    gives it memory.
+    """
+    found: _Leading = {}
+    for code, begins, codes, other in (
+        (_NORMS, "", (*_STOPPING, _TOOLKIT), ""),
+        ("NPU501", "torch.cuda.comm", (*_STOPPING, _TOOLKIT), ""),
+        ("NPU510", "pycuda", ("NPU510",), "tensorrt"),
+    ):
+        leads = {each.path: each for each in findings if each.code in codes and each.api.startswith(other)}
+        same = (each for each in findings if each.code == code and each.api.startswith(begins))
+        found.update(((code, each.path, each.api), leads[each.path]) for each in same if each.path in leads)
     return found
 
 
@@ -208,9 +224,6 @@ class Groups:
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
-        folders = filter(None, (of_others(each.path) for each in open_))
-        #: By package: the folder with a copy of it.
-        self._copies = {posixpath.basename(each): each for each in folders}
         self._triton = _of_kernels(open_)
         self._leading = _leading(open_)
 
@@ -218,11 +231,12 @@ class Groups:
         """The one group of an open finding."""
         if finding.edit is not None:
             return _offered(finding)
-        package = finding.api.partition(".")[0] if finding.code in PACKAGES else ""
-        if (folder := of_others(finding.path) or self._copies.get(package)) is not None:
+        about = finding.span.line if finding.code == _STRING else finding.api
+        finding = self._leading.get((finding.code, finding.path, about), finding)
+        if (folder := of_others(finding.path)) is not None:
             return _third_party(finding, folder)
         with_it = finding.path in self._images and finding.code in _WITH_THE_IMAGE
-        if (with_it or (self._images and _OF_A_DRIVER.search(finding.path))) and finding.edit is None:
+        if with_it or (self._images and _OF_A_DRIVER.search(finding.path)):
             page = _page(IMAGE)
             return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
         if finding.code == LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
@@ -232,8 +246,6 @@ class Groups:
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
-        about = finding.span.line if finding.code == _STRING else finding.api
-        finding = self._leading.get((finding.code, finding.path, about), finding)
         if finding.code == _NATIVE and (native := self._native(finding)) is not None:
             return native
         if (same := self._substitution(finding)) is not None:

@@ -55,9 +55,7 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
-    elif on_cpu is None and (
-        _is_given_by_a_loader(work, call.args[0]) or ast.unparse(call.args[0]) in work.once(_placed)
-    ):
+    elif on_cpu is None and _may_be_published(work, call.args[0]):
         level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
@@ -93,8 +91,12 @@ def _is_foreign(work: Work, path: ast.expr) -> bool:
     return any(PUBLISHED.search(each) or (work.scan.path, each) in work.project.published for each in names)
 
 
-def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
-    """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls."""
+def _may_be_published(work: Work, path: ast.expr) -> bool:
+    """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls; for what the file
+    loads to a place as well, as where there is no card: somebody has files of a GPU in mind.
+    """
+    if ast.unparse(path) in work.once(_placed):
+        return True
     function = enclosing_function(path)
     if function is None or not isinstance(path, ast.Name):
         return False
@@ -106,7 +108,7 @@ def _is_given_by_a_loader(work: Work, path: ast.expr) -> bool:
 
 
 def _placed(work: Work) -> set[str]:
-    """What a file loads to a place as well, as where there is no card: somebody has files of a GPU in mind."""
+    """The paths of files that are loaded to a place."""
     loads = work.scan.calls_by_last_name(("load",))
     return {ast.unparse(each.args[0]) for each in loads if each.args and argument_at(each, 1, "map_location")}
 

@@ -166,6 +166,14 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
         yield group
 
 
+def _named(found: Edit | Note) -> tuple[str, str]:
+    """What a finding of a command is about, and what it says to do."""
+    whole = found.api == TORCH_NPU  # the command is about torch, and its help says what installs it
+    said = f"{found.message}; {found.help}" if whole else found.message
+    write = f"{found.api or 'here'}: write {found.new}" if isinstance(found, Edit) else said
+    return "torch" if whole else found.api or found.message, write
+
+
 def _reported(
     document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent]
 ) -> Iterator[Note]:
@@ -173,21 +181,21 @@ def _reported(
     names: list[str] = []
     places: list[int] = []
     helps: list[str] = []
-    edited = stops = False
+    edited = stops = serves = False
     for each in found:
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)
             stops |= each.code == MOVED
             places.append(start)
-            whole = each.api == TORCH_NPU  # the command is about torch, and its help says what installs it
-            names.append("torch" if whole else each.api or each.message)
-            said = f"{each.message}; {each.help}" if whole else each.message
-            helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else said)
+            name, said = _named(each)
+            names.append(name)
+            helps.append(said)
     for a, b in lines:
         for match in _FOR_CUDA.finditer(document.utf8, a, b):
             if any(start <= match.start() < end for start, end in made):
                 continue
+            serves |= _SERVER.match(match.group()) is not None
             places.append(match.start())
             names.append(match.group().decode().strip())
             by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
@@ -199,10 +207,8 @@ def _reported(
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     shown = ", ".join(dict.fromkeys(names))
     help_ = "; ".join(dict.fromkeys(filter(None, helps))) + _OF_DOCS.get((document.settings.docs, edited), "")
-    message, blocks = f"this document has a command for CUDA: {shown}", "later" if stops else ""
+    message, blocks = f"this document has a command for CUDA: {shown}", "later" * stops
     if counted := [*filter(document.project.reads.counts, dict.fromkeys(names))]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
-    level = Level.MANUAL
-    if any(_SERVER.search(document.utf8, a, b) for a, b in lines):
-        level, help_ = Level.INFO, _SERVES
+    level, help_ = (Level.INFO, _SERVES) if serves else (Level.MANUAL, help_)
     yield Note(extent, COMMAND, level, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
