@@ -995,7 +995,6 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
         # layers that work over the replicas of DataParallel: replaced with it, wherever they are
         (at("net.py", 1, "NPU294", "SynchronizedBatchNorm2d", blocks="slow", help="convert"),
          at("train.py", 9, "NPU507", "torch.nn.DataParallel", help="DDP"), 1),
-        (at("net.py", 1, "NPU294", "DataParallelModel"), at("train.py", 9, "NPU507", "torch.nn.DataParallel"), 2),
         (at("net.py", 1, "NPU294", "SynchronizedBatchNorm2d", blocks="slow"), at("train.py", 9, "NPU520", "a.b"), 2),
         # what exchanges between replicas, in the functions of a kernel that is replaced
         (at("op/abn.py", 9, "NPU501", "torch.cuda.comm.gather"), at("op/abn.py", 3, "NPU554", "abn"), 1),
@@ -1008,7 +1007,7 @@ def test_what_an_extra_of_a_package_holds_goes_with_it(extra: str, actions: int)
         (at("a.py", 3, "NPU510", "flash_attn"), at("a.py", 2, "NPU510", "tensorrt"), 2),
     ],
 )  # fmt: skip
-def test_what_goes_with_another_finding_is_no_decision_of_its_own(first: Finding, second: Finding, actions: int) -> None:
+def test_what_goes_with_another_finding_is_no_decision(first: Finding, second: Finding, actions: int) -> None:
     made = actions_of([first, second])
     assert len(made) == actions
     assert actions > 1 or (made[0].first, made[0].codes[-1]) == (f"{second.path}:{second.span.line}", second.code)

@@ -34,7 +34,8 @@ def answered(work: Work, edit: Edit) -> str:
         return "cuda-side"
     if edit.api.startswith("torch.profiler.") and not edit.api.endswith(".CUDA"):
         return "both"
-    if edit.api == _VISIBLE and _names_amd(work, node):
+    function = enclosing_function(node) if edit.api == _VISIBLE else None
+    if function is not None and any(name in work.text(function) for name in _OF_AMD):  # where NVIDIA's are right too
         return "amd-names"
     if edit.api == _VISIBLE and _is_set_for_both(work, node):
         return "both"
@@ -46,12 +47,6 @@ def _done_for_the_npu(work: Work, edit: Edit) -> bool:
     wanted = edit.api.replace("torch.cuda.", "torch.npu.")
     around = enclosing_function(edit.node)
     return any(enclosing_function(call) is around for call in work.calls_by_name((wanted,)))
-
-
-def _names_amd(work: Work, node: ast.AST) -> bool:
-    """True in a function that sets the names of AMD's cards and of NVIDIA's right."""
-    function = enclosing_function(node)
-    return function is not None and any(name in work.text(function) for name in _OF_AMD)
 
 
 def _is_set_for_both(work: Work, node: ast.AST) -> bool:

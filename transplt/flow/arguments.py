@@ -178,10 +178,6 @@ def _length(a: Argument) -> Reached:
         yield ReachedPlace("other", "a length")
 
 
-def _result(a: Argument) -> Reached:
-    yield Up(a.call, a.path)
-
-
 def _entry(a: Argument) -> Reached:
     name = a.keyword or ""
     yield ReachedPlace("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
@@ -305,15 +301,17 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
         lambda a: a.keyword is None and (a.full == "os.path.join" or a.last == "joinpath" or a.full in _PATHS),
         lambda a: [ReachedPlace("path")],
     ),
-    (lambda a: a.last in WRAPPERS, _result),
+    (lambda a: a.last in WRAPPERS, lambda a: [Up(a.call, a.path)]),
     (lambda a: a.last in PICKS, lambda a: [Up(a.call, a.path[:-1])]),
     (
         lambda a: a.last in ("zip", "product") and a.position >= 0,
         lambda a: [Up(a.call, (*a.path[:-1], a.position, None))],
     ),
     (lambda a: a.last == "enumerate" and a.position == 0, lambda a: [Up(a.call, (*a.path[:-1], 1, None))]),
-    (lambda a: a.last in FIELD_CALLS and a.keyword in ("default", "default_factory", "factory"), _result),
-    (lambda a: a.last in FIELD_CALLS and a.position == 0, _result),
+    (
+        lambda a: a.last in FIELD_CALLS and (a.position == 0 or a.keyword in ("default", "default_factory", "factory")),
+        lambda a: [Up(a.call, a.path)],
+    ),
     (lambda a: a.last == "dict" and not a.method and a.keyword is not None, _entry),
     # what is looked up, or kept
     (lambda a: a.last in ("get", "getenv", "pop", "setdefault") and a.method, _looked_up),

@@ -102,7 +102,8 @@ _INDENT = re.compile(rb"[ \t]*")
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
 _LOADS_BY_NAME = Texts(
-    b"importlib", b"import_module", b"__import__(", rb"\b_target_\b", b"instantiate(", b"LightningCLI(", b"jsonargparse",
+    b"importlib", b"import_module", b"__import__(", b"instantiate(", b"LightningCLI(", b"jsonargparse",
+    rb"\b_target_\b",
 )  # fmt: skip
 #: What knows by a name what other modules hold.
 _REGISTERS = Texts(b"registry", b"Registry", b"REGISTRY")
@@ -173,26 +174,22 @@ class Entry(NamedTuple):
 
 
 @cache
-def _vendored() -> re.Pattern[str]:
-    return re.compile(read_table("support/substitutions.json")["third_party"])
+def _folder(kind: str) -> re.Pattern[str]:
+    """The folders of code of somebody else, by their names or by what they hold."""
+    return re.compile(read_table("support/substitutions.json")[kind])
 
 
 def third_party(path: str) -> str | None:
     """The folder of the third-party project that a path lies in, None for the project's own code."""
-    match = _vendored().match(path)
+    match = _folder("third_party").match(path)
     return match[0] if match is not None else None
-
-
-@cache
-def _copied() -> re.Pattern[str]:
-    return re.compile(read_table("support/substitutions.json")["copied"])
 
 
 def of_others(path: str) -> str | None:
     """The folder of code of somebody else around a file: named so, or a copied library, where its name is not that of
     the project's own package (`src/diffusers`).
     """
-    match = None if third_party(path) is not None else _copied().match(path)
+    match = None if third_party(path) is not None else _folder("copied").match(path)
     if match is None:
         return third_party(path)
     return None if posixpath.basename(match["above"]) in _LAYOUTS else match[0].rstrip("/")
@@ -276,7 +273,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
 
 
 def _tabled(data: bytes, imported: Mapping[bytes, str]) -> Iterator[tuple[str, str, str]]:
-    """What the tables of a file hold of what it imports, where one is asked with an option: `models[args.arch](...)`."""
+    """What tables of a file hold of what it imports, where one is asked with an option: `models[args.arch](...)`."""
     for table in _TABLE.finditer(data) if b"{" in data and imported else ():
         held = [(imported[name], key.decode()) for key, name in _ROW.findall(table[2]) if name in imported]
         asked = re.search(rb"\b%s\[(?:\w+\.)*(\w+)\]" % table[1], data) if held else None
@@ -372,7 +369,8 @@ def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:
     if word == b"else":
         above = _beside(data, header)
         return above is not None and _ASKED_FOR_AN_NPU.match(above) is not None
-    return word == b"try" and _is_caught(data, line, len(header[1]))
+    handler = _handler(data, line, len(header[1])) if word == b"try" else None
+    return handler is not None and _GIVES_UP.search(handler) is None  # what an import raises goes on
 
 
 def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
@@ -384,12 +382,6 @@ def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
         if match is not None and len(match[1]) <= depth:
             return data[match.start() + depth :].partition(b"\n")[0] if match[2] == b"if" else None
     return None
-
-
-def _is_caught(data: bytes, line: int, depth: int) -> bool:
-    """True for a line of a `try` statement, indented that far, whose handler of what an import raises goes on."""
-    handler = _handler(data, line, depth)
-    return handler is not None and _GIVES_UP.search(handler) is None
 
 
 def _is_imported_again(data: bytes, line: int, depth: int) -> bool:

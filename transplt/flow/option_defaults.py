@@ -22,8 +22,6 @@ HOLDERS = "args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|set
 _CALL = re.compile(rb"\b(?:add_(?:argument|option)|DEFINE_(?:bool|boolean|enum|float|integer|string))\(")
 _PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
 _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
-#: An option in a command, and its value.
-_GIVEN = re.compile(r"--(?P<name>\w[\w-]*)[= ](?P<value>[^\s-]\S*)")
 #: An entry of settings as yacs has them: `_C.MODEL.NAME = "slow"`.
 _ENTRY = re.compile(rb"^_{1,2}C\.(?P<name>\w+(?:\.\w+)*)[ \t]*=[ \t]*(?P<value>[^\n#({\[]+)", re.M)
 _CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
@@ -106,16 +104,6 @@ def met_options(
                 there = path if option.name in own else ""
                 found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
     return found
-
-
-def options_given(started: Mapping[str, Collection[str]], value: re.Pattern[str]) -> frozenset[tuple[str, str]]:
-    """The paths of files and options of theirs to which a command that starts the file gives such a value."""
-    return frozenset(
-        (path, given["name"].replace("-", "_"))
-        for path, commands in started.items()
-        for given in _GIVEN.finditer(" ".join(commands))
-        if value.search(given["value"])
-    )
 
 
 def _value_in(words: list[str], names: Collection[str]) -> str | None:

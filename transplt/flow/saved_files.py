@@ -15,6 +15,8 @@ PUBLISHED = re.compile(
     r"|init_(?:ckpt|checkpoint|weight)",
     re.IGNORECASE,
 )
+#: The option of a command that is given such a file.
+GIVEN_PUBLISHED = re.compile(rf"--(\w[\w-]*)[= ](?=(?!-)\S*(?:{PUBLISHED.pattern}))", re.IGNORECASE)
 _SAVE = re.compile(rb"\btorch\.save\(")
 _LOAD = re.compile(rb"\btorch\.load\(")
 _ENDS_IN_STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']\Z")

@@ -26,7 +26,7 @@ OFFERED = "safe edits"
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
-WRAPPED, _NORMS = "NPU507", "NPU294"
+WRAPPED = "NPU507"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU845", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
 _OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
@@ -147,17 +147,14 @@ _Leading = dict[tuple[str, str, int | str], Finding]
 
 def _leading(findings: list[Finding]) -> _Leading:
     """By code, file and line or API: the finding whose action another one goes with. A gate that stays takes the other
-    half of its test, a pin that no wheel of the Python fits the floor of that package, DataParallel the layers that
-    work over its replicas, a copy of a package what imports it.
+    half of its test, a pin that no wheel of the Python fits the floor of that package, a copy of a package what imports
+    it.
     """
     found = _beside(findings)
-    wrappers = [each for each in findings if each.code == WRAPPED and not aside(each)]
     copies = {posixpath.basename(folder): each for each in findings if (folder := of_others(each.path))}
     for each in findings:
-        copy = copies.get(each.api.partition(".")[0]) if each.code in PACKAGES else None
-        lead = wrappers[0] if wrappers and each.code == _NORMS and each.blocks == "slow" and not aside(each) else copy
-        if lead is not None:
-            found[each.code, each.path, each.api] = lead
+        if each.code in PACKAGES and (copy := copies.get(each.api.partition(".")[0])) is not None:
+            found[each.code, each.path, each.api] = copy
         if each.code in _GATES:
             found[_STRING, each.path, each.span.line] = each
         for name in each.every_detail("thing") if each.code == _PYTHON else ():
@@ -170,14 +167,10 @@ def _beside(findings: list[Finding]) -> _Leading:
     gives it memory.
     """
     found: _Leading = {}
-    for code, begins, codes, other in (
-        (_NORMS, "", (*_STOPPING, _TOOLKIT), ""),
-        ("NPU501", "torch.cuda.comm", (*_STOPPING, _TOOLKIT), ""),
-        ("NPU510", "pycuda", ("NPU510",), "tensorrt"),
-    ):
-        leads = {each.path: each for each in findings if each.code in codes and each.api.startswith(other)}
-        same = (each for each in findings if each.code == code and each.api.startswith(begins))
-        found.update(((code, each.path, each.api), leads[each.path]) for each in same if each.path in leads)
+    for row in read_table("support/substitutions.json")["beside"]:
+        leads = {each.path: each for each in findings if each.code in row["of"] and each.api.startswith(row["other"])}
+        same = (each for each in findings if each.code == row["code"] and each.api.startswith(row["api"]))
+        found.update(((each.code, each.path, each.api), leads[each.path]) for each in same if each.path in leads)
     return found
 
 

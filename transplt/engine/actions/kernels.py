@@ -155,7 +155,9 @@ class Kernels:
         naming = [each for each in self._extensions if path in each.sources] or self._extensions_beside(path)
         if len(naming) == 1:
             return _Owner(_common(naming[0].sources), naming[0].name)
-        home = self._home(posixpath.dirname(path))
+        home = home_of(posixpath.dirname(path))
+        if len(above := self._build_of(posixpath.dirname(path)) or "") > len(home):
+            home = above  # that of their own build, at the highest
         build = self._build_of(home)
         built = [each for each in self._extensions if each.folder == build and _is_setup(each.build)]
         looking = [each for each in built if not each.sources]
@@ -170,18 +172,12 @@ class Kernels:
         source of its name.
         """
         folder, stem = posixpath.dirname(path), _parts(path)[1]
-        folders = {id(each): {posixpath.dirname(source) for source in each.sources} for each in self._extensions}
-        beside = [each for each in self._extensions if folder in folders[id(each)]]
+        beside = [each for each in self._extensions if any(posixpath.dirname(s) == folder for s in each.sources)]
         if not beside and path.endswith(_HEADERS):
-            beside = [each for each in self._extensions if any(_within(folder, above) for above in folders[id(each)])]
+            beside = [e for e in self._extensions if any(_within(folder, posixpath.dirname(s)) for s in e.sources)]
         if len(beside) == 1:
             return beside
         return [each for each in beside if any(_parts(source)[1].lower() == stem.lower() for source in each.sources)]
-
-    def _home(self, folder: str) -> str:
-        """The folder of the extension that sources in `folder` belong to: that of their own build, at the highest."""
-        home, build = home_of(folder), self._build_of(folder)
-        return build if build is not None and len(build) > len(home) else home
 
     def _build_of(self, folder: str) -> str | None:
         """The nearest folder with a build, from `folder` up."""

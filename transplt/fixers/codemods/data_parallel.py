@@ -163,10 +163,10 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
             message = f"{node.name} derives from {api}, which works on one NPU only"
             help_ = f"it runs on one card; {_advice(work)}"
             level = Level.INFO if node.name in WRAPPERS else Level.MANUAL  # a call of one has a finding of its own
-            several = (("condition", "several visible NPUs"),)
             yield work.note(
-                base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later", details=several
-            )
+                base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later",
+                details=(("condition", "several visible NPUs"),),
+            )  # fmt: skip
 
 
 @fixer.on(ast.Module)

@@ -96,5 +96,5 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
         else:
             message = f"{name} runs replicas of a module on CUDA cards of one process"
             help_text = "DistributedDataParallel with one process per card"
-        blocks = "slow" if name in _IDLE else ""
+        blocks = "slow" if name in _IDLE else "later"
         yield work.note(first, fixer.code, message, api=name, help=help_text, blocks=blocks)

@@ -227,11 +227,7 @@ class Graph:
         if slot.kind == "parameter":
             owner, _, last = self.canonical(slot.name).rpartition(".")
             owner = self.settled(owner)
-            return Slot(slot.kind, self.canonical(f"{owner}.{self._parameter(owner, last)}"))
+            names = self.parameters.get(owner) if last[:1] == "#" else None  # the name of one at a position, `#1`
+            at = int(last[1:]) + (names[0] in ("self", "cls")) if names else 0
+            return Slot(slot.kind, self.canonical(f"{owner}.{names[at] if names and at < len(names) else last}"))
         return slot
-
-    def _parameter(self, owner: str, name: str) -> str:
-        """The parameter at a position, `#1`, by its name where that is known."""
-        names = self.parameters.get(owner) if name[:1] == "#" else None
-        at = int(name[1:]) + (names[0] in ("self", "cls")) if names else 0
-        return names[at] if names and at < len(names) else name

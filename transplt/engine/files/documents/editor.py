@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from transplt.base.finding import Effort, Level
 from transplt.base.text.cuda_words import mentions_cuda
@@ -166,7 +167,7 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
         yield group
 
 
-def _named(found: Edit | Note) -> tuple[str, str]:
+def _told(found: Edit | Note) -> tuple[str, str]:
     """What a finding of a command is about, and what it says to do."""
     whole = found.api == TORCH_NPU  # the command is about torch, and its help says what installs it
     said = f"{found.message}; {found.help}" if whole else found.message
@@ -178,37 +179,32 @@ def _reported(
     document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent]
 ) -> Iterator[Note]:
     """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
-    names: list[str] = []
-    places: list[int] = []
-    helps: list[str] = []
+    told: list[tuple[int, str, str]] = []  # where, about what, and what to do
     edited = stops = serves = False
     for each in found:
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)
             stops |= each.code == MOVED
-            places.append(start)
-            name, said = _named(each)
-            names.append(name)
-            helps.append(said)
+            told.append((start, *_told(each)))
     for a, b in lines:
         for match in _FOR_CUDA.finditer(document.utf8, a, b):
             if any(start <= match.start() < end for start, end in made):
                 continue
             serves |= _SERVER.match(match.group()) is not None
-            places.append(match.start())
-            names.append(match.group().decode().strip())
+            plain = "" if any(name == "torch" for _, name, _ in told) else _PLAIN
             by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
-            helps.append(next(by_word, "" if "torch" in names else _PLAIN))
-    if not places:
+            told.append((match.start(), match.group().decode().strip(), next(by_word, plain)))
+    if not told:
         return
-    at = min(places)
+    at, first, _ = min(told, key=itemgetter(0))
     end = next(b for a, b in lines if a <= at < b)
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
-    shown = ", ".join(dict.fromkeys(names))
-    help_ = "; ".join(dict.fromkeys(filter(None, helps))) + _OF_DOCS.get((document.settings.docs, edited), "")
-    message, blocks = f"this document has a command for CUDA: {shown}", "later" * stops
-    if counted := [*filter(document.project.reads.counts, dict.fromkeys(names))]:
+    names = dict.fromkeys(name for _, name, _ in told)
+    help_ = "; ".join(dict.fromkeys(said for *_, said in told if said))
+    help_ += _OF_DOCS.get((document.settings.docs, edited), "")
+    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * stops
+    if counted := [*filter(document.project.reads.counts, names)]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
     level, help_ = (Level.INFO, _SERVES) if serves else (Level.MANUAL, help_)
-    yield Note(extent, COMMAND, level, message, names[places.index(at)], help_, Effort.LOW, blocks=blocks)
+    yield Note(extent, COMMAND, level, message, first, help_, Effort.LOW, blocks=blocks)
