@@ -22,7 +22,7 @@ from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
 from transplt.flow.option_defaults import Constant, Option, met_options
 from transplt.flow.option_defaults import joined as options_joined
-from transplt.flow.saved_files import GIVEN_PUBLISHED
+from transplt.flow.saved_files import options_published
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
@@ -356,8 +356,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    given = ((path, word) for path, rests in started.items() for word in GIVEN_PUBLISHED.findall(" ".join(rests)))
-    joined.published = frozenset((path, word.replace("-", "_")) for path, word in given)
+    joined.published = options_published(started)
     joined.options = options_joined(
         joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
     )

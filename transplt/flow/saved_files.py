@@ -6,7 +6,7 @@ Read from the bytes, so that a file without a CUDA word tells it too: data that 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 #: What the names of files are called that come from somebody else.
@@ -16,7 +16,7 @@ PUBLISHED = re.compile(
     re.IGNORECASE,
 )
 #: The option of a command that is given such a file.
-GIVEN_PUBLISHED = re.compile(rf"--(\w[\w-]*)[= ](?=(?!-)\S*(?:{PUBLISHED.pattern}))", re.IGNORECASE)
+_GIVEN = re.compile(rf"--(\w[\w-]*)[= ](?=(?!-)\S*(?:{PUBLISHED.pattern}))", re.IGNORECASE)
 _SAVE = re.compile(rb"\btorch\.save\(")
 _LOAD = re.compile(rb"\btorch\.load\(")
 _ENDS_IN_STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']\Z")
@@ -28,6 +28,12 @@ _ANYTHING = re.compile(rb"weights_only[\"']?\s*[=:]\s*False")
 _CHECKPOINTS = (b".pt", b".pth", b".ckpt", b".bin", b".pkl", b".tar", b".t7", b".th", b".model", b".pickle")
 #: A call that is longer than this is not read to its end.
 _LONGEST = 600
+
+
+def options_published(started: Mapping[str, Collection[str]]) -> frozenset[tuple[str, str]]:
+    """The paths of files and options of theirs that a command which starts the file gives what somebody else made."""
+    given = ((path, name) for path, rests in started.items() for name in _GIVEN.findall(" ".join(rests)))
+    return frozenset((path, name.replace("-", "_")) for path, name in given)
 
 
 def saved_files(data: bytes) -> tuple[tuple[str, bool], ...]:

@@ -192,7 +192,7 @@ def _reported(
             if any(start <= match.start() < end for start, end in made):
                 continue
             serves |= _SERVER.match(match.group()) is not None
-            plain = "" if any(name == "torch" for _, name, _ in told) else _PLAIN
+            plain = _PLAIN * all(name != "torch" for _, name, _ in told)
             by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
             told.append((match.start(), match.group().decode().strip(), next(by_word, plain)))
     if not told:
