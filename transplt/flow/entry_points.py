@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from transplt.base.closure import closure
 from transplt.flow.entry_text import PROSE, Entry, named_aside, of_others
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
@@ -453,13 +454,7 @@ def _is_after(path: str, entry: Entry, leading: Collection[str]) -> bool:
 
 def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collection[str]) -> set[str]:
     """What is loaded from some files on, with the packages that modules lie in."""
-    found, queue = set(begin), [*begin]
-    for path in queue:  # grows
-        for other in {*leads[path], *_packages_above(path)}:
-            if other in every and other not in found:
-                found.add(other)
-                queue.append(other)
-    return found
+    return {*closure(begin, lambda path: [each for each in (*leads[path], *_packages_above(path)) if each in every])}
 
 
 def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[str, set[str]]) -> set[str]:
@@ -467,28 +462,15 @@ def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[s
     for path in among:
         for target in leads[path]:
             above.setdefault(target, []).append(path)
-    found, queue = set(goals), [*goals]
-    for path in queue:  # grows
-        for other in above.get(path, ()):
-            if other not in found:
-                found.add(other)
-                queue.append(other)
-    return found
+    return {*closure(goals, lambda path: above.get(path, ()))}
 
 
 def _reached(starts: Iterable[str], tree: _Tree) -> set[str]:
-    units = {tree.unit_of[path] for path in starts}
-    queue = [*units]
-    for unit in queue:  # grows
-        for path in tree.units[unit]:
-            if named_aside(path):
-                continue  # tests inside of a package lead nowhere
-            for target in tree.leads[path]:
-                other = tree.unit_of[target]
-                if other not in units:
-                    units.add(other)
-                    queue.append(other)
-    return {path for unit in units for path in tree.units[unit]}
+    def further(unit: str) -> Iterator[str]:
+        leading = (path for path in tree.units[unit] if not named_aside(path))  # tests inside of a package lead nowhere
+        return (tree.unit_of[target] for path in leading for target in tree.leads[path])
+
+    return {path for unit in closure((tree.unit_of[path] for path in starts), further) for path in tree.units[unit]}
 
 
 def _folders(every: Collection[str], python: Collection[str]) -> frozenset[str]:

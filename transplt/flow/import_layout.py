@@ -5,10 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from transplt.base.closure import closure
 from transplt.flow.components import Components
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.import_text import Placing
@@ -226,7 +227,8 @@ def common_folders(project: ProjectFacts, layout: ImportLayout, path: str) -> fr
 
 def leading_to(layout: ImportLayout, paths: Iterable[str]) -> list[str]:
     """Some files, and all that import one of them by whatever way."""
-    return _closure(paths, lambda each: (one for one in layout.importers.get(each, ()) if one not in layout.ours))
+    importers = layout.importers
+    return [*closure(paths, lambda each: (one for one in importers.get(each, ()) if one not in layout.ours))]
 
 
 def search_path_of(project: ProjectFacts, layout: ImportLayout, script: str) -> frozenset[str]:
@@ -247,17 +249,7 @@ def search_path_of(project: ProjectFacts, layout: ImportLayout, script: str) -> 
 
 def reached_from(layout: ImportLayout, path: str) -> list[str]:
     """A file, and all that it imports by whatever way."""
-    return _closure([path], lambda each: (edge.target for edge in layout.edges.get(each, ())))
-
-
-def _closure(paths: Iterable[str], further: Callable[[str], Iterable[str]]) -> list[str]:
-    pending = [*paths]
-    found = {*pending}
-    for each in pending:  # grows
-        new = [one for one in dict.fromkeys(further(each)) if one not in found]
-        found.update(new)
-        pending += new
-    return pending
+    return [*closure([path], lambda each: (edge.target for edge in layout.edges.get(each, ())))]
 
 
 def has_relative(layout: ImportLayout, path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from transplt.base.closure import closure
 from transplt.flow.facts import ProjectFacts
 
 
@@ -18,11 +19,11 @@ class Imports:
 
     def reached(self, *paths: str) -> list[str]:
         """Files, and all that they import, directly or through others; the nearest first."""
-        return _closure(self.targets, paths)
+        return [*closure(paths, lambda path: self.targets.get(path, ()))]
 
     def above(self, path: str) -> list[str]:
         """The files that import a file, directly or through others, sorted; without itself."""
-        return sorted({*_closure(self.importers, [path])} - {path})
+        return sorted({*closure([path], lambda each: self.importers.get(each, ()))} - {path})
 
     def around(self, path: str) -> list[str]:
         """The files that one imports, and behind them those that import it, directly or through others."""
@@ -43,7 +44,7 @@ class Imports:
                 for path in left}  # fmt: skip
         found = []
         while left:
-            group = {*_closure(both, [next(iter(left))])}
+            group = {*closure([next(iter(left))], lambda path: both.get(path, ()))}
             found.append([path for path in left if path in group])
             left = dict.fromkeys(path for path in left if path not in group)
         return found
@@ -55,7 +56,7 @@ class Imports:
         """
         targets = {path: [each for each in self.targets.get(path, ()) if each in paths] for path in paths}
         imported = {each for every in targets.values() for each in every}
-        roots = {path: frozenset(_closure(targets, [path]))
+        roots = {path: frozenset(closure([path], lambda each: targets.get(each, ())))
                  for path in paths if path in self.guarded or path not in imported}  # fmt: skip
         return {
             path: frozenset().union(
@@ -77,14 +78,3 @@ def _imports(project: ProjectFacts) -> Imports:
             importers.setdefault(target, []).append(path)
     turned = {path: tuple(sorted(every)) for path, every in importers.items()}
     return Imports(project.imports, turned, project.guarded)
-
-
-def _closure(graph: Mapping[str, Iterable[str]], starts: Iterable[str]) -> list[str]:
-    found = dict.fromkeys(starts)
-    pending = list(found)
-    for path in pending:
-        for target in graph.get(path, ()):
-            if target not in found:
-                found[target] = None
-                pending.append(target)
-    return pending

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from transplt.base.closure import closure
 from transplt.program.program import File, Program
 from transplt.syntax.nodes import callee_of, inner_nodes
 from transplt.syntax.scan import FUNCTIONS
@@ -27,16 +29,12 @@ def scripted_in(program: Program) -> set[tuple[str, int]]:
         for call in file.scan.calls:
             if file.names.qualified(call.func) in _COMPILERS and call.args:
                 pending += _meant(program, file, _object(call.args[0]))
-    found: set[ast.AST] = set()
-    while pending:
-        at = pending.pop()
-        if at in found:
-            continue
-        found.add(at)
-        owner = program.owner[at]
-        calls = inner_nodes(at, ast.Call)
-        pending += [callee for each in calls if (callee := program.callee(owner, each)) is not None]
-    return {(program.owner[node].path, getattr(node, "lineno", 0)) for node in found}
+
+    def called(at: ast.AST) -> Iterator[ast.AST]:
+        callees = (program.callee(program.owner[at], each) for each in inner_nodes(at, ast.Call))
+        return (callee for callee in callees if callee is not None)
+
+    return {(program.owner[node].path, getattr(node, "lineno", 0)) for node in closure(pending, called)}
 
 
 def _meant(program: Program, file: File, node: ast.expr) -> list[ast.AST]:

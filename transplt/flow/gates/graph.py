@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
+from transplt.base.closure import closure
 from transplt.base.text.memo import Memo
 from transplt.flow.gates.code import CodeFacts, CodePiece, Definition, Guard, ImportedModule, Leading, Slot, SlotValue
 
@@ -46,13 +48,7 @@ def canonical_name(name: str, modules: Collection[str], suffixes: Mapping[str, s
 
 def ancestors(start: _Class, bases: Callable[[_Class], Iterable[_Class]]) -> Iterator[_Class]:
     """The classes above one, nearest first, each once; a class that inherits from itself is not above itself."""
-    seen, queue = {start}, [start]
-    for each in queue:  # grows
-        for base in bases(each):
-            if base not in seen:
-                seen.add(base)
-                queue.append(base)
-                yield base
+    return islice(closure([start], bases), 1, None)
 
 
 @dataclass(slots=True)
