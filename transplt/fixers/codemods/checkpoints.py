@@ -93,7 +93,7 @@ def _is_foreign(work: Work, path: ast.expr) -> bool:
 
 def _may_be_published(work: Work, path: ast.expr) -> bool:
     """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls; for what the file
-    loads to a place as well, as where there is no card: somebody has files of a GPU in mind.
+    loads to the CPU as well, as where there is no card: somebody has files of a GPU in mind.
     """
     if ast.unparse(path) in work.once(_placed):
         return True
@@ -108,9 +108,9 @@ def _may_be_published(work: Work, path: ast.expr) -> bool:
 
 
 def _placed(work: Work) -> set[str]:
-    """The paths of files that are loaded to a place."""
-    loads = work.scan.calls_by_last_name(("load",))
-    return {ast.unparse(each.args[0]) for each in loads if each.args and argument_at(each, 1, "map_location")}
+    """The paths of files that are loaded to the CPU."""
+    loads = [(each, argument_at(each, 1, "map_location")) for each in work.scan.calls_by_last_name(("load",))]
+    return {ast.unparse(each.args[0]) for each, place in loads if each.args and place and "cpu" in ast.unparse(place)}
 
 
 def _is_none_on_a_device(work: Work, place: ast.expr) -> bool:

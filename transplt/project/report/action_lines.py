@@ -27,7 +27,10 @@ def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
     """
     if not actions:
         return
-    yield from wrapped("  " + gettext("{actions}:", actions=_head(actions)), width, _MARGIN)
+    head = _head(actions)
+    if not any(action.stops for action in actions):
+        head = gettext("{actions}; none of them stops training or changes its results", actions=head)
+    yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)
     heading = ""
     for number, action in enumerate(actions, 1):
         if action.heading != heading:
@@ -69,10 +72,7 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 def _head(actions: Sequence[Action]) -> str:
     hours = about(total_hours(actions))
     count = len(separate(actions))
-    head = ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
-    if any(action.stops for action in actions):
-        return head
-    return gettext("{actions}; none of them stops training or changes its results", actions=head)
+    return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
 
 
 def about(hours: float) -> str:

@@ -185,7 +185,7 @@ def _reported(
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             edited |= isinstance(each, Edit)
-            stops |= each.code == MOVED
+            stops |= (each.code, str(getattr(each, "new", ""))[:3]) == (MOVED, "npu")
             told.append((start, *_told(each)))
     for a, b in lines:
         for match in _FOR_CUDA.finditer(document.utf8, a, b):
