@@ -91,11 +91,14 @@ def _is_for_several(work: Work, call: ast.Call) -> bool:
     """True for all cards of the host, as where none are named, and where more than one is given."""
     cards = argument_at(call, 1, "device_ids")
     if isinstance(cards, ast.Name):
-        named = cards.id
-        functions = (each for each in chain(cards) if isinstance(each, FUNCTIONS))
-        defaults = (value for each in functions for given, value in defaults_of(each.args) if given.arg == named)
-        cards = last_value(work.scan, cards) or next(defaults, cards)
+        cards = last_value(work.scan, cards) or _default_of(cards) or cards
     return not isinstance(cards, (ast.List, ast.Tuple)) or len(cards.elts) > 1
+
+
+def _default_of(name: ast.Name) -> ast.expr | None:
+    """What a parameter is where nobody gives it."""
+    functions = (each for each in chain(name) if isinstance(each, FUNCTIONS))
+    return next((value for each in functions for given, value in defaults_of(each.args) if given.arg == name.id), None)
 
 
 @fixer.on(ast.Call, name=REPLICAS)
