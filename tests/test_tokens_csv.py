@@ -32,6 +32,7 @@ FILES = {
     "env.yaml": b"device: cuda\nbackend: nccl # transplt: ignore\n",
     "k.cu": b"#include <cuda.h>\n// cuda\nvoid f() { cudaMalloc(); }\n",
     "n.ipynb": b'{"x": "cuda",\n"image/png": "' + b"cuda" * 2000 + b'"}\n',
+    "p.ipynb": b'{"image/png": "' + b"iVBOR0w9GgoA/ANSUhEU0NvcC5Pq+7" * 200 + b'"}\n',  # letters of a picture: no word
     "b.bin": b"\0cuda",
 }
 
@@ -68,7 +69,7 @@ def test_each_row_is_a_token_at_its_place_and_the_sums_are_those_of_the_log(
     per_file = Counter(row["File"] for row in rows)
     assert per_file == {
         "a.py": 4, "latin.py": 1, "bom.py": 2, "broken.py": 1, "run.sh": 2, "README.md": 3, "env.yaml": 2, "k.cu": 2,
-        "n.ipynb": 2001,
+        "n.ipynb": 2001,  # a long line without digits and capitals is a text
     }  # fmt: skip
 
 

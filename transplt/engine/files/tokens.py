@@ -54,8 +54,10 @@ _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS,
 _LONG_LINE_BYTES = 4000
 #: How the words begin that such names hold: nvidia/model, ops_cuda.egg-info.
 _IN_NAMES = (b"nvidia", b"cuda.e")
-_BETWEEN, _DIGIT = re.compile(rb"[\s\"'/.,-]"), re.compile(rb"\d")
+_BETWEEN, _DIGIT = re.compile(rb"[\s\"'.,-]"), re.compile(rb"\d")
 _LONG_RUN = 60
+#: Base64 has a slash in 64 characters, a path has more.
+_A_SLASH_IN = 20
 _Range = tuple[int, int]
 #: What became of the bytes from one offset to another, where somebody else speaks of them.
 Known = Callable[[int, int], Cause | None]
@@ -261,16 +263,16 @@ def _of_a_name(line: _Line, at: int, kind: FileKind) -> Cause | None:
         left, library = without_own_names(line.text.decode("latin-1"))
         if library and left[at] == " ":
             return Cause(TokenVerdict.IGNORED, reason="own-registry", detail=library)
-    if kind is FileKind.CONFIG and _is_data(line.text, at):
-        return Cause(TokenVerdict.IGNORED, reason="own-string")
     return None
 
 
-def _is_data(text: bytes, at: int) -> bool:
+def _is_data(data: bytes, at: int) -> bool:
     """True in a run of letters and digits that no word is made of: a mask in an annotation, a key, a picture."""
-    before, after = text[max(0, at - _MAX_NAME) : at], text[at : at + _MAX_NAME]
+    before, after = data[max(0, at - _MAX_NAME) : at], data[at : at + _MAX_NAME]
     run = _BETWEEN.split(before)[-1] + _BETWEEN.split(after, maxsplit=1)[0]
-    return len(run) >= _LONG_RUN and len(_DIGIT.findall(run)) >= _LONG_RUN // 6 and not (run.islower() or run.isupper())
+    if len(run) < _LONG_RUN or run.count(b"/") > len(run) // _A_SLASH_IN or run.islower() or run.isupper():
+        return False
+    return len(_DIGIT.findall(run)) >= _LONG_RUN // 6
 
 
 def _is_inside(ranges: Sequence[_Range], at: int) -> bool:
@@ -280,11 +282,14 @@ def _is_inside(ranges: Sequence[_Range], at: int) -> bool:
 
 
 def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[_Line]:
+    """The lines with a place of the pattern; four letters that meet by chance in encoded data are no word."""
     number, counted = 1, 0
     start, end = 0, -1
     places: list[tuple[int, bool]] = []
     for match in pattern.finditer(lowered):
         at = match.start()
+        if _is_data(data, at):
+            continue
         if at > end:
             if places:
                 yield _Line(number, start, data[start:end], tuple(places))
