@@ -1329,3 +1329,18 @@ def test_a_pin_is_raised_once_in_the_action_that_comes_first() -> None:
     assert (action.blocks, action.count) == ("import", 2)
     assert len(actions_of([replace(old, api="timm"), pins])) == 2
     assert len(actions_of([replace(old, path="requirements/dev.txt"), pins])) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "late", "begins"),
+    [
+        ("--use_cuda_kernel", "branch", "the program does not need it without --use_cuda_kernel: leave that off."),
+        ("fused=", "branch", "training does not use it: skip this if you only train."),
+        ("", "other", "training does not use it: skip this if you only train."),
+        ("", "", "first look for an operator"),
+    ],
+)
+def test_a_kernel_that_training_does_without_is_left_off(option: str, late: str, begins: str) -> None:
+    asks = at("ops/act.py", 3, "NPU553", "act_cuda", option=option, late=late)
+    (action,) = actions_of([at("ops/act_cuda.cu", 1, "NPU806", "cuda.h"), asks])
+    assert action.how.startswith(begins)

@@ -305,18 +305,23 @@ def test_settings_beside_a_script_that_fetches_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "late"),
+    ("test", "late", "switch"),
     [
-        ('h.get("use_cuda_kernel", False)', "other"),
-        ("self.h.get('fused', False)", "other"),
-        ('h.get("use_cuda_kernel", True)', "branch"),
-        ('h.get("fused", False) or fast', "branch"),
-        ("fused", "branch"),
+        ('h.get("use_cuda_kernel", False)', "other", "use_cuda_kernel"),
+        ("self.h.get('fused', False)", "other", "fused"),
+        ('h.get("use_cuda_kernel", True)', "branch", None),
+        ('h.get("fused", False) or fast', "branch", None),
+        ("fused", "branch", None),
     ],
 )
-def test_what_settings_have_to_ask_for(test: str, late: str) -> None:
+def test_what_settings_have_to_ask_for(test: str, late: str, switch: str | None) -> None:
     model = f"def make(h):\n    if {test}:\n        from fused import act\n"
-    assert aside({"train.py": f"import model\n{TRAIN}", "model.py": model, "fused.py": ""}).late("fused.py") == late
+    files = {"train.py": f"import model\n{TRAIN}", "model.py": model, "fused.py": "", "infer.py": GUARD}
+    assert (held := aside(files)).late("fused.py") == late
+    assert held.chosen.get("fused.py") == switch
+    # of the project's own option the words that are typed
+    files["infer.py"] = f'parser.add_argument("--{switch}", action="store_true")\n{GUARD}'
+    assert aside(files).chosen.get("fused.py") == (switch and f"--{switch}")
 
 
 def test_a_file_without_its_project_goes_by_its_name() -> None:

@@ -56,7 +56,7 @@ class Aside:
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
     trains: bool = False  # whether a Python file trains, and no notebook has to
-    chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the one of several names that it is loaded by
+    chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the name, option or entry that it is loaded by
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
     tabled: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path too: what is chosen from a table
@@ -117,6 +117,7 @@ class _Tree:
     asked: dict[str, set[str]] = field(default_factory=dict)  # without what settings have to ask for
     living: dict[str, set[str]] = field(default_factory=dict)  # without what no run comes to by itself
     choices: dict[str, str] = field(default_factory=dict)  # what is imported for a text that nobody gives
+    switches: dict[str, str] = field(default_factory=dict)  # what is imported where an entry of settings is set
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
@@ -134,6 +135,7 @@ class _Tree:
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
+            self.switches.update((owners[name], switch) for name, switch in entry.unasked)
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
@@ -199,7 +201,7 @@ def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set
     """What a file imports as it is loaded, in functions, in branches, behind guards, if asked, and never: what nobody
     gives a text for is none, where all texts are in sight that functions get; and how that is chosen.
     """
-    kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded, entry.unasked)]
+    kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded, dict(entry.unasked))]
     asked = {
         name for name, function, words in entry.selected
         if not {words.partition("=")[2], "?"}.isdisjoint(given.get(function, "?"))
@@ -260,6 +262,7 @@ def aside_of(
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
+    words |= _switches(others, _loaded(starts, tree.asked, every), tree)
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
         python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
@@ -392,6 +395,16 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
         for each in _loaded({path}, tree.leads, rest):
             found.setdefault(each, []).append(name)
     return {path: names[0] for path, names in found.items() if len(names) == 1}
+
+
+def _switches(others: Collection[str], loaded: set[str], tree: _Tree) -> dict[str, str]:
+    """By path: the option, or the entry of settings, without which nothing loads a file."""
+    options = {each.name: each.words for entry in tree.entries.values() for each in entry.options}
+    found: dict[str, str] = {}
+    for target, name in tree.switches.items():
+        behind = _loaded({target}, tree.leads, tree.entries).intersection(others) - loaded
+        found.update(dict.fromkeys(behind, options.get(name, name)))
+    return found
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

@@ -56,7 +56,7 @@ _CATCHES = re.compile(rb"except\b(?:[ \t]*:|[^:\n]*\b(?:ImportError|ModuleNotFou
 _SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|ModuleNotFoundError|(?:Base)?Exception)\b")
 _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
 #: A branch of an entry of settings that is off where nobody sets it.
-_OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])\w+\1,[ \t]*False[ \t]*\)[ \t]*:")
+_OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])(\w+)\1,[ \t]*False[ \t]*\)[ \t]*:")
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 #: A branch of a function that builds one of several, by the text that it is given first, and what others give it.
@@ -138,7 +138,7 @@ class Entry(NamedTuple):
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
-    settings is set that is off by default; `infers`: it only takes a trained model. `never` is what it imports with
+    settings is set that is off by default, with that entry; `infers`: it only takes a trained model. `never` is what it imports with
     another torch; `selected`: what it imports where a function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
@@ -158,7 +158,7 @@ class Entry(NamedTuple):
     floors: tuple[tuple[str, str], ...] = ()
     acts: bool = False
     framework: str = ""
-    unasked: tuple[str, ...] = ()
+    unasked: tuple[tuple[str, str], ...] = ()
     infers: bool = False
     never: tuple[str, ...] = ()
     selected: tuple[tuple[str, str, str], ...] = ()
@@ -170,7 +170,7 @@ class Entry(NamedTuple):
     @property
     def taken(self) -> tuple[str, ...]:
         """All that it may import."""
-        return (*self.imports, *self.called, *self.branched, *self.guarded, *self.unasked)
+        return (*self.imports, *self.called, *self.branched, *self.guarded, *(name for name, _ in self.unasked))
 
 
 @cache
@@ -239,6 +239,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     """
     found: tuple[set[str], ...] = (set(), set(), set(), set(), set(), set())
     selected: set[tuple[str, str, str]] = set()
+    unasked: set[tuple[str, str]] = set()
     imported: set[str] = set()
     own: dict[bytes, str] = {}  # what the lines import last, by the name that it has here
     lines: list[tuple[int, int]] = []
@@ -250,8 +251,10 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
         if names and (choice := _selecting(data, match)) is not None:
             selected.update((name, *choice) for name in names)
         elif names:
-            found[_when(data, match.start(), len(match["indent"]), torch)].update(names)
-    at_once, called, branched, guarded, unasked, never = (tuple(sorted(names)) for names in found)
+            when, entry = _when(data, match.start(), len(match["indent"]), torch)
+            found[when].update(names)
+            unasked.update((name, entry) for name in names if entry)
+    at_once, called, branched, guarded, _, never = (tuple(sorted(names)) for names in found)
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
     trains = _trains(data)
@@ -267,7 +270,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
-        _framework(imported), unasked, infers, never, tuple(sorted(selected)), _given(data),
+        _framework(imported), tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
         asked, by_name, tuple(_tabled(data, own)),
     )  # fmt: skip
 
@@ -306,25 +309,26 @@ def _differentiates(data: bytes, at: int) -> bool:
     return False
 
 
-def _when(data: bytes, at: int, depth: int, torch: str) -> int:
+def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, str]:
     """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
-    program goes on without it, 4 where nobody asks for it, 5 with another torch; `depth` is how far it is indented.
+    program goes on without it, 4 where nobody asks for it, with the entry that asks, 5 with another torch; `depth` is how far
+    it is indented.
     """
     when, line = 0, at
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
-            return when or 1
+            return when or 1, ""
         if _is_for_another(data, header, torch):
-            return 5
-        if _OFF.match(data, header.start(2)):
-            return 4
+            return 5, ""
+        if (off := _OFF.match(data, header.start(2))) is not None:
+            return 4, off[2].decode()
         again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
         if header[2] in _BRANCHES and not again and _is_guard(data, header, line):
-            return 3
+            return 3, ""
         if header[2] in _BRANCHES and not again and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
             when = 2
         at, depth = header.start(), len(header[1])
-    return when
+    return when, ""
 
 
 def _is_for_another(data: bytes, header: re.Match[bytes], torch: str) -> bool:

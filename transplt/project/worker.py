@@ -147,6 +147,7 @@ class FileWorker(Generic[_Record]):
         if self.project.portable and late != "guard" and not self.project.once(layout_of).ours:
             late = "handled"  # a port that has just been written is no proof that it trains
         chosen = self.project.aside.chosen.get(file.entry.path, "")
+        late = "branch" if chosen and late == "other" else late
         aside = aside or _is_idle(file, self.project)
         tried = len(file.data) if aside or late else _tried_from(file, self.project)
         if not aside and not late and not chosen and tried >= len(file.data):

@@ -56,6 +56,8 @@ _CPU_PATH = marked(
     "the project computes the same on the CPU without it: guard its import or build, and let NPUs go that way where "
     "the code asks for the CPU. If that is too slow: {how}"
 )
+_LEFT_OFF = marked("the program does not need it without {option}: leave that off. Otherwise {how}")
+_NOT_TRAINED = marked("training does not use it: skip this if you only train. Otherwise {how}")
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -379,6 +381,9 @@ class Groups:
         effort = Effort.HIGH
         if unit in self._kernels.on_the_cpu:
             how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
+        elif blocks == "later" and unit in self._kernels.late:
+            option = self._kernels.options.get(unit, "")
+            how = Sentence(_LEFT_OFF if option[-1:] not in ("", "=") else _NOT_TRAINED, how=how, option=option)
         return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
 
 

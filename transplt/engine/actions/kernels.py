@@ -110,6 +110,8 @@ class Kernels:
         self._asked = self._units_of(asked)
         #: What the program imports, and does without where that fails.
         self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
+        #: By unit: an option that asks for it. It is the only one where the unit is `late`.
+        self.options = {unit: each.option for each in asked if each.option for unit in self._units_of([each])}
         #: What only programs ask for that do not train, or options that are off.
         self.late = self._asked - self._units_of(each for each in asked if each.late != "other" and not each.option)
         #: What has a path for the CPU beside it: a test that names no API asks for another device than that.
