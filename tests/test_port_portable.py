@@ -252,6 +252,27 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
     assert f"left to do by hand: {done.stdout.count('- [ ]')} actions" in done.stderr
 
 
+def test_two_places_of_one_sentence_keep_what_is_known_of_each(project: Path) -> None:
+    several = """\
+        import argparse, torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--eval", action="store_true")
+        args = parser.parse_args()
+        def train(net):
+            return torch.nn.DataParallel(net.cuda())
+        def test(net):
+            return torch.nn.DataParallel(net.cuda())
+        if args.eval:
+            test(torch.nn.Linear(1, 1))
+        else:
+            train(torch.nn.Linear(1, 1))
+        """
+    commit(project, "more", several=textwrap.dedent(several))
+    done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
+    (line,) = (line for line in done.stdout.splitlines() if "several.py" in line and "DataParallel" in line)
+    assert "--eval" not in line
+
+
 # --- going on --------------------------------------------------------------------------------------------------------
 
 

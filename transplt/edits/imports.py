@@ -143,7 +143,7 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
 
 def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:
     """`index`, or the last import of a package in front of it where the project's own modules are imported there."""
-    if index < 0 or not is_own(work, body[index]):
+    if index < 0 or _imports_torch(body[index]) or not is_own(work, body[index]):  # a project may have a folder `torch`
         return index
     for before in range(index - 1, -1, -1):
         node = body[before]

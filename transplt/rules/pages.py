@@ -52,7 +52,10 @@ class Diagnostic:
 
     def text(self) -> str:
         """The page as it is shown on a terminal: Markdown without the front matter."""
-        facts = self.level.value + (f"; effort: {EFFORT_TEXT[self.effort]}" if self.effort else "")
+        level = self.level.value
+        if self.level is Level.INFO:
+            level = "a remark, or work to do: see below" if self.action else "a remark"
+        facts = level + (f"; effort: {EFFORT_TEXT[self.effort]}" if self.effort else "")
         parts = [f"# {self.code}: {self.title} ({facts})"]
         parts += [f"## {name}\n\n{self.sections[name]}" for name in SECTIONS if name in self.sections]
         return "\n\n".join(parts) + "\n"

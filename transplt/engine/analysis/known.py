@@ -16,6 +16,7 @@ from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.engine.analysis.known_apis import OF_APIS, OF_CARDS, Fact, existing, rule_tables
 from transplt.fixers.adaptors.table import adaptors
+from transplt.fixers.codemods.gone_from_packages import every_row
 from transplt.fixers.tunings.table import tunings
 from transplt.rules import support_tables as tables
 from transplt.rules import weighing
@@ -43,7 +44,7 @@ _MOST_BELOW = 12
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        *OF_APIS, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance, _advice,
+        *OF_APIS, _gone, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance, _advice,
         _tuning, _of_the_port, _word, _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
@@ -96,7 +97,7 @@ def known_names() -> tuple[str, ...]:
     found |= {each for setting in host_settings() for each in (setting.name, *setting.variables)}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *existing()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
-    found |= {*read_table(_OPTIONS)["options"]}
+    found |= {*read_table(_OPTIONS)["options"]} | {name for row in every_row() for name in row["names"]}
     found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED, *asked_for()}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
@@ -132,6 +133,20 @@ def _variable(name: str) -> Iterator[Fact]:
     used = [old for old, other in _variables().items() if other.get("npu") == name and old != name]
     if used:
         yield Fact("Variable", f"takes the place of {', '.join(sorted(used))}", "rules/support/env_vars.json")
+
+
+def _gone(name: str) -> Iterator[Fact]:
+    """A call that a release of torch refuses, a name that a package gave up, or a module of it that had such names."""
+    found: dict[tuple[str, str], list[str]] = {}
+    rows = [(row["name"], row) for row in read_table("support/refused_calls.json")["calls"]]
+    counting = {each: row for row in every_row() for each in row["names"]}  # the last that speaks of a name
+    for each, row in (*rows, *counting.items()):
+        owner, _, last = each.rpartition(".")
+        if name and name in (each, owner):
+            found.setdefault((f"{row['message']}; {row['help']}", row["source"]), []).append("" if name == each else last)
+    for (text, source), names in found.items():
+        listed = ", ".join(filter(None, names[:_MOST_BELOW])) + (" ..." if names[_MOST_BELOW:] else "")
+        yield Fact("Finding", f"{listed}: {text}" if listed else text, source, "NPU293")
 
 
 def _option(name: str) -> Iterator[Fact]:

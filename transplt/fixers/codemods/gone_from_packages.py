@@ -24,7 +24,7 @@ _SEEN = {"yaml": ("yaml.load",), "pandas": ("import pandas",)}
 
 
 @cache
-def _every_row() -> tuple[dict[str, Any], ...]:
+def every_row() -> tuple[dict[str, Any], ...]:
     """What wheels say, and behind it what people wrote, which counts where both speak of a name."""
     tables = ("support/gone_names.json", "support/refused_calls.json")
     return tuple(row for table in tables for row in read_table(table)["packages"])
@@ -40,18 +40,18 @@ fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
-    words=tuple(sorted({word for row in _every_row() for name in row["names"] for word in _words(name)})),
+    words=tuple(sorted({word for row in every_row() for name in row["names"] for word in _words(name)})),
 )
 
 
 def packages() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    return frozenset(name for row in _every_row() for name in (*row.get("until", ())[:1], *row.get("repository", ())))
+    return frozenset(name for row in every_row() for name in (*row.get("until", ())[:1], *row.get("repository", ())))
 
 
 @cache
 def _rows(version: str) -> dict[str, dict[str, Any]]:
-    return {name: row for row in _every_row() if since(first_torch(row), version) for name in row["names"]}
+    return {name: row for row in every_row() if since(first_torch(row), version) for name in row["names"]}
 
 
 #: What a row asks of a call that it holds for.

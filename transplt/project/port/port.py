@@ -402,8 +402,11 @@ def _commit_checklist(
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     # What it blocks is known of the program as it was: a branch has no word of CUDA that tells what trains.
-    met = {(each.path, each.code, each.message): each for each in done.result.open_findings}
-    found = [(each, met.get((each.path, each.code, each.message), each)) for each in left.findings]
+    met: dict[tuple[str, str, str], list[Finding]] = {}
+    for each in reversed(done.result.open_findings):
+        met.setdefault((each.path, each.code, each.message), []).append(each)
+    rows = [(each, met.get((each.path, each.code, each.message), [each])) for each in left.findings]
+    found = [(each, same.pop() if len(same) > 1 else same[0]) for each, same in rows]  # in the order of the file
     again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
              for each, was in found]  # fmt: skip
     findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own)]
