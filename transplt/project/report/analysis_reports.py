@@ -13,7 +13,7 @@ from transplt.base.finding import Finding
 from transplt.base.language import gettext, translated
 from transplt.base.render.cell import cell, visible
 from transplt.engine.actions.effort import FileEffort, percent
-from transplt.project.report.action_lines import about, action_object, first_actions
+from transplt.project.report.action_lines import action_object, first_actions
 from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.project.report.analysis_summary import Summary
 from transplt.project.report.target_lines import target_lines
@@ -158,10 +158,8 @@ def _one(summary: Summary) -> Iterator[str]:
     yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     yield "  " + gettext(
-        "places: {automatic} converted automatically ({share} of the places in Python), {left} left: {low} take "
-        "less than an hour, {medium} hours, {high} a day or more",
-        automatic=effort.automatic, share=percent(effort.share, effort.counted), left=effort.left, low=effort.low,
-        medium=effort.medium, high=effort.high,
+        "places: {automatic} converted automatically ({share} of the places in Python), {left} left",
+        automatic=effort.automatic, share=percent(effort.share, effort.counted), left=effort.left,
     )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
         yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
@@ -178,7 +176,7 @@ def _one(summary: Summary) -> Iterator[str]:
             aim=aim, spoken=spoken,
         )  # fmt: skip
     if busy := [each for each in summary.files if each.left]:
-        named = ", ".join(f"{visible(each.path)} ({about(each.hours)})" for each in busy[:_MOST_FILES])
+        named = ", ".join(visible(each.path) for each in busy[:_MOST_FILES])
         if more := max(len(busy) - _MOST_FILES, 0):
             named = gettext("{names} and {count} more", names=named, count=more)
         yield "  " + gettext("most work: {files}", files=named)
