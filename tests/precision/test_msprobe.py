@@ -107,8 +107,14 @@ def test_a_folder_without_a_dump_is_said(tmp_path: Path) -> None:
     with pytest.raises(UnusableDump, match="does not exist"):
         open_dump(str(tmp_path / "not"))
     (tmp_path / "resnet.OM").write_bytes(b"IMOD")
-    with pytest.raises(UnusableDump, match="is an offline model of CANN, not a dump: record a run"):
+    with pytest.raises(UnusableDump, match="is an offline model of CANN; dumps .* and weights .* are read"):
         open_dump(str(tmp_path / "resnet.OM"))
+    (tmp_path / "model.ckpt.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(UnusableDump, match="is part of a checkpoint of TensorFlow; dumps"):
+        open_dump(str(tmp_path / "model.ckpt.data-00000-of-00001"))
+    (tmp_path / "one.npy").write_bytes(b"")
+    with pytest.raises(UnusableDump, match="is one array without a name; name the folder"):
+        open_dump(str(tmp_path / "one.npy"))
 
 
 @pytest.mark.parametrize("meant", ["Functional.relu.0.forward", "Functional_relu_0_forward", "Functional.relu.0"])

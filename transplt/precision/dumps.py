@@ -7,6 +7,7 @@ import os
 from transplt.base.errors import shown
 from transplt.precision import loose_files as loose
 from transplt.precision import msprobe, ptdbg
+from transplt.precision.elements import WEIGHTS
 from transplt.precision.files import folders
 from transplt.precision.record import Dump, UnusableDump
 
@@ -15,11 +16,15 @@ from transplt.precision.record import Dump, UnusableDump
 _DEEP, _MOST_FOLDERS = 6, 5_000
 #: They lie in a dump, and are none.
 _INSIDE = (msprobe.DATA, "configuration", ".git", ".transplt")
-#: Models, by the ends of their names: they hold weights, and nothing that was computed.
+#: Models and weights that are not read, by the ends of their names; of TensorFlow's `.data-00000-of-00001` the begin.
 _MODELS = {
     ".om": "an offline model of CANN", ".air": "a model for ATC", ".pb": "a graph of TensorFlow",
     ".onnx": "a model of ONNX", ".mindir": "a model of MindSpore",
+    ".index": "part of a checkpoint of TensorFlow", ".data": "part of a checkpoint of TensorFlow",
+    ".meta": "part of a checkpoint of TensorFlow", ".tflite": "a model of TensorFlow Lite",
+    ".gguf": "a model for llama.cpp", ".pdparams": "weights of Paddle",
 }  # fmt: skip
+_READ = f"dumps (.pkl of ptdbg, .h5) and weights ({', '.join(WEIGHTS)})"
 
 
 def open_dump(path: str) -> Dump:
@@ -38,13 +43,14 @@ def open_dump(path: str) -> Dump:
         raise UnusableDump(f"{shown(path)} holds several dumps ({names}{more}): name one of them")
     if os.path.isdir(path) and msprobe.steps_in(path):
         raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json and no .npy files in any of them")
-    if model := _MODELS.get(os.path.splitext(path)[1].lower()):
-        raise UnusableDump(f"{shown(path)} is {model}, not a dump: record a run, or convert its dump")
-    what = (
-        "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
-        if os.path.isdir(path)
-        else "no .pkl of ptdbg, no .h5"
-    )
+    ends = os.path.splitext(path)[1].lower()
+    if model := _MODELS.get(ends.partition("-")[0]):
+        raise UnusableDump(f"{shown(path)} is {model}; {_READ} are read")
+    what = f"{_READ} are read"
+    if os.path.isdir(path):
+        what = "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
+    elif ends == ".npy":
+        what = "it is one array without a name; name the folder that holds it"
     raise UnusableDump(f"{shown(path)} is not a dump: {what}")
 
 

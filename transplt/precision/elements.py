@@ -201,7 +201,8 @@ def _loaded(path: str) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of the many kinds that torch raises none is ours
-        raise UnusableDump(f"{shown(path)}: torch does not read it as a tensor ({type(error).__name__})") from error
+        why = f"torch reads no tensors from it ({type(error).__name__}); of a whole model, save the state_dict()"
+        raise UnusableDump(f"{shown(path)}: {why}") from error
 
 
 def _by_torch(path: str) -> Array:

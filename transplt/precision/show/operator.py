@@ -46,7 +46,8 @@ def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
             return Found(dump, at, who, record, rows[:MOST_ROWS], part.stacks(), max(0, len(rows) - MOST_ROWS))
         names = names or [row.name for row in record.rows]
     near = _near(name, names)
-    meant = f"; did you mean {', '.join(map(shown, near))}?" if near else ""
+    meant = f"; did you mean {', '.join(map(shown, near))}?" if near else f"; it has {', '.join(map(shown, names[:3]))}"
+    meant += " ..." if names[3:] and not near else ""
     raise UsageError(f"{shown(dump.path)} has no operator {shown(name)}{meant}")
 
 
