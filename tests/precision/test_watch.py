@@ -350,3 +350,9 @@ def test_one_step_says_that_changes_need_two(tmp_path: Path) -> None:
 def test_wrong_usage(arguments: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         call(*arguments)
+
+
+def test_a_gradient_that_is_no_number_does_not_vanish(tmp_path: Path) -> None:
+    bad = step(1)
+    put(bad, "Module.up.Linear.parameters_grad.0", "weight", 0, tensor([NAN, 0.02]))
+    assert "gradient-exploding" in (found := hits(tmp_path, step(0), bad)) and "gradient-vanishing" not in found

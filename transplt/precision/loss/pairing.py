@@ -62,10 +62,10 @@ def paired(a: Curves, b: Curves) -> Paired:
     other = theirs.get(normal(one.name)) or _chosen(theirs, set(ours), b)
     found = Paired((one.name, other.name), (len(one), len(other)), [])
     found.others = sorted({curve.name for curve in (*ours.values(), *theirs.values())} - {one.name, other.name})
-    for curves, named, chosen in ((a, ours, one), (b, theirs, other)):
+    for letter, curves, named, chosen in (("A", a, ours, one), ("B", b, theirs, other)):
         found.remarks += [f"{curves.source}: {remark}" for remark in curves.remarks]
         if text := overfits(named.values(), chosen):
-            found.hints.append(f"{curves.source}: {text}")
+            found.hints.append(f"{letter}, {curves.source}: {text}")
     if normal(one.name) != normal(other.name):
         held = f"`{one.name}` of {a.source} is compared with `{other.name}` of {b.source}"
         found.remarks.append(f"{held} (--name decides)")

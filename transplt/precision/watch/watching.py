@@ -201,7 +201,7 @@ class _Step:
                 self._hit("gradient-exploding", row, tensor, why)
         if "gradient-too-large" in wanted and math.isfinite(norm) and norm > most:
             self._hit("gradient-too-large", row, tensor, f"norm {figure(norm, 4)}, above {figure(most)}")
-        if "gradient-vanishing" in wanted and beside < least:
+        if "gradient-vanishing" in wanted and math.isfinite(norm) and beside < least:
             self._hit("gradient-vanishing", row, tensor, f"norm {figure(norm, 4)}, below {figure(least)}")
 
     def _hit(self, point: str, row: Row, tensor: Tensor, why: str) -> None:
