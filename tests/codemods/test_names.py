@@ -384,6 +384,16 @@ class TestSimilar:
     def test_an_import_stays_when_a_call_does_not_fit(self, call: str) -> None:
         check_noop(f"from apex.optimizers import FusedAdam\noptimizer = {call}\n", similar=True, open_codes=["NPU510"])
 
+    def test_each_call_is_written_or_reported_once(self) -> None:
+        head, other = "from apex.optimizers import FusedAdam\n", "b = FusedAdam(x, adam_w_mode=False)\n"
+        result = check_rewrite(
+            f"{head}a = FusedAdam(x, weight_decay=0.1)\n{other}",
+            f"{head}import torch\na = torch.optim.AdamW(x, weight_decay=0.1)\n{other}",
+            similar=True,
+            open_codes=["NPU510"],
+        )
+        assert [each.span.line for each in result.findings if each.open] == [3]
+
     def test_a_value_stays_when_the_arguments_decide(self) -> None:
         check_noop(
             "from apex.optimizers import FusedAdam\noptimizers = {'adam': FusedAdam}\n",

@@ -264,8 +264,9 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
             and prefix == full
             and not similar_fits(rule, calls := calls_of(work, local, scope))
         ):
-            found += work.note_rule(alias, rule.otherwise, full)
-            if all(calls):
+            if not all(calls):
+                found += work.note_rule(alias, rule.otherwise, full)
+            else:  # each call is written, or reported, by itself
                 work.once(mixed_imports).update(each for each in scope.bindings.get(local, ()) if each.node is node)
             return stays
         else:
