@@ -219,14 +219,14 @@ def rows_of(package: list[Package], seen: tuple[set[str], set[str]]) -> Iterator
         if kept(name, seen):
             found.setdefault((had, without, _HELP.get(name, "")), []).append(name)
     for (had, without, answer), names in sorted(found.items()):
-        older = f"ask for {dist}<={had}" if Version(had) >= Version(oldest) else "keep a copy"
+        older = f"require {dist}<={had}" if Version(had) >= Version(oldest) else "keep a copy"
         row: dict[str, Any] = {"names": names, "python": "3.10", "until": [dist, without, oldest]}
         if dist in _BESIDE_TORCH:  # that of torch 2.1 has all that the newest alone is without
             row, older = {"names": names, "since": "2.1" if without != newest.version else _NEWEST_TORCH}, "keep a copy"
         yield row | {
             "each": True,
-            "message": f"{dist} has this name no more: {had} had it, {without} has not",
-            "help": answer or f"take what the release notes of {dist} name in its place, or {older}",
+            "message": f"{dist} no longer has this name: {had} had it, {without} does not",
+            "help": answer or f"look for a replacement in the release notes of {dist}, or {older}",
             "source": f"the wheels of {dist} {had} and {without}",
         }
 

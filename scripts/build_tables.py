@@ -175,7 +175,7 @@ def report(name: str, code: str, help_text: str, level: str = "manual", effort: 
         "NPU507": f"{name} works on one NPU only",
         "NPU508": f"{name} is replaced when torch_npu is imported",
         "NPU550": f"{name} builds CUDA sources",
-        "NPU551": f"{name} names a CUDA installation",
+        "NPU551": f"{name} is the folder of CUDA, and None on an NPU host",
         "NPU552": f"{name} needs code written for CUDA",
     }
     rule: Entry = {"name": name, "code": code, "message": says[code]}

@@ -505,7 +505,7 @@ def test_what_stops_an_import_stops_it_for_each_package_of_a_file(late: str, blo
         (at("a.py", 1, "NPU293", "pkg_resources", help="ask for another"),
          "Replace pkg_resources, which setuptools 82 removed, or require setuptools<82", "ask for another"),
         (at("a.py", 1, "NPU293", "transformers", help="rename it"),
-         "Change the uses of transformers that newer releases refuse or ignore", "rename it"),
+         "Update the uses of transformers that newer releases reject or ignore", "rename it"),
     ],
 )  # fmt: skip
 def test_a_title_names_what_to_install(found: Finding, title: str, how: str) -> None:
@@ -761,7 +761,7 @@ def test_the_samples(name: str) -> None:
     ("path", "code", "api", "message", "page"),
     [
         ("run.sh", "NPU801", "nvidia/cuda:12.1", "a shell script names nvidia/cuda:12.1", "NPU850"),
-        ("run.sh", "NPU280", "", "docker is asked for GPUs: --gpus all", "NPU854"),
+        ("run.sh", "NPU280", "", "this asks docker for GPUs: --gpus all", "NPU854"),
         (".github/workflows/a.yml", "NPU802", "CUDA_HOME", "a configuration file names CUDA_HOME", "NPU855"),
     ],
 )
@@ -846,7 +846,7 @@ def test_what_an_image_installs_goes_with_the_image() -> None:
     assert sorted(titles(actions_of(found))) == sorted([load("NPU850").action, load("NPU855").action])
     assert all(each.contained for each in actions_of(found))
     pin = at("requirements.txt", 7, "NPU845", blocks="import")
-    assert "Raise pins of packages" in " ".join(titles(actions_of([*found, pin])))
+    assert "Raise pins" in " ".join(titles(actions_of([*found, pin])))
 
 
 @pytest.mark.parametrize(("name", "count"), [("_ext", 1), ("ops._ext", 1), ("other", 2)])

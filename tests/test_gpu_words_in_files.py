@@ -223,7 +223,7 @@ def test_a_toml_section_is_part_of_the_way() -> None:
 def test_a_line_with_windows_ends_and_umlauts() -> None:
     (finding,) = words("run.sh", "größe=1; srun --gres=gpu:8 x\r\n")
     assert (finding.span.column, finding.span.start) == (15, 16)
-    assert finding.message == "Slurm is asked for GPUs: --gres=gpu:8"
+    assert finding.message == "this asks Slurm for GPUs: --gres=gpu:8"
 
 
 def test_bytes_that_are_no_utf8() -> None:

@@ -150,7 +150,7 @@ def test_what_is_installed_for_cuda(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "begins", "ends"),
     [
-        ("docker run --gpus all x", "write in its place: --device ", "; --docs does not edit this"),
+        ("docker run --gpus all x", "write instead: --device ", "; --docs does not edit this"),
         ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "use a CANN image; ", "; --docs does not edit this"),
         ("conda create -n a python=3.10 pytorch pytorch-cuda=12.1 -c nvidia",
          "conda has no torch-npu: torch and torch-npu come from pip; install the others with conda, then pip install ",

@@ -36,7 +36,7 @@ def told(modules: str, files: dict[str, str], path: str = ".gitmodules") -> list
 def test_a_submodule_that_is_imported(modules: str, use: str) -> None:
     ((level, message),) = told(modules, {"train.py": use})
     assert level is Level.MANUAL
-    assert message.startswith(("third_lib is", "vendor/third_lib is")) and "third_lib.ops.knn from it" in message
+    assert message.startswith(("the submodule third_lib", "the submodule vendor/third_lib")) and "third_lib.ops.knn from it" in message
 
 
 def test_a_file_without_a_word_of_cuda_imports_it_too() -> None:
@@ -47,7 +47,7 @@ def test_a_file_without_a_word_of_cuda_imports_it_too() -> None:
 
 def test_one_that_nobody_imports_is_a_remark() -> None:
     found = told(MODULES, {"train.py": "import torch\n"})
-    assert found == [(Level.INFO, "third_lib is a submodule that is not checked out")]
+    assert found == [(Level.INFO, "the submodule third_lib is not checked out")]
 
 
 @pytest.mark.parametrize(

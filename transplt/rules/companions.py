@@ -113,8 +113,8 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 #: What is to be done about such a pin.
 NEWER = marked(
-    "require a newer release, and test the project with it; an older torch (--torch-version) helps only if its "
-    "torch_npu supports a Python version for which this release has a wheel"
+    "require a newer release, then test the project. Or choose an older torch (--torch-version) whose Python has a "
+    "wheel of this release"
 )
 
 

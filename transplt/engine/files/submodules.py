@@ -32,7 +32,7 @@ def changes(document: Document) -> Finds:
         if any(each.startswith(f"{folder}/") for each in paths):
             continue
         name = _imported(document, folder)
-        message = f"{path} is a submodule that is not checked out"
+        message = f"the submodule {path} is not checked out"
         message += f", and the project imports {name} from it" if name else ""
         source = f" ({url})" if url else ""
         help_ = f"git submodule update --init {path}{source}, and migrate it with the project: it may contain CUDA code"

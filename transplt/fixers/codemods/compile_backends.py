@@ -114,8 +114,8 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         "NPU512",
         message,
         api="torch.compile",
-        help="pip install triton-ascend (without triton), or remove the call; "
-        "TORCHINDUCTOR_NPU_BACKEND=mlir or dvm (torch_npu 2.7 and newer) takes other kernels than Triton's",
+        help="pip install triton-ascend instead of triton, or remove the call. From torch_npu 2.7 on "
+        "TORCHINDUCTOR_NPU_BACKEND=mlir (or dvm) does without Triton",
         blocks=_blocks(work, call),
     )
 

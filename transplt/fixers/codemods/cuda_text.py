@@ -204,7 +204,7 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "source code of another language in a string names CUDA",
         "check how the program uses it; a kernel must be rewritten for the NPU", Effort.MEDIUM)),
     (lambda text: _C_NAME.fullmatch(text.value) and "key" not in text.kinds, _Binds(
-        "{value!r} is a name of CUDA's C interface", "use the CANN counterpart", Effort.MEDIUM)),
+        "{value!r} is a name of CUDA's C interface", "use the function of CANN that does the same", Effort.MEDIUM)),
     (_Text.is_idle_command, _Binds(
         "a command that names CUDA has no effect here", "remove it, or set its variable in os.environ",
         Effort.LOW, blocks="tidy")),
@@ -226,9 +226,9 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
         "{value!r} is a CUDA source, which an NPU host cannot compile",
         "write the kernel for the NPU, or use its operators", Effort.MEDIUM)),
     (_Text.is_of_the_toolkit, _Binds(
-        "{value!r} belongs to the CUDA toolkit", "use the CANN counterpart", Effort.MEDIUM)),
+        "{value!r} belongs to the CUDA toolkit", "an NPU host has none: skip this there", Effort.MEDIUM)),
     (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(
-        "the environment variable {value} is named", "write the NPU variable if the program reads it",
+        "this text names the environment variable {value}", "write the NPU variable if the program reads it",
         Effort.LOW)),
 )  # fmt: skip
 

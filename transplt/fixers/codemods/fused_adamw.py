@@ -24,7 +24,7 @@ from transplt.syntax.nodes import keyword_of
 fixer = Fixer(__name__, code="NPU161", rank=245, versions=">=2.3", needs=(b"AdamW",), words=("fused",))
 
 _ADAMW = ("torch.optim.AdamW", "torch.optim.adamw.AdamW")
-IGNORED = "on an NPU the fused step of AdamW ignores the scale and the overflows that a GradScaler hands it"
+IGNORED = "on an NPU the fused AdamW ignores the scale and the overflows of a GradScaler"
 
 
 @fixer.on(ast.Call, name=_ADAMW)
@@ -45,5 +45,5 @@ def scaled_by_torch(work: Work, call: ast.Call) -> Finds:
             f"{IGNORED}, if fused is on and a GradScaler steps it",
             level=Level.MANUAL if here else Level.INFO,
             api=_ADAMW[0],
-            help="write fused=False, or turn it on only without a GradScaler (bfloat16, float32)",
+            help="write fused=False, or use fused only without a GradScaler (bfloat16, float32)",
         )

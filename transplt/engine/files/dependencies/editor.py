@@ -198,8 +198,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
         for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
             yield Note(
                 (each.start, each.end), PYTHON, Level.MANUAL,
-                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 and newer, as pip chooses, "
-                "have no more", api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
+                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed", api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
                 details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
@@ -210,7 +209,7 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
             other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
             yield Note(
                 (each.start, each.end), PYTHON, Level.MANUAL,
-                f"{each.name}{each.specifier}: importing this version fails with {since} and newer, which pip chooses",
+                f"{each.name}{each.specifier} fails at import with {since} or newer, which pip installs",
                 api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
                 details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
             )  # fmt: skip

@@ -44,7 +44,7 @@ _FOR_CUDA = re.compile(
 _OF_DOCS = {(False, True): "; --docs makes the edits that are certain", (False, False): "; --docs does not edit this"}
 #: By what begins such a word: what does the same for NPUs. Of wheels and packages another finding may say it.
 _FOR_NPUS = (
-    (re.compile(rb"--gpus|--runtime|nvidia-docker"), "write in its place: --device /dev/davinci0 --device "
+    (re.compile(rb"--gpus|--runtime|nvidia-docker"), "write instead: --device /dev/davinci0 --device "
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
