@@ -97,8 +97,9 @@ def test_what_the_terminal_says() -> None:
         "  50% of the places in Python are converted automatically; "
         "3 places are left in all files: about 4 hours of work",
         "  no known blocker at import or at the first step: 1 of 2 repositories",
-        "  packages, kernels and APIs that stop programs at import or at the first step:",
-        "    x (stops 1 repository, the only one of these there)",
+        "  packages, kernels and APIs that stop programs at import or at the first step",
+        "  (repositories stopped by this alone / by this and others):",
+        "      1 / 0   x",
         "  converted  work left          repository: what to do first",
         "        50%  about 1 hour       a: Replace x: no NPU support (a.py:1)",
         "        50%  about 3 hours      b: Replace x: no NPU support (a.py:1)",

@@ -79,5 +79,7 @@ def figure(value: float, digits: int = 6) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """`1 file`, `2 files`, `3 repositories`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+    """`1 file`, `2 files`, `3 repositories`, `4 processes`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}{'es' if noun.endswith('s') else 's'}"

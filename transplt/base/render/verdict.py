@@ -29,11 +29,10 @@ class Word(str, Enum):
 
 _MEANINGS = {
     Word.EQUAL: "everything compared with the original agrees; the sentence says how much was compared",
-    Word.RUNS: "it ran on the NPU, but was not or could not be compared wholly, or only the original stops",
+    Word.RUNS: "it ran on the NPU; it was not compared with the original, or not fully, or only the original stops",
     Word.DIFFERS: "something differs from the original; the sentence names the first difference and its line",
     Word.STOPS: "the program stops, or would stop on a card; the sentence names file, line and reason",
-    Word.NOT_RUN: "could not start, lacks a package, computed nothing on the NPU, or stops before a step"
-    " just as the original",
+    Word.NOT_RUN: "could not start, lacks a package, computed nothing on the NPU, or stops like the original",
 }
 
 #: The words as a report lists them.

@@ -25,7 +25,7 @@ _OF_TRANSPLT = re.compile(
 _ABOUT = (
     "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
     "finds one, else CUDA as before. Elsewhere, fixed names such as `\"cuda\"` and `torch.cuda` give way to names of "
-    "that module: on CUDA and on a CPU the program does what it did. What else was done has a commit of its own."
+    "that module: on CUDA and on a CPU the program does what it did. Each other change has its own commit."
 )
 
 

@@ -35,11 +35,11 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         yield f"  stopped by their own files only: {many(own, 'repository')} (report.html lists the blockers)"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
-        yield "  packages, kernels and APIs that stop programs at import or at the first step:"
+        yield "  packages, kernels and APIs that stop programs at import or at the first step"
+        yield "  (repositories stopped by this alone / by this and others):"
         for each in shared[:_MOST]:
-            blocked, alone = len(each["blocks"]), len(each["last"])
-            only = f", the only one of these {'there' if alone == blocked else f'in {alone}'}" if alone else ""
-            yield f"    {each['title']} (stops {many(blocked, 'repository')}{only})"
+            alone = len(each["last"])
+            yield f"  {alone:>5} / {len(each['blocks']) - alone:<3} {each['title']}"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:

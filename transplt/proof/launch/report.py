@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transplt.base.render.cell import visible
+from transplt.base.render.cell import many, visible
 from transplt.base.render.proofs import Seen, proofs
 from transplt.base.render.verdict import Verdict
 from transplt.proof.compiler.launches import Compiled
@@ -261,7 +261,7 @@ def _operators(report: Report) -> str:
     if report.processes and not ended:
         return "unknown, since no process ended normally"
     calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
-    used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {len(ended)} processes"
+    used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {many(len(ended), 'process')}"
     return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(report.processes) else "")
 
 
