@@ -55,6 +55,6 @@ def test_who_imports_and_has_no_word_of_cuda_is_not_looked_into() -> None:
 
 
 def test_a_folder_of_the_project_that_is_called_torch_is_not_torch() -> None:
-    main = "import numpy as np\nimport json\nimport torch\nfrom net import net\nif __name__ == '__main__':\n    torch.zeros(1).cuda()\n"
+    main = "import numpy as np\nimport json\nimport torch\nfrom net import net\nx = torch.zeros(1).cuda()\n"
     text = migrate(main, path="main.py", files={"ops/torch/__init__.py": "", "ops/torch/act.py": ""}).data.decode()
     assert f"import torch\n{IMPORT}from net" in text

@@ -107,7 +107,7 @@ def test_a_folder_without_a_dump_is_said(tmp_path: Path) -> None:
     with pytest.raises(UnusableDump, match="does not exist"):
         open_dump(str(tmp_path / "not"))
     (tmp_path / "resnet.OM").write_bytes(b"IMOD")
-    with pytest.raises(UnusableDump, match="is an offline model of CANN; dumps .* and weights .* are read"):
+    with pytest.raises(UnusableDump, match=r"is an offline model of CANN; dumps .* and weights .* are read"):
         open_dump(str(tmp_path / "resnet.OM"))
     (tmp_path / "model.ckpt.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(UnusableDump, match="is part of a checkpoint of TensorFlow; dumps"):

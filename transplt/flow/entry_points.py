@@ -127,6 +127,7 @@ class _Tree:
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
+        options = {each.name: each.words for entry in self.entries.values() for each in entry.options}
         given: dict[str, set[str]] = {}
         for function, text in (each for entry in self.entries.values() for each in entry.given):
             given.setdefault(function, set()).add(text)
@@ -135,7 +136,7 @@ class _Tree:
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
-            self.switches.update((owners[name], switch) for name, switch in entry.unasked)
+            self.switches.update((owners[name], options.get(switch, switch)) for name, switch in entry.unasked)
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
@@ -262,7 +263,7 @@ def aside_of(
     unnamed = frozenset(reached - named) if named else frozenset[str]()
     inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
-    words |= _switches(others, _loaded(starts, tree.asked, every), tree)
+    words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
         python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
@@ -369,10 +370,7 @@ def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[s
         apart = reached - builds - _loaded(begin - idle_package | scripts, tree.leads, tree.entries)
         registered = {posixpath.dirname(path) for path in apart if tree.entries[path].loads}
         idle |= {path for path in apart if not _below(path, registered)}
-    words: dict[str, str] = {}
-    for target, each in tree.choices.items():
-        words.update(dict.fromkeys(idle.intersection(_loaded({target}, tree.leads, tree.entries)), each))
-    return idle, words
+    return idle, _asked_by(tree.choices, idle, tree)
 
 
 def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
@@ -397,14 +395,10 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
     return {path: names[0] for path, names in found.items() if len(names) == 1}
 
 
-def _switches(others: Collection[str], loaded: set[str], tree: _Tree) -> dict[str, str]:
-    """By path: the option, or the entry of settings, without which nothing loads a file."""
-    options = {each.name: each.words for entry in tree.entries.values() for each in entry.options}
-    found: dict[str, str] = {}
-    for target, name in tree.switches.items():
-        behind = _loaded({target}, tree.leads, tree.entries).intersection(others) - loaded
-        found.update(dict.fromkeys(behind, options.get(name, name)))
-    return found
+def _asked_by(choices: Mapping[str, str], held: frozenset[str] | set[str], tree: _Tree) -> dict[str, str]:
+    """By path: what has to be asked for before one of some files is loaded; `choices` has it for what is imported."""
+    loaded = ((words, _loaded({target}, tree.leads, tree.entries)) for target, words in choices.items())
+    return {path: words for words, paths in loaded for path in held & paths}
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

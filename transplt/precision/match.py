@@ -97,7 +97,9 @@ def match(
     recorded = bool(left.steps and right.steps)
     # Where the steps of optimizers are known, what is computed of gradients before counts as these do.
     optimizer = [measured.of(*pair, floored=recorded) for pair in paired(left.optimizer, right.optimizer)]
-    steps = [measured.of(*pair) for pair in _in_order(left.steps, right.steps)] if recorded else []
+    alike = len(left.steps) == len(right.steps)  # one in place of another is of another class
+    ordered = zip(left.steps, right.steps, strict=True) if alike else paired(left.steps, right.steps)
+    steps = [measured.of(*pair) for pair in ordered] if recorded else []
     for number, each in enumerate((*model, *gradients, *optimizer, *steps)):
         each.position, each.mixed = number, mixed
     return Matched(one, other, model, optimizer, gradients, steps, (npu, bench), measured)
@@ -109,11 +111,6 @@ def other_gradients(gradients: Sequence[Row], steps: Sequence[Row]) -> Iterator[
         yield from row.outputs
     for row in steps:
         yield from (each for each in row.inputs if each.name.startswith("gradient."))
-
-
-def _in_order(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    """The steps of optimizers: one in place of another is of another class."""
-    return zip(npu, bench, strict=True) if len(npu) == len(bench) else paired(npu, bench)
 
 
 def _same_levels(one: Record, other: Record) -> None:
@@ -234,11 +231,7 @@ def _of_one_shape(row: Row, both: Iterator[tuple[Tensor, Tensor]]) -> list[tuple
     """The pairs of tensors of a row; those of a product are the same with other leading axes."""
     if row.api.rpartition(".")[2] not in _MERGES_AXES:
         return [*both]
-    return [(_reshaped(one, other), other) for one, other in both]
-
-
-def _reshaped(one: Tensor, other: Tensor) -> Tensor:
-    return one if one.shape == other.shape or one.size != other.size else one._replace(shape=other.shape)
+    return [(one._replace(shape=other.shape) if one.size == other.size else one, other) for one, other in both]
 
 
 def is_unwritten(row: Row) -> bool:

@@ -44,8 +44,8 @@ _MOST_BELOW = 12
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        *OF_APIS, _gone, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance, _advice,
-        _tuning, _of_the_port, _word, _module, *OF_CARDS,
+        *OF_APIS, _gone, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance,
+        _advice, _tuning, _of_the_port, _word, _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     if not found:
@@ -143,7 +143,8 @@ def _gone(name: str) -> Iterator[Fact]:
     for each, row in (*rows, *counting.items()):
         owner, _, last = each.rpartition(".")
         if name and name in (each, owner):
-            found.setdefault((f"{row['message']}; {row['help']}", row["source"]), []).append("" if name == each else last)
+            text = f"{row['message']}; {row['help']}"
+            found.setdefault((text, row["source"]), []).append("" if name == each else last)
     for (text, source), names in found.items():
         listed = ", ".join(filter(None, names[:_MOST_BELOW])) + (" ..." if names[_MOST_BELOW:] else "")
         yield Fact("Finding", f"{listed}: {text}" if listed else text, source, "NPU293")

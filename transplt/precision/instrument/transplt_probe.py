@@ -65,7 +65,7 @@ def begin(
     _seed, steps = seed, [*steps]
     transplt_optimizers.note_made()
     transplt_configuration.note_loaders()
-    _optimizers = transplt_optimizers.Optimizers(lambda: _running and _wanted(steps), _names)
+    _optimizers = transplt_optimizers.Optimizers(lambda: _running and (not steps or _done in steps), _names)
     transplt_optimizers.watch(_optimizers)
     _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
     _drop_nothing()
@@ -161,10 +161,6 @@ def _stop() -> None:
         folder = _recorder.folder_of(number) if rows else ""
         if folder:
             transplt_optimizers.write(folder, rows)
-
-
-def _wanted(steps: list[int]) -> bool:
-    return not steps or _done in steps
 
 
 def _names() -> dict[int, str]:

@@ -198,7 +198,8 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
         for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
             yield Note(
                 (each.start, each.end), PYTHON, Level.MANUAL,
-                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed", api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
+                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
+                api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
                 details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
