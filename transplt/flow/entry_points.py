@@ -127,7 +127,7 @@ class _Tree:
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
-        options = {each.name: each.words for entry in self.entries.values() for each in entry.options}
+        words = _words_of(self.entries)
         given: dict[str, set[str]] = {}
         for function, text in (each for entry in self.entries.values() for each in entry.given):
             given.setdefault(function, set()).add(text)
@@ -136,7 +136,7 @@ class _Tree:
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
-            self.switches.update((owners[name], options.get(switch, switch)) for name, switch in entry.unasked)
+            self.switches.update((owners[name], words.get(switch, switch)) for name, switch in entry.unasked)
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
@@ -210,6 +210,10 @@ def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set
     kinds[1] |= asked
     idle = {name: words for name, _, words in entry.selected if name not in set().union(*kinds)}
     return [*kinds, {*entry.never, *idle}], idle
+
+
+def _words_of(entries: Mapping[str, Entry]) -> dict[str, str]:
+    return {each.name: each.words for entry in entries.values() for each in entry.options}
 
 
 def _covers(path: str, name: str) -> int:

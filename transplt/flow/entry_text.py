@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from transplt.base.text.text_search import Texts, on_lines_with
@@ -251,9 +251,9 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
         if names and (choice := _selecting(data, match)) is not None:
             selected.update((name, *choice) for name in names)
         elif names:
-            when, entry = _when(data, match.start(), len(match["indent"]), torch)
+            when, switches = _when(data, match.start(), len(match["indent"]), torch)
             found[when].update(names)
-            unasked.update((name, entry) for name in names if entry)
+            unasked.update(product(names, switches))
     at_once, called, branched, guarded, _, never = (tuple(sorted(names)) for names in found)
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
@@ -309,7 +309,7 @@ def _differentiates(data: bytes, at: int) -> bool:
     return False
 
 
-def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, str]:
+def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, tuple[str, ...]]:
     """0 for a line that runs as the file is loaded, 1 in a function, 2 in a branch or a try statement, 3 where the
     program goes on without it, 4 where nobody asks for it, with the entry that asks, 5 with another torch; `depth` is
     how far it is indented.
@@ -317,18 +317,18 @@ def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, str]:
     when, line = 0, at
     while depth and (header := _above(data, at, depth)) is not None:
         if header[2] in (b"def", b"async"):
-            return when or 1, ""
+            return when or 1, ()
         if _is_for_another(data, header, torch):
-            return 5, ""
+            return 5, ()
         if (off := _OFF.match(data, header.start(2))) is not None:
-            return 4, off[2].decode()
+            return 4, (off[2].decode(),)
         again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
         if header[2] in _BRANCHES and not again and _is_guard(data, header, line):
-            return 3, ""
+            return 3, ()
         if header[2] in _BRANCHES and not again and header[2] != b"with" and not _UNLESS.match(data, header.start(2)):
             when = 2
         at, depth = header.start(), len(header[1])
-    return when, ""
+    return when, ()
 
 
 def _is_for_another(data: bytes, header: re.Match[bytes], torch: str) -> bool:

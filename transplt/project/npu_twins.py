@@ -196,10 +196,7 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
-    # A twin with other versions answers the findings on them.
-    settled = [each.code == PYTHON and (each.api in raised or bool(each.detail(BOUND_BY))) for each in left]
-    left = [replace(each, level=Level.INFO, help=of_raised) if of_it else each
-            for each, of_it in zip(left, settled, strict=True)]  # fmt: skip
+    left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
 
@@ -208,6 +205,11 @@ def _not_for_others(text: str, twin: str) -> str:
     """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
     local = _ON_A_MACHINE.search(text)
     return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
+
+
+def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
+    """True for a finding on versions that a twin with other ones answers."""
+    return finding.code == PYTHON and (finding.api in raised or bool(finding.detail(BOUND_BY)))
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:

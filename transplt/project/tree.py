@@ -290,6 +290,10 @@ def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
     return followed(plan.settings.decided, {record.path: record.findings for record in records})
 
 
+def _adds_torch_npu(finding: Finding) -> bool:
+    return finding.applied and finding.edit is not None and TORCH_NPU in finding.edit.after
+
+
 def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> list[FileRecord]:
     """The records, with the findings about the project as a whole in its files."""
     made = [
@@ -301,11 +305,7 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     ]
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
-    adding = [
-        record
-        for record in records
-        if any(each.applied and each.edit and TORCH_NPU in each.edit.after for each in record.findings)
-    ]
+    adding = [record for record in records if any(map(_adds_torch_npu, record.findings))]
     added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
     settled = as_they_block([record.findings for record in records], added, plan.settings.analysis)
     records = [replace(record, findings=findings) for record, findings in zip(records, settled, strict=True)]

@@ -382,7 +382,7 @@ class Groups:
         if unit in self._kernels.on_the_cpu:
             how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
         elif blocks == "later" and unit in self._kernels.late:
-            option = self._kernels.options.get(unit, "")
+            option = self._kernels.option(unit)
             how = Sentence(_LEFT_OFF if option[-1:] not in ("", "=") else _NOT_TRAINED, how=how, option=option)
         return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
 
