@@ -1334,9 +1334,8 @@ def test_a_pin_is_raised_once_in_the_action_that_comes_first() -> None:
 @pytest.mark.parametrize(
     ("option", "late", "begins"),
     [
-        ("--use_cuda_kernel", "branch", "the program does not need it without --use_cuda_kernel: leave that off."),
-        ("fused=", "branch", "training does not use it: skip this if you only train."),
-        ("", "other", "training does not use it: skip this if you only train."),
+        ("--use_cuda_kernel", "branch", "training does not need it: skip it, and leave off what asks for it."),
+        ("", "other", "training does not need it: skip it, and leave off what asks for it."),
         ("", "", "first look for an operator"),
     ],
 )

@@ -114,7 +114,7 @@ def told(name: str) -> list[tuple[str, str, str]]:
         ("scipy.misc.imread", "Finding", "NPU293", "SciPy 1.2 removed"),
         ("pkg_resources", "Finding", "NPU293", "setuptools has no pkg_resources since 82"),
         ("torch.stft", "Finding", "NPU293", "return_complex"),
-        ("torch.nn.DataParallel", "Verdict", "", "what NPU507 says above"),
+        ("torch.nn.DataParallel", "Finding", "NPU507", "works on one NPU only"),
         ("fused-optimizer", "Tuning", "NPU750", "--tune fused-optimizer"),
         ("nccl", "Word", "NPU602", "a CUDA word"),
         ("nccl", "Form", "", 'string "nccl" becomes "hccl"'),
@@ -125,6 +125,10 @@ def told(name: str) -> list[tuple[str, str, str]]:
 )
 def test_what_is_known(name: str, topic: str, code: str, text: str) -> None:
     assert any((topic, code) == fact[:2] and text in fact[2] for fact in told(name)), told(name)
+
+
+def test_where_a_rule_speaks_no_other_verdict_does() -> None:
+    assert not [fact for fact in facts_of("torch.nn.DataParallel") if fact.topic == "Verdict"]
 
 
 def test_every_variable_that_our_scripts_offer_is_known() -> None:

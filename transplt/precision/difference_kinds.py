@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from functools import partial
 
 from transplt.base.render.cell import figure
 from transplt.precision.distance import FLOAT16_MAX, largest
@@ -137,7 +138,8 @@ def _rounded(npu: Tensor, bench: Tensor) -> str:
     """Where the extremes of one side are numbers of a coarser type, and those of the other are not."""
     if npu.dtype != "float32" or bench.dtype != "float32":
         return ""
-    for name, fits in (("bfloat16", _is_bfloat16), ("float16", _is_float16)):
+    for name in ("bfloat16", "float16"):
+        fits = partial(_is_one_of, name)
         ours = [value for value in (npu.max, npu.min) if value]
         theirs = [value for value in (bench.max, bench.min) if value]
         if ours and all(map(fits, ours)) and theirs and not all(map(fits, theirs)) and _near(npu, bench):
@@ -152,15 +154,11 @@ def _near(npu: Tensor, bench: Tensor) -> bool:
     return all(one is None or other is None or abs(one - other) <= 2.0**-7 * of for one, other, of in both)
 
 
-def _is_bfloat16(value: float) -> bool:
+def _is_one_of(name: str, value: float) -> bool:
+    """Whether a type of 16 bits holds a value as it is."""
+    form = ">e" if name == "float16" else ">f"
     try:
-        return struct.pack(">f", value)[2:] == b"\0\0" and struct.unpack(">f", struct.pack(">f", value))[0] == value
+        held = struct.pack(form, value)
     except OverflowError:
         return False
-
-
-def _is_float16(value: float) -> bool:
-    try:
-        return bool(struct.unpack("<e", struct.pack("<e", value))[0] == value)
-    except OverflowError:
-        return False
+    return bool(struct.unpack(form, held)[0] == value) and (name == "float16" or held[2:] == b"\0\0")

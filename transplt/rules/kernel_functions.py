@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from transplt.rules.tables import read_table, rules_dir
 
@@ -56,15 +55,14 @@ def kernel_functions() -> tuple[KernelFunction, ...]:
     return tuple(
         KernelFunction(
             row["operator"], row["called"], tuple(row["modules"]), tuple(row["arguments"]), row.get("helper", ""),
-            row.get("differs", ""), row["source"], tuple(map(_variant, row.get("variants", ()))),
+            row.get("differs", ""), row["source"], tuple(
+                Variant(each["in"], tuple(each["sources_say"]), tuple(each.get("sources_lack", ())), each["helper"])
+                for each in row.get("variants", ())
+            ),
         )
         for name in tables
         for row in read_table(f"{_FOLDER}/{name}")["functions"]
     )  # fmt: skip
-
-
-def _variant(given: dict[str, Any]) -> Variant:
-    return Variant(given["in"], tuple(given["sources_say"]), tuple(given.get("sources_lack", ())), given["helper"])
 
 
 def variants_held(path: str, code: str) -> tuple[tuple[str, bool], ...]:

@@ -134,11 +134,6 @@ def sources() -> dict[str, str]:
     return {key: str(meta[key]) for key in ("executed", "ports")}
 
 
-def stops_in(api: str) -> list[str]:
-    """The torch versions with published verdicts in which an API stops."""
-    return [version for version in tables.published() if weigh(api, version).status is Status.STOPS]
-
-
 @cache
 def _reached() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """API -> operators that lack a kernel in some version, reached always, and with some arguments."""

@@ -30,7 +30,9 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
     proven: dict[int, list[str]] = {}
     for each in dict.fromkeys(seen):
         here = [number for number, action in enumerate(actions) if _at(action.get("lines"), each)]
-        named = [number for number in here if _names(actions[number].get("apis"), each.text)]
+        apis = {number: actions[number].get("apis") for number in here}
+        named = [number for number, held in apis.items() if isinstance(held, list)
+                 and any(isinstance(api, str) and api in each.text for api in held)]  # fmt: skip
         for number in named or here:
             proven.setdefault(number, []).append(str(each))
     found = []
@@ -38,10 +40,6 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
         own = actions[place].get("number")
         found.append((own if isinstance(own, int) else place + 1, str(actions[place].get("title", "")), lines))
     return found
-
-
-def _names(apis: Any, text: str) -> bool:
-    return isinstance(apis, list) and any(isinstance(api, str) and api in text for api in apis)
 
 
 def _at(lines: Any, seen: Seen) -> bool:

@@ -56,8 +56,7 @@ _CPU_PATH = marked(
     "the project computes the same on the CPU without it: guard its import or build, and let NPUs go that way where "
     "the code asks for the CPU. If that is too slow: {how}"
 )
-_LEFT_OFF = marked("the program does not need it without {option}: leave that off. Otherwise {how}")
-_NOT_TRAINED = marked("training does not use it: skip this if you only train. Otherwise {how}")
+_NOT_TRAINED = marked("training does not need it: skip it, and leave off what asks for it. Otherwise {how}")
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -382,8 +381,7 @@ class Groups:
         if unit in self._kernels.on_the_cpu:
             how, effort = Sentence(_CPU_PATH, how=how), Effort.MEDIUM
         elif blocks == "later" and unit in self._kernels.late:
-            option = self._kernels.option(unit)
-            how = Sentence(_LEFT_OFF if option[-1:] not in ("", "=") else _NOT_TRAINED, how=how, option=option)
+            how = Sentence(_NOT_TRAINED, how=how)
         return Group(title, "kernel", str(unit), blocks, how, effort, unit.parts)
 
 

@@ -110,7 +110,6 @@ class Kernels:
         self._asked = self._units_of(asked)
         #: What the program imports, and does without where that fails.
         self.spared = self._asked - self._units_of(each for each in asked if each.blocks != "slow")
-        self._asking = asked
         #: What only programs ask for that do not train, or options that are off.
         self.late = self._asked - self._units_of(each for each in asked if each.late != "other" and not each.option)
         #: What has a path for the CPU beside it: a test that names no API asks for another device than that.
@@ -122,10 +121,6 @@ class Kernels:
         """The units that findings of imports ask for."""
         found = ((each.api and self.named(each.api, each.path)) or self.beside(each.path) for each in asked)
         return {each for each in found if each}
-
-    def option(self, unit: Unit) -> str:
-        """The first option that asks for a unit; empty where none does."""
-        return next((each.option for each in self._asking if each.option and unit in self._units_of([each])), "")
 
     def _find_builds(self, of: dict[str, list[Finding]], paths: Collection[str], native: Collection[str]) -> None:
         """Find the folders of builds, the extensions that they declare, and the names that are imported."""

@@ -44,8 +44,8 @@ _MOST_BELOW = 12
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        *OF_APIS, _gone, _variable, _option, _host, _package, _release, _companions, _kernel, _faster, _guidance,
-        _advice, _tuning, _of_the_port, _word, _module, *OF_CARDS,
+        *OF_APIS, _gone, _variable, _option, _package, _release, _companions, _kernel, _guidance, _tuning,
+        _of_the_port, _word, _module, *OF_CARDS,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     if not found:
@@ -163,12 +163,6 @@ def _option(name: str) -> Iterator[Fact]:
     yield Fact("Option", "; ".join(parts), read_table("support/npu_options.json")["_meta"]["source"], "NPU558")
 
 
-def _host(name: str) -> Iterator[Fact]:
-    for setting in host_settings():
-        if name in (setting.name, *setting.variables):
-            yield Fact("Host", f"`{'; '.join(setting.lines)}`: {setting.what}; cost: {setting.cost}", setting.source)
-
-
 def _keys_of(row: dict[str, Any]) -> set[str]:
     title = row["name"].partition(" (")[0]
     return {*row["import"], *row["pip"], *([title] if " " not in title else [])}
@@ -252,18 +246,14 @@ def _companions(name: str) -> Iterator[Fact]:
             yield Fact("Goes together", each.described)
 
 
-def _faster(name: str) -> Iterator[Fact]:
-    form = form_of(name)
-    if form is not None:
-        yield Fact("Faster on NPU", f"{form['replacement']}; {form['caveats']}", form["source"], "NPU701")
-
-
 def _guidance(name: str) -> Iterator[Fact]:
+    if (form := form_of(name)) is not None:
+        yield Fact("Faster on NPU", f"{form['replacement']}; {form['caveats']}", form["source"], "NPU701")
+    for setting in host_settings():
+        if name in (setting.name, *setting.variables):
+            yield Fact("Host", f"`{'; '.join(setting.lines)}`: {setting.what}; cost: {setting.cost}", setting.source)
     for each in guidance_on(name):
         yield Fact("Finding faults", each.text, each.source)
-
-
-def _advice(name: str) -> Iterator[Fact]:
     for row in advice_on(tables.canonical(name)):
         yield Fact("Advice", f"{row['message']}; {row['help']}", row.get("source", ""), row["code"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -97,13 +97,11 @@ def _support(name: str) -> Iterator[Fact]:
     source = f"{read_table('support/api_support.json')['source']} (rules/support/api_support.json)"
     for text, versions in held.items():
         yield Fact("Support", text, source, versions=tuple(versions))
-    yield from _weighed(api, [fact.code for fact in _rules(name) if fact.topic == "Finding"])
+    yield from _weighed(api, any(fact.topic == "Finding" for fact in _rules(name)))
 
 
-def _weighed(api: str, found: Sequence[str]) -> Iterator[Fact]:
-    """What the other witnesses say of an API, and what comes of it where that is not what the documentation says, nor
-    `found`, the code of a rule.
-    """
+def _weighed(api: str, ruled: bool) -> Iterator[Fact]:
+    """What other witnesses say of an API, and what comes of it if no rule, nor the documentation, says the same."""
     origin = "rules/support/witnesses.json"
     executed, ports = (f"{text} ({origin})" for text in (weighing.sources()["executed"], weighing.sources()["ports"]))
     kernels: dict[str, list[str]] = {}
@@ -121,9 +119,8 @@ def _weighed(api: str, found: Sequence[str]) -> Iterator[Fact]:
         used = f"{count} migrated projects that train on NPUs use it" if count > 1 else "a migrated project uses it"
         yield Fact("Ports", used, ports)
     for status, (text, code) in _VERDICTS.items():
-        if status in verdicts:
-            text = f"what {found[0]} says above, of what works and of what does not" if found else text
-            yield Fact("Verdict", text, code="" if found else code, versions=tuple(verdicts[status]))
+        if status in verdicts and not ruled:
+            yield Fact("Verdict", text, code=code, versions=tuple(verdicts[status]))
 
 
 @cache

@@ -22,18 +22,12 @@ from transplt.faces.cli.completing import FILE
 DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def _with_own_fixers(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """The fixers that were named, and those of the user's own settings."""
-    from transplt.project.own_settings import own_fixers
+def _with_own(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """The fixers, or codemods, that were named, and those of the user's own settings."""
+    from transplt.project.own_settings import own_codemods, own_fixers
 
-    return (*value, *(name for name in own_fixers(os.environ) if name not in value))
-
-
-def _with_own_codemods(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Likewise the codemods."""
-    from transplt.project.own_settings import own_codemods
-
-    return (*value, *(name for name in own_codemods(os.environ) if name not in value))
+    own = own_fixers if option.name == "fixers" else own_codemods
+    return (*value, *(name for name in own(os.environ) if name not in value))
 
 
 def _speak(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -63,11 +57,11 @@ RULES = click.option(
     "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="Also apply the rules in this JSON file."
 )
 FIXERS = click.option(
-    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers,
+    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own,
     help="Also apply this fixer of an installed package.",
 )  # fmt: skip
 CODEMODS = click.option(
-    "--codemod", "codemods", multiple=True, metavar="NAME", callback=_with_own_codemods,
+    "--codemod", "codemods", multiple=True, metavar="NAME", callback=_with_own,
     help="Also apply this LibCST codemod of an installed package.",
 )  # fmt: skip
 JOBS = click.option(

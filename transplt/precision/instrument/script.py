@@ -22,6 +22,8 @@ from transplt.program.steps import runs_backward
 from transplt.syntax.files import Files
 from transplt.syntax.modules import imported_names, module_name
 
+_OF_TESTS = re.compile(r"(?:^|/)tests?(?:_[^/]*|\.py)?(?:/|$)").search
+
 
 @dataclass(frozen=True)
 class Probing:
@@ -53,7 +55,7 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
         runs_backward(file, call) for file in program.files for call in file.scan.calls
     ):
         # What trains is imported by other ways than by its name.
-        program = _program(project, [main, *(path for path in sorted(files) if path != main and not _tests(path))])
+        program = _program(project, [main, *(path for path in sorted(files) if path != main and not _OF_TESTS(path))])
     bench = {file.path: Edits(file) for file in program.files}
     left = _unread(files, program)
     found = record_steps(program, bench)
@@ -102,10 +104,6 @@ def _reached(project: ProjectFacts, main: str) -> list[str]:
         if not more:
             return found
         found = imports.reached(*found, *sorted(more))
-
-
-def _tests(path: str) -> bool:
-    return any(re.match(r"tests?(_.*|\.py)?$", part) for part in path.split("/"))
 
 
 def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:

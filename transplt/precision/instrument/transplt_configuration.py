@@ -90,13 +90,9 @@ def write(folder: str, found: dict[str, Any]) -> None:
 def checksum(value: Any) -> str:
     """Of the tensors and numbers in a batch, in their order; "" of what cannot be read so."""
     try:
-        return f"{functools.reduce(_add, _parts(value), 0):08x}"
+        return f"{functools.reduce(lambda crc, part: zlib.crc32(part, crc), _parts(value), 0):08x}"
     except (TypeError, KeyError, RuntimeError, RecursionError, NotImplementedError):
         return ""
-
-
-def _add(crc: int, part: bytes) -> int:
-    return zlib.crc32(part, crc)
 
 
 def _parts(value: Any) -> list[bytes]:
