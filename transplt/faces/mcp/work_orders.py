@@ -39,8 +39,10 @@ def _order(
     there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
     fixes = {each["fix"] for same in there.values() for each in same}
     stands = "contained" if action["contained"] else "aside" if action["aside"] else action["blocks"]
+    # The name stays while the action is the same thing to do in the same files, whatever lines move.
+    named = "\0".join([action["title"], *sorted(place["path"] for place in action["places"])])
     return {
-        "id": _id(action),
+        "id": blake2b(named.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest(),
         "do": cut(action["title"]),
         "how": "call migrate: transplt makes these edits" if fixes == {"safe"} else cut(action["how"]),
         "blocks": BLOCKS_TEXT[stands],
@@ -71,9 +73,3 @@ def found(finding: dict[str, Any]) -> dict[str, Any]:
     if finding["fix"]:
         entry["fix"] = finding["fix"]
     return entry
-
-
-def _id(action: dict[str, Any]) -> str:
-    """A name that stays while the action is the same thing to do in the same files, whatever lines move."""
-    parts = [action["title"], *sorted(place["path"] for place in action["places"])]
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
