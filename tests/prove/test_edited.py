@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from transplt.proof.prove.branches import inserted, ways
-from transplt.proof.prove.edited import Edit, edits, pointed
+from transplt.proof.prove.edited import Edit, _Line, edits, pointed
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
 
@@ -168,6 +168,41 @@ def test_of_a_few_lines_the_one_that_does_what_it_comes_from(
 ) -> None:
     own = [replace(edit(line, line), text=text) for line, text in texts.items()]
     assert pointed(first, own, None).place == Place("main.py", place)
+
+
+UNSYNCED = Difference("Net.w differs between ranks", Place("main.py", 40), None, 4, "no gradients were exchanged")
+MOVED = Difference("rank 1: Expected all tensors to be on the same device", event=True)
+GONE = "no_grad of the original is missing"
+LOST = Difference("0.w differs", Place("main.py", 40), Place("main.py", 8), None, GONE, event=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "place"),
+    [(UNSYNCED, 5), (MOVED, 3), (LOST, 7)],
+)
+def test_a_line_that_is_known_by_what_is_told(first: Difference, place: int, tmp_path: Path) -> None:
+    before = "import torch\n\na = f()\n\n\n\n\nkept = copy.deepcopy(net.state_dict())\n"
+    after = "import torch\n\ndevice = torch.device('npu:0')\na = g()\nwith no_sync():\n    a()\nkept = net.state()\n"
+    for name, text in (("original", before), ("migrated", after)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(text, encoding="utf-8")
+    told = pointed(first, edits(tmp_path / "original", tmp_path / "migrated"), True)
+    assert told.place == Place("main.py", place)
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        ({9: "x = x + 1", 20: "x = y"}, 20),  # the nearest of those that the place hangs on
+        ({9: "x = x[rank::world]", 20: "x = y"}, 9),  # one that reckons with ranks
+        ({9: "net = DDP(net)", 20: "sampler.set_epoch(1)"}, 40),  # what each port has
+        ({11: "z = 1", 21: "z = 2"}, 40),
+    ],
+)
+def test_the_line_that_a_place_hangs_on(texts: dict[int, str], line: int) -> None:
+    own = [replace(edit(number, number, True), code=[_Line(number, text, 0)]) for number, text in texts.items()]
+    told = pointed(SEEN, own, True, lambda place: [range(20, 21), range(9, 10)])
+    assert told.place == Place("main.py", line)
 
 
 @pytest.mark.parametrize("first", [FILES, WAIT, NORM], ids=["files", "stops", "norm"])

@@ -16,7 +16,7 @@ from typing import TypeVar
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import lines_of
-from transplt.proof.prove.rank_conditions import read_source
+from transplt.proof.prove.rank_conditions import parsed, read_source
 from transplt.proof.prove.training import Place
 
 _File = TypeVar("_File")
@@ -60,10 +60,7 @@ def ways(original: Path, migrated: Path) -> list[Way]:
     question for an NPU."""
     found: list[Way] = []
     for name, *texts in files_of_both(original, migrated):
-        try:
-            mine, theirs = ([*_branches(ast.parse(text))] for text in texts)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        mine, theirs = ([*_branches(parsed(text))] for text in texts)
         lines = _matched(*texts)
         there = {(header, word): first for header, first, word in theirs}
         for header, first, word in mine:

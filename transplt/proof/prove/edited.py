@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from transplt.proof.prove.training import Place
 _DEVICES = (
     (re.compile(r"\b(?:torch_npu\.npu|torch_npu|torch\.npu|torch\.cuda)\b"), "torch.card"),
     (re.compile(r"\b(?:cuda|npu)\b"), "card"),
+    (re.compile(r"\.to\((?:\w+\.)?device\)"), ".card()"),
     (re.compile(r"\b(?:nccl|hccl)\b"), "ccl"),
     (re.compile(r"\b(?:CUDA_VISIBLE_DEVICES|ASCEND_RT_VISIBLE_DEVICES)\b"), "VISIBLE"),
 )
@@ -27,6 +28,19 @@ _OF_RANKS = re.compile(
     r"set_epoch|all_reduce|all_gather|broadcast|barrier|init_process_group|destroy_process_group|torchrun|npu_port)\b"
 )
 _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
+#: What each port to many cards has, and has rightly nearly always.
+_KNOWN = re.compile(
+    r"DistributedSampler|DistributedDataParallel|\bDDP\(|set_epoch|process_group|barrier\(|set_device|environ|sampler=|"
+    r"local_rank|rank\w* == 0|is_main|print\(|\b(?:rank|world\w*|device)\b[\w, ]* = "
+)
+#: What a difference tells, and what the line is seen by that causes it, be the others as many as they may.
+_SURE = tuple(
+    (re.compile(told), re.compile(words))
+    for told, words in (
+        ("no gradients were exchanged", r"no_sync"),
+        ("on the same device", r"\bcard:\d|\.card\(\d"),
+    )
+)
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
 
@@ -51,7 +65,8 @@ _CAUSES = tuple(
 class Edit:
     """A run of lines that stands for another one in the original. `first` and `last` count from 1; where the port has
     no line there, both are the line that comes next, or the last one of the block that ends there. `original` is the
-    first line in the original; `of_ranks`: only many cards need it; `text` is the code of both."""
+    first line in the original; `of_ranks`: only many cards need it; `text` is the code of both, `lost` and `code` the
+    lines of each."""
 
     path: str
     first: int
@@ -59,14 +74,16 @@ class Edit:
     original: int
     of_ranks: bool
     text: str = field(default="", compare=False)
+    lost: Sequence[_Line] = field(default=(), compare=False, repr=False)
+    code: Sequence[_Line] = field(default=(), compare=False, repr=False)
 
     @property
     def place(self) -> Place:
         return Place(self.path, self.first)
 
-    def is_near(self, place: Place | None) -> bool:
+    def is_near(self, place: Place | None, *, beside: bool = True) -> bool:
         """Whether a line is one of it, or one beside."""
-        return place is not None and place.path == self.path and self.first - 1 <= place.line <= self.last + 1
+        return place is not None and place.path == self.path and self.first - beside <= place.line <= self.last + beside
 
 
 def edits(original: Path, migrated: Path) -> list[Edit]:
@@ -91,7 +108,7 @@ def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
         lines = [line.number for line in right[c:d]] or [_beside(right, c, left[a].depth)]
         origin = left[min(a, len(left) - 1)].number if left else 1
         text = "\n".join(line.text for line in (*left[a:b], *right[c:d]))
-        yield Edit(name, lines[0], lines[-1], origin, bool(_OF_RANKS.search(text)), text)
+        yield Edit(name, lines[0], lines[-1], origin, bool(_OF_RANKS.search(text)), text, left[a:b], right[c:d])
 
 
 def _beside(right: Sequence[_Line], place: int, depth: int) -> int:
@@ -136,28 +153,76 @@ def _written(text: str) -> list[_Line]:
     return found
 
 
-def pointed(first: Difference, found: Sequence[Edit], of_ranks: bool | None = False) -> Difference:
+def pointed(
+    first: Difference,
+    found: Sequence[Edit],
+    of_ranks: bool | None = False,
+    hangs_on: Callable[[Place], Iterable[range]] = lambda place: (),
+) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
     caller of it that is not, else the one place that is not (`of_ranks`: for several cards), or of a few the one that
-    does what such a difference comes from; else all of a few are named."""
-    near = next((edit for edit in found if edit.is_near(first.place)), None)
+    does what such a difference comes from, else that which the place hangs on, as `hangs_on` tells; else all of a few
+    are named."""
+    sure = _surely(first, found)
+    if sure is not None:
+        return sure
+    hung = _hung_on(first.place, found, hangs_on) if not first.event else None
+    beside = not (of_ranks and hung is not None)
+    near = next((edit for edit in found if edit.is_near(first.place, beside=beside)), None)
     if near is not None and first.place is not None:
         # Beside the only one it is that one.
-        line = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
-        return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
+        here = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
+        return replace(first, place=Place(near.path, here), original=first.original or Place(near.path, near.original))
     own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
     others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
     few = len(others) <= _FEW and not of_ranks  # what only many cards need is right in most
     one, cause = _cause_among(own, first, found, few)
     if one is not None:
-        at = f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
-        seen = first.cause if first.place is None else at
-        cause = "; ".join(filter(None, (cause, seen)))
+        cause = "; ".join(filter(None, (cause, _seen(first))))
         return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
+    if hung is not None:
+        return replace(first, place=hung, original=None, cause=_seen(first))
     if int(not first.event) < len(others) <= _FEW:
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause="; ".join(filter(None, (first.cause, told))))
     return first
+
+
+def _seen(first: Difference) -> str:
+    """The cause of a difference that is told at another place."""
+    if first.place is None:
+        return first.cause
+    return f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
+
+
+def _surely(first: Difference, found: Sequence[Edit]) -> Difference | None:
+    """The difference at the line that is known by what it says, or that stands for the one of the original which is
+    missing."""
+    words = next((words for kind, words in _SURE if kind.search(f"{first.what}; {first.cause}")), None)
+    for edit in found:
+        for line in edit.code if words is not None else ():
+            if words is not None and words.search(line.text):
+                return replace(first, place=Place(edit.path, line.number), original=None, cause=_seen(first))
+        lost = [line.text for line in edit.lost if first.original == Place(edit.path, line.number)]
+        if lost and first.cause.endswith("is missing"):
+            texts = {line.text: line.number for line in edit.code}
+            for text in difflib.get_close_matches(lost[0], texts, 1):
+                return replace(first, place=Place(edit.path, texts[text]))
+    return None
+
+
+def _hung_on(
+    place: Place | None, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]]
+) -> Place | None:
+    """The nearest line that a place hangs on and that is another than in the original, but for what each port has; one
+    that reckons with ranks before one that does not."""
+    if place is None:
+        return None
+    texts = {line.number: line.text for edit in found if edit.path == place.path for line in edit.code}
+    kept = {number: text for number, text in texts.items() if not _KNOWN.search(text)}
+    lines = [line for statement in hangs_on(place) for line in statement if line in kept]
+    of_ranks = [line for line in lines if _OF_RANKS.search(kept[line])]
+    return next((Place(place.path, line) for line in (*of_ranks, *lines)), None)
 
 
 def _cause_among(
@@ -166,8 +231,9 @@ def _cause_among(
     """Which of these edits the difference comes from, and how that is known; an event has its place, unless one place
     is all that is another."""
     another = "this line differs from the original"
-    if not first.event and (called := [edit for at in first.callers for edit in own if edit.is_near(at)]):
-        return called[0], another
+    if not first.event and (called := [(edit, at) for at in first.callers for edit in own if edit.is_near(at)]):
+        edit, at = called[0]
+        return replace(edit, first=min(max(at.line, edit.first), edit.last)), another
     if len(own) == 1 and (len(found) == 1 or not first.event):
         return own[0], f"no other line{_of_kind(own[0], found)}"
     return _fitting(first, own) if few else None, another

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.rank_conditions import parsed, read_source
 from transplt.proof.prove.training import Place, Training
 
 
@@ -51,10 +51,7 @@ def _of_schedule(first: Difference, one: Training, other: Training) -> tuple[Pla
 def assignment(training: Training, root: Path, name: str) -> Place | None:
     """The first line that assigns to the number of a group (`group["lr"] = ...`), in the files that train."""
     for path in dict.fromkeys(event.place.path for event in training.of("step") if event.place is not None):
-        try:
-            tree = ast.parse(read_regular(root / path, SOURCE))
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        tree = parsed(read_source(str(root / path)))
         items = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
         stored = ((node, node.slice) for node in items if isinstance(node.ctx, ast.Store))
         lines = [node.lineno for node, key in stored if isinstance(key, ast.Constant) and key.value == name]

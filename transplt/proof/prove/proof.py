@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -23,8 +24,10 @@ from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.one_process import OneProcess
 from transplt.proof.prove.projects import Project
+from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
+from transplt.proof.prove.slices import behind
 from transplt.proof.prove.unseeded import as_started, delayed
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
@@ -131,7 +134,8 @@ class Prover:
         if (one := run.first) is None or not one.cut:
             return run
         trace = self.original.options.trace
-        if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON:
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # by what others run
+        if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON * busy:
             return run
         self.announce("the original again, to find its end, or its first evaluation and checkpoint")
         farther = self.original.run(steps=_FARTHER * trace.steps).first or one
@@ -179,7 +183,9 @@ class Prover:
             return part
         first = differences[0] if differences else Difference(verdict.sentence, event=True)
         others = edits(self.original.project.root, self.migrated.project.root)
-        told = pointed(first, others, None if self.original.project.distributed else part.findings.of_ranks)
+        of_ranks = None if self.original.project.distributed else part.findings.of_ranks
+        root = self.migrated.project.root
+        told = pointed(first, others, of_ranks, lambda at: behind(read_source(str(root / at.path)) or "", at.line))
         if stops and (told.place == first.place or f"{told.place}: " in verdict.sentence):
             return part  # it names the line
         differences[:1] = [told]

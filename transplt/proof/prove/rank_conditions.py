@@ -34,23 +34,26 @@ def read_source(path: str) -> str | None:
         return None
 
 
+def parsed(text: str | None) -> ast.Module:
+    """The tree of a text; an empty one where there is none, or it is not Python."""
+    try:
+        return ast.parse(text or "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse("")
+
+
 class Conditions:
     """Answers for many lines, reading each file once. `read` gives the text of a path."""
 
     def __init__(self, read: Callable[[str], str | None] = read_source) -> None:
         self._read = read
-        self._files: dict[str, _File | None] = {}
+        self._files: dict[str, _File] = {}
 
     def of(self, path: str, line: int) -> list[Condition]:
         """What has to hold for a process to come to `line`, the innermost first."""
         if path not in self._files:
-            text = self._read(path)
-            try:
-                self._files[path] = _File(ast.parse(text)) if text is not None else None
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._files[path] = None
-        file = self._files[path]
-        return [Condition(path, *found) for found in file.above(line)][::-1] if file is not None else []
+            self._files[path] = _File(parsed(self._read(path)))
+        return [Condition(path, *found) for found in self._files[path].above(line)][::-1]
 
 
 #: line, text, way, divides
@@ -91,12 +94,11 @@ class _File:
     def _block(self, statements: Sequence[ast.stmt], line: int, loop: bool = False) -> Iterator[_Found]:
         for position, statement in enumerate(statements):
             if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
-                for place, other in enumerate(statements):
-                    if isinstance(other, ast.If) and _leaves(other):
-                        # The next pass of a loop is behind what ends it, be that above or below.
-                        way = "ended" if loop and isinstance(other.body[-1], ast.Break | ast.Return) else "behind"
-                        if place < position or way == "ended":
-                            yield self._header(other, "if", other.test, way)
+                for place, other in ((place, each) for place, part in enumerate(statements) for each in leaving(part)):
+                    # The next pass of a loop is behind what ends it, be that above or below.
+                    way = "ended" if loop and isinstance(other.body[-1], ast.Break | ast.Return) else "behind"
+                    if place < position or way == "ended":
+                        yield self._header(other, "if", other.test, way)
                 yield from self._inside(statement, line)
                 return
 
@@ -130,6 +132,15 @@ class _File:
                 test = node.values[0] if isinstance(node, ast.BoolOp) else node.test
                 if self.divides(test):
                     yield test.lineno, ast.unparse(node), "in", True
+
+
+def leaving(node: ast.stmt) -> Iterator[ast.If]:
+    """The conditions in a statement under which its block is left, in branches too."""
+    if isinstance(node, ast.If) and _leaves(node):
+        yield node
+    elif isinstance(node, ast.If):
+        for each in (*node.body, *node.orelse):
+            yield from leaving(each)
 
 
 def _leaves(node: ast.If) -> bool:

@@ -1,0 +1,104 @@
+"""The lines that a line of a file may hang on: what gave its names their values, and the conditions above it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transplt.proof.prove.rank_conditions import leaving, parsed
+from transplt.syntax.scan import FUNCTIONS
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_HEADERS = (*_LOOPS, ast.If, ast.With, ast.AsyncWith)
+#: A name, and the function that it is one of ("" for those of the module, and for attributes and calls).
+_Name = tuple[str, str]
+
+
+@dataclass(eq=False)
+class _Line:
+    first: int
+    last: int
+    above: tuple[_Line, ...]
+    reads: set[_Name] = field(default_factory=set)
+    writes: set[_Name] = field(default_factory=set)
+
+
+def behind(text: str, line: int) -> Iterator[range]:
+    """The statements (of a header the header) that this line hangs on, itself first: the nearest by the way that values
+    took, of those as near the ones above it. Flow is not looked at: each line that gives a name a value may have."""
+    lines: list[_Line] = []
+    _read(parsed(text).body, "", (), lines)
+    writers: dict[_Name, list[_Line]] = {}
+    for each in lines:
+        for name in each.writes:
+            writers.setdefault(name, []).append(each)
+    level = [each for each in lines if each.first <= line <= each.last][-1:]
+    seen = {*level}
+    while level:
+        for each in sorted(level, key=lambda each: (each.first > line, abs(each.first - line))):
+            yield range(each.first, each.last + 1)
+        # A name of the module is read by what has none of its own.
+        named = (writers.get(name) or writers.get((name[0], ""), []) for each in level for name in each.reads)
+        found = {each for every in (*named, *(each.above for each in level)) for each in every}
+        level = [each for each in found if each not in seen]
+        seen |= {*level}
+
+
+def _read(body: list[ast.stmt], function: str, above: tuple[_Line, ...], lines: list[_Line]) -> None:
+    for statement in body:
+        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
+        inner = [block for block in blocks if block]
+        last = inner[0][0].lineno - 1 if inner else statement.end_lineno or statement.lineno
+        own = _Line(statement.lineno, max(last, statement.lineno), above)
+        lines.append(own)
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            if isinstance(statement, FUNCTIONS):
+                every = statement.args
+                own.writes = {(each.arg, statement.name) for each in (*every.args, *every.kwonlyargs)}
+                own.reads = {(f"{statement.name}()", "")}
+            _read(statement.body, getattr(statement, "name", ""), (), lines)
+            continue
+        _note(statement, inner, function, own)
+        around = (*above, own) if isinstance(statement, _HEADERS) else above
+        start = len(lines)
+        for block in inner:
+            _read(block, function, around, lines)
+        if isinstance(statement, _LOOPS):
+            _end(statement.body, lines[start:])
+
+
+def _end(body: list[ast.stmt], lines: list[_Line]) -> None:
+    """What ends a loop decides how often its lines run."""
+    ends = {each.lineno for part in body for each in leaving(part)}
+    out = tuple(each for each in lines if each.first in ends)
+    for each in lines:
+        each.above += tuple(end for end in out if end is not each)
+
+
+def _note(statement: ast.stmt, inner: list[list[ast.stmt]], function: str, own: _Line) -> None:
+    """What a statement reads and gives values to; a call may change what it is given."""
+    within = {id(node) for block in inner for part in block for node in ast.walk(part)}
+    for node in ast.walk(statement):
+        if id(node) in within:
+            continue
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = (node.id, function) if isinstance(node, ast.Name) else (f".{node.attr}", "")
+            (own.reads if isinstance(node.ctx, ast.Load) else own.writes).add(name)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            own.writes |= _names(node.value, function)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            own.writes.add((f"{node.func.id}()", ""))
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        given = [*statement.value.args, getattr(statement.value.func, "value", statement.value.func)]
+        own.writes |= {name for each in given for name in _names(each, function)}
+    elif isinstance(statement, ast.Return):
+        own.writes.add((function, ""))
+
+
+def _names(node: ast.expr, function: str) -> set[_Name]:
+    """A variable, or the attribute that it is."""
+    if isinstance(node, ast.Attribute):
+        return {(f".{node.attr}", "")}
+    return {(node.id, function)} if isinstance(node, ast.Name) else set()
