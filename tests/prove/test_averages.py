@@ -9,6 +9,7 @@ import pytest
 from tests.prove.trainings import Told
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.averages import other_average
+from transplt.proof.prove.training import read_trainings
 
 
 def _told(one: list[float], several: list[float], *, about: bool = False) -> str:
@@ -62,3 +63,20 @@ def test_a_fault(one: list[float], several: list[float], said: str) -> None:
 )
 def test_about_so_much_where_batches_are_others(one: list[float], several: list[float], said: str) -> None:
     assert (said in _told(one, several, about=True)) and bool(said) == bool(_told(one, several, about=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("hits = count()\ndist.all_reduce(hits)\nacc = hits / 8\nprint(f'acc {acc:.2f} %')\n", 2),
+        ("hits = count()\ndist.all_reduce(loss)\nacc = hits / 8\nprint(f'acc {acc:.2f} %')\n", None),  # its own share
+    ],
+)
+def test_a_figure_of_all_ranks_that_is_another(body: str, line: int | None, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(body, encoding="utf-8")
+    told = Told()
+    told.events.append({"e": "coll", "at": [str(tmp_path / "train.py"), 2], "kind": "all_reduce"})
+    rank = read_trainings([told.events], tmp_path)[0]
+    runs = [ScriptRun(0, (), 0.0, "".join(f"acc {each} %\n" for each in v)) for v in ([0.81, 0.64], [0.47, 0.35])]
+    found = other_average(*runs, rank, 2, tmp_path)
+    assert (found.place.line if found is not None and found.place else None) == line

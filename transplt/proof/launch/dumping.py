@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from transplt.base.errors import shown
-from transplt.proof.launch.judging import number_of
+from transplt.base.render.cell import many
 from transplt.proof.launch.options import Dump, UsageError
 
 #: What a fault does to the operator it is planted in; those that take a value, with the one they take by default.
@@ -39,7 +39,7 @@ def folder_summary(folder: Path) -> str:
     steps, ranks = {path.parent.name for path in parts}, {path.name for path in parts}
     if not parts:
         return f"nothing was dumped to {shown(folder)}"
-    return f"{number_of(len(steps), 'step')} of {number_of(len(ranks), 'rank')} dumped to {shown(folder)}"
+    return f"{many(len(steps), 'step')} of {many(len(ranks), 'rank')} dumped to {shown(folder)}"
 
 
 def read_fault(text: str) -> tuple[str, str, str, int | None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.launch.ranks import in_words
 
@@ -140,8 +141,8 @@ def _compared(reference: dict[str, Any] | None) -> tuple[Word, str]:
         return Word.RUNS, str(reference["why"])
     numbers, tensors = reference["numbers"], reference["tensors"]
     left_out = reference["unstable"]
-    counts = f"{number_of(numbers, 'printed number')} and {number_of(tensors, 'saved tensor')}"
-    skipped = f"; {number_of(left_out, 'printed number')} skipped, which differ between runs of the original"
+    counts = f"{many(numbers, 'printed number')} and {many(tensors, 'saved tensor')}"
+    skipped = f"; {many(left_out, 'printed number')} skipped, which differ between runs of the original"
     rest = skipped if left_out else ""
     return Word.EQUAL, f"{counts} agree with those of {reference['original']}, within {reference['tolerance']:g}{rest}"
 
@@ -151,13 +152,8 @@ def _first_and_count(findings: list[dict[str, Any]], count: bool = False) -> str
     place = f"{first['path']}:{first['line']}: " if first["path"] else ""
     what = f"{place}{first['code']} {first['message']}: {first['help']}"
     more = len(findings) - 1
-    head = f"{number_of(len(findings), 'warning')}: " if count else ""
+    head = f"{many(len(findings), 'warning')}: " if count else ""
     return head + what + (f", and {more} more" if more else "")
-
-
-def number_of(count: int, noun: str) -> str:
-    """A number of things, in words: `1 step`, `2 steps`."""
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _stop(facts: Facts) -> str:
@@ -273,7 +269,7 @@ def _why_nothing(facts: Facts) -> str:
     if not facts.processes:
         return "it started no Python process"
     if facts.cut:
-        return f"{number_of(facts.cut, 'process')} had to stop before reporting, and the others only used the CPU"
+        return f"{many(facts.cut, 'process')} had to stop before reporting, and the others only used the CPU"
     if not any(process["torch"] for process in facts.processes):
         return "PyTorch was never imported"
     if facts.warnings:

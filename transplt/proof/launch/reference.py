@@ -9,13 +9,18 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from transplt.proof.launch.runner import ScriptRun
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.
-_MEASURE = re.compile(r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou", re.IGNORECASE)
+MEASURE = re.compile(
+    r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou|recall|precision|nll|\bm[as]e\b|\bval(?:id)?\b|"
+    r"\bf1\b|\bauc\b|\bdice\b",
+    re.IGNORECASE,
+)
 #: A time: "7s174ms"; and what moves the cursor of a progress bar.
 _CLOCK = re.compile(r"(?<!\w)(?:\d+(?:\.\d+)?(?:ms|us|[Dhmsf]))+(?!\w)|[\b\x1b]")
 #: A date and a time in the name of a file, or the seconds of a clock.
@@ -45,6 +50,11 @@ def _lines(output: str) -> list[tuple[str, list[str]]]:
     return [_skeleton(line) for line in parts if line.strip()]
 
 
+def measures(words: str) -> int:
+    """How many numbers of a line are results, at least one."""
+    return max(sum(MEASURE.search(before) is not None for before in words.split("#")[:-1]), 1)
+
+
 def printed_results(output: str) -> list[tuple[str, float]]:
     """(the line with its numbers and times left out, a number) for each number that a word such as `loss` precedes."""
     found: list[tuple[str, float]] = []
@@ -54,7 +64,7 @@ def printed_results(output: str) -> list[tuple[str, float]]:
         found += [
             (line, float(number))
             for before, number in zip(words, numbers, strict=False)
-            if _MEASURE.search(before) and not number.lstrip("+-").isdigit()
+            if MEASURE.search(before) and not number.lstrip("+-").isdigit()
         ]
     return found
 
@@ -63,17 +73,8 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
     """`reason` is "", "reference-unstable" or "reference-differs"; `summary` is what was compared, `why` why the
     results could not be."""
     if first.code or second.code:
-        return {
-            "reason": "reference-unstable",
-            "why": f"the original itself failed (exit code {first.code or second.code}), so nothing could be compared",
-            "summary": [f"reference: the original itself failed (exit code {first.code or second.code})"],
-            "numbers": 0,
-            "unstable": 0,
-            "tensors": 0,
-            "unstable_tensors": 0,
-            "tolerance": _TOLERANCE,
-            "differences": [],
-        }
+        failed = f"the original itself failed (exit code {first.code or second.code})"
+        return _told("reference-unstable", f"{failed}, so nothing could be compared", failed)
     a, b, c = (_lines(each.output) for each in (first, second, migrated))
     differences: list[str] = []
     compared = unstable = results = unstable_results = 0
@@ -86,7 +87,7 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
         unstable += stable.count(False)
         words = skeleton.split("#")  # a number is named by the words right before it
         unstable_results += sum(
-            _MEASURE.search(before) is not None for before, same in zip(words, stable, strict=False) if not same
+            MEASURE.search(before) is not None for before, same in zip(words, stable, strict=False) if not same
         )
         if again is None:
             continue
@@ -112,21 +113,20 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
         )
     elif not reason and not (results or saves):
         reason, why = "reference-unstable", "the original prints and saves no results that could be compared"
-    summary = [
-        f"reference: {compared} printed numbers and {saves} saved tensors compared, {unstable} left out because "
-        f"the original does not repeat them, {len(differences)} differences"
-    ]
-    return {
-        "reason": reason,
-        "why": why,
-        "summary": summary + ["  " + d for d in differences[:10]],
-        "numbers": compared,
-        "unstable": unstable,
-        "tensors": saves,
-        "unstable_tensors": unstable_saves,
-        "tolerance": _TOLERANCE,
-        "differences": differences,
-    }
+    summary = (
+        f"{compared} printed numbers and {saves} saved tensors compared, {unstable} left out because the original does "
+        f"not repeat them, {len(differences)} differences"
+    )
+    return _told(reason, why, summary, (compared, unstable, saves, unstable_saves), differences)
+
+
+def _told(
+    reason: str, why: str, summary: str, counts: tuple[int, ...] = (0,) * 4, differences: Sequence[str] = ()
+) -> dict[str, Any]:
+    names = ("numbers", "unstable", "tensors", "unstable_tensors")
+    lines = [f"reference: {summary}", *(f"  {each}" for each in differences[:10])]
+    rest = {"tolerance": _TOLERANCE, "differences": [*differences]}
+    return {"reason": reason, "why": why, "summary": lines, **dict(zip(names, counts, strict=True)), **rest}
 
 
 def _pairs(a: list[tuple[str, list[str]]], b: list[tuple[str, list[str]]]) -> dict[int, int]:

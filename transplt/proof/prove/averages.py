@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import ast
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from transplt.base.text.regular_file import SOURCE, read_regular
-from transplt.proof.launch.reference import printed_results
+from transplt.proof.launch.reference import MEASURE, measures, printed_results
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.ranks import asked_collectives
+from transplt.proof.prove.slices import behind
 from transplt.proof.prove.training import Place, Training
 
 _SUMS = ("all_reduce", "reduce")
+#: A line with its numbers left out, and which of them.
+_Key = tuple[str, int]
 #: How far figures of other batches may be from a factor.
 _ABOUT = 0.15
+#: A figure of all ranks is not so far from that of one process, as a share; so many lines lead from it to a collective.
+_OFF, _NEAR = 0.2, 12
 #: No share of the data makes each figure of a line so many times W as large.
 _FAR = 4
 
@@ -34,35 +41,70 @@ def other_average(
     The loss of a step as it is, which may be a sum over a share, is left out.
     """
     losses = [loss.value for step in rank.steps for loss in step.losses if about and isinstance(loss.value, float)]
-    figures: dict[str, list[tuple[str, float, float]]] = {}
-    for (words, value), (others, theirs) in zip(*map(printed_results, (one.output, several.output)), strict=False):
-        if words != others or not value:
-            break
-        if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
-            figures.setdefault(words, []).append((words, value, theirs))
+    figures = _figures(one, several, losses)
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
-        for words, value, theirs in _times(figures.values(), factor, about=about):
-            what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}: {cause}"
-            return Difference(what, _line(rank, root, divided=factor < 1))
-    for line in figures.values():
-        if len({value for _, value, _ in line}) > 1 and all(after / before > _FAR * world for _, before, after in line):
-            words, value, theirs = line[0]
-            what = f"one process prints {value:g} in {words!r}, {world} print {theirs:g}"
-            what += ": no share of the data is so far off"
-            return Difference(what, _line(rank, root, divided=False))
+        for key, value, theirs in _times(figures, factor, about=about):
+            what = f"one process prints {value:g} in {key[0]!r}, {world} print {theirs:g}: {cause}"
+            return Difference(what, _source(*key, rank, root, divided=factor < 1) or _last_sum(rank))
+    for key, line in () if about else figures.items():
+        if len({value for value, _ in line}) < 2 or any(math.isclose(*each, rel_tol=_OFF) for each in line):
+            continue
+        place = _source(*key, rank, root)
+        far = all(after / before > _FAR * world for before, after in line)
+        if place is not None or far:
+            why = "no share of the data is so far off" if far else "it comes of what all ranks have"
+            what = f"one process prints {line[0][0]:g} in {key[0]!r}, {world} print {line[0][1]:g}: {why}"
+            return Difference(what, place or _last_sum(rank))
     return None
 
 
+def _figures(one: ScriptRun, several: ScriptRun, but: Collection[float]) -> dict[_Key, list[tuple[float, float]]]:
+    """The numbers of lines that both print, up to the first that is not in both, `but` for these of the second."""
+    found: dict[_Key, list[tuple[float, float]]] = {}
+    turns: Counter[str] = Counter()
+    for (words, value), (others, theirs) in zip(*map(printed_results, (one.output, several.output)), strict=False):
+        if words != others or not value:
+            break
+        if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in but):
+            found.setdefault((words, turns[words] % measures(words)), []).append((value, theirs))
+        turns[words] += 1
+    return found
+
+
+def _source(words: str, turn: int, rank: Training, root: Path, *, divided: bool = False) -> Place | None:
+    """The collective that gave this number of a printed line its value, or a division (if it is `divided`) of what that
+    gave; None where a rank prints a number of its own."""
+    before = [each for each in words.split("#") if MEASURE.search(each)][turn].split()
+    asked = [event.place for event in asked_collectives(rank) if event.place is not None]
+    for path in dict.fromkeys(place.path for place in asked if before):
+        text = read_source(str(root / path)) or ""
+        lines = text.splitlines()
+        for told in re.finditer(rf"{re.escape(before[-1])}\s*\{{(\w+)", text):
+            gives = re.compile(rf"\s*(?:\w+, )*{told[1]}\b[\w, ]* \W?= ")
+            given = [line for line in range(1, text.count("\n", 0, told.start()) + 1) if gives.match(lines[line - 1])]
+            nearest = itertools.islice(behind(text, given[-1]), _NEAR) if given else ()
+            way = [Place(path, line) for statement in nearest for line in statement]
+            if not {*way}.isdisjoint(asked):
+                return next(each for each in way if each in asked or (divided and "/" in lines[each.line - 1]))
+    return None
+
+
+def _last_sum(rank: Training) -> Place | None:
+    """The last sum of one number over the ranks."""
+    sums = [event.place for event in asked_collectives(rank) if event.fields["kind"] in _SUMS]
+    return sums[-1] if sums else None
+
+
 def _times(
-    figures: Iterable[list[tuple[str, float, float]]], factor: float, *, about: bool
-) -> Iterator[tuple[str, float, float]]:
+    figures: Mapping[_Key, list[tuple[float, float]]], factor: float, *, about: bool
+) -> Iterator[tuple[_Key, float, float]]:
     """The first of each list of figures that are so many times as large, and not by chance."""
-    for every in figures:
-        alike = [each for each in every if math.isclose(each[2] / each[1], factor, rel_tol=_ABOUT if about else 1e-3)]
-        values = {value for _, value, _ in alike}
+    for key, every in figures.items():
+        alike = [each for each in every if math.isclose(each[1] / each[0], factor, rel_tol=_ABOUT if about else 1e-3)]
+        values = {value for value, _ in alike}
         sure = not all(map(_counted, values))
         if (sure and len(values) > 1 and len(alike) == len(every)) if about else (sure or len(values) > 1):
-            yield alike[0]
+            yield key, *alike[0]
 
 
 def _counted(value: float) -> bool:
@@ -73,30 +115,3 @@ def _counted(value: float) -> bool:
         for samples in range(1, 65)
         if 0 <= share <= 1
     )
-
-
-def _line(rank: Training, root: Path, *, divided: bool) -> Place | None:
-    """The last sum of one number over the ranks, or where its result is divided last."""
-    sums = [event for event in asked_collectives(rank) if event.fields["kind"] in _SUMS]
-    place = sums[-1].place if sums else None
-    if place is None or not divided:
-        return place
-    try:
-        tree = ast.parse(read_regular(root / place.path, SOURCE))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return place
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == place.line and node.args]
-    names = {ast.unparse(call.args[0]) for call in calls}
-    behind = [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.AugAssign | ast.BinOp) and 0 <= node.lineno - place.line <= 8 and _divides(node, names)
-    ]
-    return Place(place.path, max(behind)) if behind else place
-
-
-def _divides(node: ast.AugAssign | ast.BinOp, names: set[str]) -> bool:
-    if not isinstance(node.op, ast.Div):
-        return False
-    divided = node.target if isinstance(node, ast.AugAssign) else node.left
-    return any(ast.unparse(each) in names for each in ast.walk(divided) if isinstance(each, ast.expr))

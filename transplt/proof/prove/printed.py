@@ -6,17 +6,21 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from transplt.base.render.cell import figure
 from transplt.proof.launch.reference import printed_results, saved_tensors
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.tolerance import TIMES
+from transplt.proof.prove.training import Training
 
 #: How the cause begins where a saved file lacks a tensor, whose name follows.
 LACKS = "without "
 #: Results are printed with few digits: they may be so far apart, as a share.
 BOUND = 1e-3
+#: Parameters that ranks have trained are off by roundings that were added up in another order.
+ROUNDED = 2e-2
 #: Where roundings may move a result by more than this share of it, it says nothing.
 _DECIDED = 0.1
 #: Of a fused optimizer the number of steps is none of its tensors.
@@ -36,6 +40,14 @@ def other_results(
         apart = ((name, gap, each) for name, gap, each in kind(one, other) if name not in but)
         found += [each for name, gap, each in apart if gap > max(BOUND, (bounds or {}).get(name, 0.0))][:1]
     return found
+
+
+def other_saved(one: ScriptRun, several: ScriptRun, rank: Training) -> Difference | None:
+    """The first tensor of a file that one process saves, and ranks of the same batches otherwise; the line is that
+    which saves last."""
+    place = next((event.place for event in rank.of("save")[::-1]), None)
+    found = (each for _, gap, each in _saved(one, several) if ROUNDED < gap < math.inf)
+    return next((replace(each, place=place) for each in found), None)
 
 
 def apart(one: ScriptRun, other: ScriptRun, *, alone: bool) -> dict[str, Difference]:
