@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told, figures, first_difference
-from transplt.proof.prove.detail import first_other_result
+from transplt.proof.prove.detail import first_other_result, first_other_share
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.precision import precision_faults, rounding_between
 from transplt.proof.prove.tolerance import PLAIN, ROUNDING
@@ -247,6 +247,58 @@ def test_what_a_wrapper_cuts_is_no_cause(*, wraps: bool) -> None:
     found = first_other_result(one.training(), other.training())
     assert found is not None and found.place is not None
     assert found.place.line == (22 if wraps else 21)
+
+
+@pytest.mark.parametrize(
+    ("shape", "grad", "line"),
+    [([], False, 23), ([], True, 21), ([1], False, 21)],  # one number without gradient is there to be printed
+)
+def test_a_number_that_is_kept_to_be_printed_is_no_cause(shape: list[int], grad: bool, line: int) -> None:
+    fields: dict[str, Any] = {"dtype": "float32", "given": []}
+    one, other = Told(), Told()
+    other.tell("op", 21, name="detach", shape=shape, p=[1.0] * 4, grad=grad, **fields)
+    other.tell("op", 22, name="add", shape=shape, p=[1.0] * 4, grad=grad, **fields)
+    for training, value in ((one, 1.0), (other, 2.0)):
+        training.tell("op", 23, name="mul", shape=[2], p=[value] * 4, grad=True, **fields)
+    found = first_other_result(one.training(), other.training())
+    assert found is not None and found.place is not None
+    assert found.place.line == (22 if (shape, grad) == ([], True) else line)
+
+
+Op = tuple[int, str, list[int], float]
+
+
+def ops(*calls: Op, loads: int | None = None) -> Training:
+    """A process with these calls, (line, name, shape, value); a loader gives its batches at the line `loads`."""
+    training = Told()
+    if loads is not None:
+        training.tell("loader", loads, loader=0, epoch=0, made=None)
+    for line, name, shape, value in calls:
+        training.tell("op", line, name=name, shape=shape, dtype="float32", p=[value] * 4, grad=True, given=[])
+    return training.training()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "line"),
+    [
+        ([[(20, "mul", [4], 1.0), (21, "sum", [], 2.0)]], 0),
+        ([[(20, "mul", [2], 3.0), (21, "sum", [], 5.0)]], 21),  # the rows of a share, and what comes of them
+        ([[(20, "mul", [4], 3.0), (21, "sum", [], 5.0)]], 20),
+        ([[(20, "mul", [4], 1.0), (21, "sum", [], 5.0)], [(20, "mul", [4], 3.0)]], 20),  # the first of all ranks
+        ([[(20, "mul", [4], 1.0), (21, "sum", [], 5.0)], [(20, "mul_", [4], 3.0)]], 21),
+        ([[(19, "add", [4], 3.0), (20, "mul", [4], 1.0), (21, "sum", [], 5.0)]], 21),  # one process has no such call
+    ],
+)
+def test_what_a_rank_computes_otherwise_than_one_process(ranks: list[list[Op]], line: int) -> None:
+    one = ops((20, "mul", [4], 1.0), (20, "mul_", [4], 1.0), (21, "sum", [], 2.0))
+    found = first_other_share([one], [ops(*calls) for calls in ranks])
+    assert (found.place.line if found is not None and found.place else 0) == line
+
+
+def test_samples_that_a_loader_reads_are_in_another_order() -> None:
+    one, rank = (ops((20, "getitem", [4], value), (21, "sum", [], value), loads=20) for value in (1.0, 2.0))
+    found = first_other_share([one], [rank])
+    assert found is not None and found.place is not None and found.place.line == 21
 
 
 def test_what_a_parameter_is_called() -> None:

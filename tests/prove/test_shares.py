@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.proof.prove.shares import first_step
+from transplt.proof.prove.shares import first_step, with_losses_of
 from transplt.proof.prove.tolerance import REORDERED
 from transplt.proof.prove.training import Training, read_trainings
 
@@ -45,8 +45,8 @@ def test_the_mean_of_the_shares(ranks: list[Training]) -> None:
 @pytest.mark.parametrize(
     ("gradient", "cause"),
     [
-        (0.8, "each is 2 times as large: summed over the ranks and not divided"),
-        (0.2, "each is 0.5 times as large: divided by the ranks twice"),
+        (0.8, "each gradient is 2 times that of one process: summed over the ranks and not divided"),
+        (0.2, "each gradient is 0.5 times that of one process: divided by the ranks twice"),
         (0.5, ""),
     ],
 )
@@ -89,3 +89,29 @@ def test_what_the_workers_of_a_loader_draw_the_rank_draws(parent: int, draws: in
     trains = trace(7, 1, "backward", loss=[1.0], dtype=["float32"])
     found = read_trainings([trains, trace(9, parent, "draw")], Path("/project"))
     assert [len(training.of("draw")) for training in found] == [draws]
+
+
+def given(numbers: list[float], *steps: tuple[float, float]) -> Training:
+    """A training whose first call was given so many numbers, with their figures."""
+    training = Told().made().tell("others", o=0, p={}, given=numbers)
+    for loss, gradient in steps:
+        training.step(loss=loss, grad=gradient)
+    return training.training()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shares"),
+    [
+        ([[4, 0.5], [4, 0.7]], True),
+        ([[8, 1.0], [4, 0.7]], True),  # one takes all
+        ([[8, 1.0], [8, 1.0]], True),  # each computes with all
+        ([[8, 1.0], [8, 0.9]], False),  # a batch of its own
+        ([[4, 0.5], []], False),
+    ],
+)
+def test_shares_without_a_loader(ranks: list[list[float]], shares: bool) -> None:
+    one = given([8, 1.0], (1.0, 0.2), (2.0, 0.6))
+    found = with_losses_of(one, [given(each, (0.5, 0.2), (1.0, 0.6), (3.0, 0.1)) for each in ranks])
+    assert (found is not None) == shares
+    if found is not None:
+        assert [step.losses[0].value for step in found[0].steps] == [1.0, 2.0, 3.0]

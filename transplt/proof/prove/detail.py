@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import filterfalse
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Place, Training
@@ -26,6 +28,35 @@ def first_other_result(
     kept = replace(other, events=tuple(own))
     found = [each for each in (_first_apart(one, kept), _first_cut(one, kept)) if each is not None]
     return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, kept)
+
+
+def first_other_share(one: Sequence[Training], ranks: Sequence[Training]) -> Difference | None:
+    """The first call of a rank whose result has the shape that it has in one process with the data of all, and other
+    values: what a line makes of a share has another shape. What other ranks than the first draw for parameters is
+    overwritten by its own."""
+    known = dict(_numbered(one[0])) if one else {}
+    found: list[tuple[int, Difference]] = []
+    for rank in ranks:
+        for key, event in _numbered(rank):
+            mine, fields = known.get(key), event.fields
+            counts = rank is ranks[0] or (fields["grad"] and not fields["name"].endswith("_"))
+            if mine is not None and counts and mine.fields["shape"] == fields["shape"] and _apart(mine, event):
+                what = f"{_name(event)} gives a different result than with one process"
+                found.append((mine.index, Difference(what, event.place, callers=fields["by"])))
+                break
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _numbered(training: Training) -> Iterator[tuple[Hashable, Event]]:
+    """The calls, by their lines and how often those were made before, but for those in which a loader reads samples."""
+    counts: Counter[Hashable] = Counter()
+    loaded = {event.place for event in training.of("loader")}
+    for event in _calls(training, _MOVES):
+        if not loaded.isdisjoint((event.place, *event.fields["by"])):
+            continue
+        line = event.place, event.fields["by"], event.fields["name"]
+        counts[line] += 1
+        yield (line, counts[line]), event
 
 
 def _bookkeeping(training: Training, inserted: Mapping[str, Collection[int]]) -> set[Place]:
@@ -66,6 +97,9 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
                     what = f"{_name(theirs)} gives a different result here"
                     return theirs.index, Difference(what, theirs.place, mine.place, callers=theirs.fields["by"])
             continue
+        c = next((place for place in range(c, d) if left[a:b] or not _only_tells(right[place])), d)
+        if not left[a:b] and c == d:
+            continue
         before = left[a].place if a < len(left) else None
         after = right[c] if c < len(right) else right[-1] if right else None
         index = after.index if after is not None else len(other.events)
@@ -86,12 +120,19 @@ def _first_cut(one: Training, other: Training) -> tuple[int, Difference] | None:
     right = [event for event in right if event.fields["name"] != "detach" or event.place not in wrapped]
     matcher = difflib.SequenceMatcher(None, [_graph(e) for e in left], [_graph(e) for e in right], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
-        cut = next((event for event in right[c:d] if not event.fields.get("grad")), None)
+        gained = right[c:d] if left[a:b] else [*filterfalse(_only_tells, right[c:d])]
+        cut = next((event for event in gained if not event.fields.get("grad")), None)
         if tag != "equal" and cut is not None:
             mine = left[a].place if a < b else None
             what = f"{_name(cut)} gives a result without a gradient here"
             return cut.index, Difference(what, cut.place, mine, callers=cut.fields["by"])
     return None
+
+
+def _only_tells(gained: Event) -> bool:
+    """Whether what is added is one number without gradient, as of a loss that is summed up on the card to be printed,
+    where the original asks for its number."""
+    return not gained.fields["shape"] and not gained.fields.get("grad")
 
 
 def _name(event: Event) -> str:

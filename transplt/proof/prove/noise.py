@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place, Training
@@ -70,13 +70,16 @@ def of_its_own(ranks: Sequence[Training]) -> Difference | str:
     return "each rank draws its own random numbers" if compared else ""
 
 
-def of_the_global_batch(ranks: Sequence[Training]) -> bool:
-    """Whether numbers are drawn in training, all alike on all ranks, with a row for each sample of all of them."""
-    lines = {event.place for training in ranks for event in training.of("draw")}
-    every = [[draw for draw in draws(training) if draw.place in lines] for training in ranks]
-    alike = len({tuple(replace(draw, samples=()) for draw in each) for each in every}) == 1
-    whole = all(draw.rows == len(draw.samples) * len(ranks) for each in every for draw in each)
-    return alike and whole and {draw.place for draw in every[0]} == lines != set()
+def drawn_by_all(trainings: Sequence[Training]) -> bool:
+    """Whether all processes draw the same numbers in training, each of them recorded, or none at all."""
+    every = []
+    for training in trainings:
+        lines = {event.place for event in training.of("draw")}
+        drawn = [event for event in training.of("noise") if event.place in lines]
+        if {event.place for event in drawn} != lines:
+            return False
+        every.append([(event.fields["step"], event.fields["number"], event.fields["sum"]) for event in drawn])
+    return all(each == every[0] for each in every)
 
 
 def drawn_again(training: Training, one: Training) -> Difference | None:

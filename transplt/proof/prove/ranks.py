@@ -54,8 +54,9 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     if alone is not None:
                         cause = "its gradients are not exchanged, those of most others are"
                         return Difference(what, exchanged(first, left), step=left.number + 1, cause=cause)
-                    cause = _why(first, left)
-                    return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
+                    back = _not_written_back(left, right, first)
+                    cause = _why(first, left) if back is None else "its result is not what is stepped with"
+                    return Difference(what, back or _unexchanged(first, left), step=left.number + 1, cause=cause)
         if (moved := _moved_alone(first, other)) is not None:
             return moved
         counts = [sum(1 for step in each.steps) for each in (first, other)]
@@ -149,6 +150,14 @@ def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
         return past[-1].place
     backward = [event for event in events if event.kind == "backward"]
     return backward[-1].place if backward else step.place
+
+
+def _not_written_back(left: TrainingStep, right: TrainingStep, first: Training) -> Place | None:
+    """The line that the program exchanges gradients in, last before a step of two ranks whose gradients differ."""
+    events = [event for event in _before(first, left) if event.kind in ("coll", "backward", "clip")]
+    if left.gradients == right.gradients or not events or events[-1] not in asked_collectives(first):
+        return None
+    return events[-1].place if events[-1].fields.get("shape") not in (None, [], [1]) else None
 
 
 def _why(training: Training, step: TrainingStep | None) -> str:
@@ -266,10 +275,16 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
             for before, after in zip(mine.gradients, theirs.gradients, strict=False)
             if before is not None and after is not None and before[0] > 0
         ]
-        for ratio, why in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
-            if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
-                place = exchanged(ranks[0], theirs) or first.place
-                told = f"each gradient is {ratio:g} times that of one process: {why}"
-                return replace(first, place=place, cause=told, event=place is not None)
+        if why := factor_of(found, world):
+            place = exchanged(ranks[0], theirs) or first.place
+            return replace(first, place=place, cause=why, event=place is not None)
         break
     return first
+
+
+def factor_of(ratios: Sequence[float], world: int) -> str:
+    """What gradients show that are all so many times those of one process; "" for nothing."""
+    for ratio, why in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
+        if ratios and all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
+            return f"each gradient is {ratio:g} times that of one process: {why}"
+    return ""

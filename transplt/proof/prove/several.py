@@ -10,13 +10,17 @@ from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
 from transplt.proof.prove.branches import draws_by_itself, matched
+from transplt.proof.prove.detail import first_other_share
 from transplt.proof.prove.found import Difference, Findings, Part
-from transplt.proof.prove.noise import of_the_global_batch
+from transplt.proof.prove.noise import drawn_by_all
 from transplt.proof.prove.numbers import of_number
+from transplt.proof.prove.printed import other_saved
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
+
+_WITHOUT = "the data come from no loader with a sampler, so one process cannot get the same batches"
 
 
 @dataclass
@@ -32,7 +36,8 @@ class Several:
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
         found = Findings(of_ranks=True)
-        found.differences += [Difference(fault.text, fault.place) for fault in run.faults]
+        faults = (Difference(each.text, each.place, event=each.condition is not None) for each in run.faults)
+        found.differences += faults
         not_run = ends.not_run(reference, run)
         stopped = ends.stopped(reference, run) if run.stop is not None else None
         late = not_run is None and stopped is not None and not run.faults and _trained(run)
@@ -135,7 +140,7 @@ class Several:
         held = ranks.other_than_the_original(originals, several.trainings, found.rounding, compare, shaken.trainings)
         found.widths = [*held.widths]
         if held.first is not None:
-            found.differences.append(self._set(held.first, originals[0], rank))
+            found.differences.append(self._located(held.first, originals[0], rank))
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
         return _agreeing(title, found, held, "the original's")
 
@@ -143,7 +148,8 @@ class Several:
         """W processes against one that is given what they had. Of what is drawn for the samples of all, each rank takes
         rows that follow each other, or each W-th."""
         part = self._in_order(world, several, reference, in_turn=False)
-        again = part.verdict.word is Word.DIFFERS and of_the_global_batch(several.trainings)
+        drawn = several.trainings[0].of("draw") and drawn_by_all(several.trainings)
+        again = part.verdict.word is Word.DIFFERS and drawn
         return self._in_order(world, several, reference, in_turn=True) if again else part
 
     def _starter(self, reference: Run) -> Runner:
@@ -151,17 +157,21 @@ class Several:
         draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
         return self.migrated if reference.stop is not None or has_groups(reference) or draws else self.original
 
+    def _replayed(self, several: Run, reference: Run, *, in_turn: bool) -> tuple[Runner, Replay]:
+        """What starts one process, and with which batches."""
+        starter, rank = self._starter(reference), several.trainings[0]
+        alone = reference.first if starter is self.original else rank
+        lengths = loaders.lengths(rank, alone) if alone is not None else {}
+        batches = loaders.global_batches(several.trainings, in_turn=in_turn)
+        return starter, Replay(batches, left_out=precision.left_out(rank), lengths=lengths)
+
     def _in_order(self, world: int, several: Run, reference: Run, *, in_turn: bool) -> Part:
         """All ranks' samples in one batch, one rank after the other or `in_turn`."""
         title = f"one process, and {world} with the same global batches"
         found = Findings(sides=("one process", f"rank 0 of {world}"), of_ranks=True)
         rank = several.trainings[0]
         self.announce(f"one process with the batches of {world}")
-        starter = self._starter(reference)
-        alone = reference.first if starter is self.original else rank
-        lengths = loaders.lengths(rank, alone) if alone is not None else {}
-        batches = loaders.global_batches(several.trainings, in_turn=in_turn)
-        same = Replay(batches, left_out=precision.left_out(rank), lengths=lengths)
+        starter, same = self._replayed(several, reference, in_turn=in_turn)
         single = starter.run(replay=same)
         one = single.first
         if one is None or (single.stop is not None and not one.steps):
@@ -172,14 +182,15 @@ class Several:
             return self._by_shares(title, world, found)
         mixed = precision.is_put_in(one, rank)
         found.rounding = rounding = precision.rounding_between(one, rank, REORDERED)
+        alike = drawn_by_all([one, *several.trainings])
+        why, lacks = _incomparable(several.trainings, alike=alike), "" if same.batches or alike else _WITHOUT
         meant = ranks.with_mean_losses(several.trainings)
+        if not same.batches and not lacks:  # the loss of a share may be a sum, or a part of the mean of all
+            meant, lacks = shares.with_losses_of(one, several.trainings) or (meant, _WITHOUT)
         if several.stop is not None:
             one, meant = steps.in_common(one, meant)
-        found.steps = sum(1 for _ in steps.pairs(one, meant))
+        found.steps = len([*steps.pairs(one, meant)])
         found.curves = steps.curves(one, meant)
-        why = _incomparable(several.trainings)
-        without = "the data come from no loader with a sampler, so one process cannot get the same batches"
-        lacks = "" if same.batches else without
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)
         shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
@@ -187,34 +198,50 @@ class Several:
         first, found.widths = held.first, [*held.widths]
         # Behind steps that agree the same losses are those of the same samples; a loss has no figure.
         lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
-        printed = single.outcome, several.outcome, rank, world, self.migrated.project.root
-        if first is None and not (mixed or why or lacks):
-            first = averages.other_average(*printed)
+        told = partial(averages.other_average, single.outcome, several.outcome, rank, world, self.migrated.project.root)
+        if first is None:
+            comparable = not (mixed or why or lacks)
+            first = told() or other_saved(single.outcome, several.outcome, rank) if comparable else None
         if first is None:
             return _agreeing(title, found, held, "one process's")
         if why or lacks:
             sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
             if sized is None and why and not mixed:
-                sized = averages.other_average(*printed, about=True)
+                sized = told(about=True)
             if sized is not None:
-                found.differences.append(self._set(sized, one, rank))
+                found.differences.append(self._located(sized, one, rank))
                 return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-            found.reasons.append(why or lacks)
-            found.rounding, found.widths, found.steps = None, [], 0
-            if not why:
-                left = f"one process and {world} are not compared: {lacks}"
-                return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
-            self._shares(starter, several.trainings, found)
-            return self._by_shares(title, world, found)
+            return self._apart(title, starter, several, found, (why, lacks))
         first = ranks.with_cause(first, one, several.trainings, world)
-        found.differences.append(self._set(first, one, rank))
+        found.differences.append(self._located(first, one, rank, same))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
 
-    def _set(self, first: Difference, one: Training, rank: Training) -> Difference:
-        """With the line that set a number of the optimizer, where that is what differs."""
-        if first.figure[:1] != (steps.SETTING,):
+    def _apart(self, title: str, starter: Runner, several: Run, found: Findings, reasons: tuple[str, str]) -> Part:
+        """The part where one process rightly computes something else, or cannot get the same batches."""
+        why, lacks = reasons
+        found.reasons.append(why or lacks)
+        found.rounding, found.widths, found.steps = None, [], 0
+        if not why:
+            left = f"one process and {several.world} are not compared: {lacks}"
+            return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
+        self._shares(starter, several.trainings, found)
+        return self._by_shares(title, several.world, found)
+
+    def _located(self, first: Difference, one: Training, rank: Training, same: Replay | None = None) -> Difference:
+        """With the line that set a number of the optimizer, where that is what differs; else with the first line that
+        computes something else on a rank than in one process of the `same` batches."""
+        if first.figure[:1] == (steps.SETTING,):
+            return of_number(first, one, rank, self.migrated.project.root)
+        if same is None or first.event or not first.step or first.figure[:1] == ("number",):
             return first
-        return of_number(first, one, rank, self.migrated.project.root)
+        self.announce(f"one process and {rank.world} again, line by line, up to step {first.step}")
+        line = first_other_share(*(run.trainings for run in at_once(
+            partial(self.migrated.run, replay=same, detail=first.step),
+            partial(self.migrated.run, rank.world, detail=first.step),
+        )))  # fmt: skip
+        if line is None:
+            return first
+        return replace(first, place=line.place, original=None, cause=line.what, callers=line.callers)
 
     def _shares(self, starter: Runner, several: Sequence[Training], found: Findings) -> bool:
         """Hold the first step against one process on the share of each rank; whether it could be."""
@@ -265,8 +292,8 @@ def _trained(run: Run) -> bool:
     return has_groups(run) and len(together) > 1 and all(training.steps for training in together)
 
 
-def _incomparable(trainings: list[Training]) -> str:
-    """Why one process may rightly compute something else; empty where it may not."""
+def _incomparable(trainings: list[Training], *, alike: bool) -> str:
+    """Why one process may rightly compute something else, "" where it may not; `alike`: all draw the same numbers."""
     first = trainings[0]
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
     if "running_mean" in names:
@@ -275,6 +302,6 @@ def _incomparable(trainings: list[Training]) -> str:
     if uneven is not None:
         return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
-    if draws and not of_the_global_batch(trainings):
+    if draws and not alike:
         return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
     return ""

@@ -9,15 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from transplt.proof.prove.found import Difference, Rounding
-from transplt.proof.prove.ranks import exchanged
+from transplt.proof.prove.ranks import exchanged, factor_of
 from transplt.proof.prove.steps import NOISE, farthest, gaps, gradient_gap, loss_gap
 from transplt.proof.prove.tolerance import Tolerance
 from transplt.proof.prove.training import Training, TrainingStep
 
 #: The remark about ranks that were held against such runs.
 REMARK = "the gradients of the first step are the mean of those of one process on each rank's share"
+
+
+def with_losses_of(one: Training, ranks: Sequence[Training]) -> tuple[Training, str] | None:
+    """Rank 0 with the losses of one process, since its gradients alone can be held against those there, where the ranks
+    share out what one process computes with, though no loader tells: the first call of a network that trains is given
+    less than there, or the same bytes. What is as large and other is a batch of a rank's own: None."""
+    whole, *parts = (next((each.fields.get("given") or [] for each in side.of("others")), []) for side in (one, *ranks))
+    if not whole or not all(parts):
+        return None
+    if all(part[0] >= whole[0] for part in parts) and any(part != whole for part in parts):
+        return None
+    twins = ((one.step(step.optimizer, step.number), step) for step in ranks[0].steps)
+    steps = (replace(step, losses=twin.losses) if twin is not None else step for twin, step in twins)
+    return replace(ranks[0], steps=tuple(steps)), ""
 
 
 def first_step(
@@ -66,9 +81,6 @@ def _gradients(
             ratios.append(after[1] / mean if mean else math.inf)
     if first is None:
         return None
-    world = len(singles)
-    for ratio, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided by the ranks twice")):
-        if all(math.isclose(each, ratio, rel_tol=0.02) for each in ratios):
-            cause = f"each is {ratio:g} times as large: {cause}"
-            return Difference(first.what, exchanged(rank, step) or first.place, first.original, 1, cause)
+    if why := factor_of(ratios, len(singles)):
+        return Difference(first.what, exchanged(rank, step) or first.place, first.original, 1, why)
     return first

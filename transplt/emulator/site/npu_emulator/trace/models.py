@@ -22,6 +22,8 @@ _names: dict[int, str] = {}
 _labels: dict[int, str] = {}
 #: Those that computed, by id, and the hook that watches.
 _called: set[int] = set()
+#: How many numbers the first call that trains was given, and their figures.
+given: list[float] = []
 _hook: list[Any] = []
 #: Modules that ask as a model is wrapped: those of DistributedDataParallel, the helper file, and ours.
 _WRAPPERS = ("torch.nn.parallel.distributed", "torch.distributed.utils", "npu_port", ".trace.calls")
@@ -51,8 +53,14 @@ def _noting(original: Any) -> Any:
 
 
 def watch_calls() -> None:
-    """Know which networks compute, until the first step of an optimizer."""
-    _hook[:] = [torch.nn.modules.module.register_module_forward_pre_hook(lambda module, args: _called.add(id(module)))]
+    """Know which networks compute, and what the first is given, until the first step of an optimizer."""
+    _hook[:] = [torch.nn.modules.module.register_module_forward_pre_hook(_calls)]
+
+
+def _calls(module: Any, args: Any) -> None:
+    _called.add(id(module))
+    if not given and not is_quiet() and torch.is_grad_enabled() and args and isinstance(args[0], torch.Tensor):
+        given[:] = [args[0].numel(), *(figures(args[0]) or ())]
 
 
 def watches_calls() -> bool:

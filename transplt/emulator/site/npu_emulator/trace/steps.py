@@ -128,7 +128,7 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> tuple[Any, Any] | No
 
     def record() -> None:
         if models.watches_calls():
-            emit("others", o=which, p=models.computing({id(parameter) for parameter in parameters}))
+            emit("others", o=which, p=models.computing({id(each) for each in parameters}), given=models.given)
         emit("grads", o=which, k=done, g=[gradient_figures(parameter.grad) for parameter in parameters])
         _stepping.add(which)
 
