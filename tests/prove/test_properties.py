@@ -276,6 +276,18 @@ def test_evaluations_of_parts_of_the_data() -> None:
     assert ALONE in broken(ALL, evaluation(0, 1, size=4), evaluation(0, 1, size=4))
 
 
+@pytest.mark.parametrize(
+    ("given", "between", "alone"),
+    [(4, [], True), (4, REDUCED, False), (8, [], False), (0, [], False)],
+)
+def test_evaluations_of_shares_without_a_loader(given: int, between: Events, alone: bool) -> None:
+    def evaluated(size: int) -> Events:
+        return [STEP, ("evaluated", {"given": size}), *between, STEP]
+
+    found = broken(evaluated(8), evaluated(given), evaluated(given))
+    assert [each for each in found if "evaluates" in each] == [ALONE.replace(":60:", ":50:")] * alone
+
+
 def test_samples_that_pad_shares() -> None:
     ranks = [told(evaluation(*share, between=REDUCED), rank) for rank, share in enumerate([[0, 2], [1, 0]])]
     _, remarks = judge(ranks, told(ALL), ROOT)

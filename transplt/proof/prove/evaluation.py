@@ -15,6 +15,11 @@ from transplt.proof.prove.training import Event, Training
 _APART = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list", "init_process_group",
                     "new_group"})  # fmt: skip
 
+_SHARES = (
+    "each rank evaluates its own share, and the results are not combined: what is printed or decided (early stopping, "
+    "best checkpoint, ReduceLROnPlateau) is that of one rank's share"
+)
+
 
 @dataclass(frozen=True)
 class _Pass:
@@ -50,9 +55,7 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
             everything += 1
             continue
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
-            what = "each rank evaluates its own share, and the results are not combined: what is printed or "
-            what += "decided (early stopping, best checkpoint, ReduceLROnPlateau) is that of one rank's share"
-            made = loaders.where(first.event)
+            made, what = loaders.where(first.event), _SHARES
             what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
             return Difference(what, first.event.place), remarks
         joined += 1
@@ -60,9 +63,24 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
         if twice and first.event.fields["sampler"] == "DistributedSampler":
             what = f"{many(twice, 'sample')} counted twice in the evaluation at {first.event.place}: shares are padded"
             remarks += [what] if what not in remarks else []
+    if (apart := _by_hand(ranks, one)) is not None:
+        return apart, remarks
     if joined:
         return f"the results of {many(joined, 'evaluation')} are combined", remarks
     return "each rank evaluates all samples" if everything else "", remarks
+
+
+def _by_hand(ranks: Sequence[Training], one: Training | None) -> Difference | None:
+    """An evaluation in which each rank gives its network less than one process does, without a loader that would tell
+    so, and nothing brings together what comes of it."""
+    rank, known = ranks[0], dict(_evaluated(one)) if one is not None and not ranks[0].of("loader") else {}
+    backward = [event.index for event in rank.of("backward")]
+    for key, event in _evaluated(rank):
+        whole, end = known.get(key), next((each for each in backward if each > event.index), len(rank.events))
+        size = whole.fields.get("given", 0) if whole is not None else 0
+        if 0 < event.fields.get("given", 0) < size and not _brings(rank, (event.index, end)):
+            return Difference(_SHARES, event.place)
+    return None
 
 
 def _shared_out(passes: Sequence[_Pass], size: int | None) -> bool:

@@ -270,7 +270,8 @@ def _evaluated(module: Any, args: Any) -> None:
                 {name: shown for name, tensor in tensors if (shown := figures(tensor)) is not None}
                 for tensors in (module.named_buffers(), copies)
             )
-        emit("evaluated", of=type(module).__name__, b=held, p=copied)
+        size = args[0].numel() if args and isinstance(args[0], torch.Tensor) else 0
+        emit("evaluated", of=type(module).__name__, b=held, p=copied, given=size)
 
 
 def _watch_autocast() -> None:
