@@ -211,6 +211,17 @@ def test_shares(original: Events, zero: Events, one: Events, found: str) -> None
     assert [each.removeprefix("train.py:60: ").partition(";")[0] for each in told_of] == ([found] if found else [])
 
 
+def test_a_pass_that_one_process_did_not_come_to_lacks_nothing() -> None:
+    # Later epochs may choose some of the samples, and W cards are sooner there.
+    later = [[("loader", {"length": 1, "epoch": 1}), batch(*share, epoch=1), STEP] for share in SHARES]
+    ranks = [[*epoch_of([rank, 2 + rank], [4 + rank, 6 + rank]), *more] for rank, more in enumerate(later)]
+    assert [each for each in broken(PLAIN, *ranks) if "sample" in each] == []
+    both = [*PLAIN, ("loader", {"length": 2, "epoch": 1}), batch(0, 1, 2, 3, epoch=1), STEP]
+    assert [each for each in broken(both, *ranks) if "given to no rank in epoch 2" in each] == []
+    both[-3] = ("loader", {"length": 2, "epoch": 1, "batch": 4})
+    assert [each for each in broken(both, *ranks) if "given to no rank in epoch 2" in each] != []
+
+
 def evaluation(*indices: int, between: Events = (), size: int = 8, mode: bool = True, **loader: Any) -> Events:
     """A step, an evaluation, what comes after it, and a step of the next epoch."""
     return [

@@ -105,7 +105,8 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
     if apart is not None:
         return apart
     every = [batches(rank) for rank in ranks]
-    before = {event.fields["loader"]: event for event in one.of("loader")} if one is not None else {}
+    passed = one.of("loader") if one is not None else []
+    before, twins = {event.fields["loader"]: event for event in passed}, {key_of(event): event for event in passed}
     for event, _ in _epochs(ranks[0]):
         key = key_of(event)
         if not all(key in each for each in every) or _divided(event, before.get(key[0])):
@@ -114,7 +115,7 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
         again = _drawn_again(event, ranks, one)
         first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
-            first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, before)
+            first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, twins.get(key))
         if first is not None:
             return first
         passes += 1
@@ -228,11 +229,9 @@ def _overlap(event: Event, shares: Sequence[set[int]]) -> Difference | None:
     return Difference(what, where(event), cause=f"the sampler is a {event.fields['sampler']}")
 
 
-def _lack(
-    event: Event, counts: Sequence[int], shares: Sequence[set[int]], before: dict[int, Event]
-) -> Difference | None:
-    """Samples that no rank has, in a pass that all ranks came to the end of and that is whole in the original."""
-    fields, twin = event.fields, before.get(event.fields["loader"])
+def _lack(event: Event, counts: Sequence[int], shares: Sequence[set[int]], twin: Event | None) -> Difference | None:
+    """Samples that no rank has, in a pass that all ranks ended and whose `twin`, of the original, is whole."""
+    fields = event.fields
     size, planned = fields.get("size"), fields.get("length")
     if twin is None or size is None or planned is None or any(count < planned for count in counts):
         return None
