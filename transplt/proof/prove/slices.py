@@ -78,27 +78,19 @@ def _end(body: list[ast.stmt], lines: list[_Line]) -> None:
 
 
 def _note(statement: ast.stmt, inner: list[list[ast.stmt]], function: str, own: _Line) -> None:
-    """What a statement reads and gives values to; a call may change what it is given."""
+    """What a statement reads and gives values to; a call may change all that it is given."""
     within = {id(node) for block in inner for part in block for node in ast.walk(part)}
+    called = getattr(getattr(statement, "value", None), "func", None) if isinstance(statement, ast.Expr) else None
+    changed = [*getattr(statement, "targets", ()), getattr(statement, "target", None), statement if called else None]
+    stored = {id(node) for part in changed if part is not None for node in ast.walk(part)} - {id(called)}
     for node in ast.walk(statement):
-        if id(node) in within:
-            continue
-        if isinstance(node, ast.Name | ast.Attribute):
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in within:
             name = (node.id, function) if isinstance(node, ast.Name) else (f".{node.attr}", "")
-            (own.reads if isinstance(node.ctx, ast.Load) else own.writes).add(name)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            own.writes |= _names(node.value, function)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if id(node) in stored or not isinstance(node.ctx, ast.Load):
+                own.writes.add(name)
+            if isinstance(node.ctx, ast.Load):
+                own.reads.add(name)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and id(node) not in within:
             own.writes.add((f"{node.func.id}()", ""))
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        given = [*statement.value.args, getattr(statement.value.func, "value", statement.value.func)]
-        own.writes |= {name for each in given for name in _names(each, function)}
-    elif isinstance(statement, ast.Return):
+    if isinstance(statement, ast.Return):
         own.writes.add((function, ""))
-
-
-def _names(node: ast.expr, function: str) -> set[_Name]:
-    """A variable, or the attribute that it is."""
-    if isinstance(node, ast.Attribute):
-        return {(f".{node.attr}", "")}
-    return {(node.id, function)} if isinstance(node, ast.Name) else set()
