@@ -37,7 +37,7 @@ _LAYER = re.compile("lstm|gru|rnn", re.IGNORECASE)
 #: A run of so many seconds may go on for so many times as many steps, to come to what stands behind them.
 _SOON, _FARTHER = 10.0, 10
 #: A program that ends within so many times as many steps is compared as a whole.
-_SMALL = 3
+_SMALL = 5
 
 
 @dataclass
@@ -140,10 +140,10 @@ class Prover:
         self.announce("the original again, to find its end, or its first evaluation and checkpoint")
         farther = self.original.run(steps=_FARTHER * trace.steps).first or one
         last = max((first.index for _, first in ends.reached(project, farther) if first is not None), default=0)
-        taken = [step for step in farther.steps if step.index < last or not farther.cut]
-        steps = max(Counter(step.optimizer for step in taken).values(), default=0)
-        if not farther.cut:  # one more than it takes: it comes to its end
-            steps = steps + 1 if steps < _SMALL * trace.steps else 0
+        few = max(Counter(step.optimizer for step in farther.steps).values(), default=0) < _SMALL * trace.steps
+        whole = few and not farther.cut
+        taken = (step.optimizer for step in farther.steps if step.index < last or whole)
+        steps = max(Counter(taken).values(), default=0) + whole  # one more than it takes: it comes to its end
         if steps <= trace.steps:
             return run
         for runner in (self.original, self.migrated, self.on_cuda):
