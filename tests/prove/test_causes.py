@@ -291,13 +291,26 @@ def ops(*calls: Op, loads: int | None = None) -> Training:
 )
 def test_what_a_rank_computes_otherwise_than_one_process(ranks: list[list[Op]], line: int) -> None:
     one = ops((20, "mul", [4], 1.0), (20, "mul_", [4], 1.0), (21, "sum", [], 2.0))
-    found = first_other_share([one], [ops(*calls) for calls in ranks])
+    found = first_other_share([one], [ops(*calls) for calls in ranks], 1)
     assert (found.place.line if found is not None and found.place else 0) == line
+
+
+@pytest.mark.parametrize(("step", "line"), [(1, 20), (2, 21)])
+def test_the_loss_of_a_share_is_no_cause_behind_steps_that_agree(step: int, line: int) -> None:
+    one, rank = Told().made(), Told().made()
+    for number in range(2):
+        for training, value in ((one, 1.0), (rank, 2.0)):
+            fields: dict[str, Any] = {"dtype": "float32", "grad": True, "given": []}
+            training.tell("op", 20, name="loss", shape=[], p=[value] * 4, **fields)
+            training.tell("op", 21, name="mul", shape=[4], p=[value if number else 1.0] * 4, **fields)
+            training.step()
+    found = first_other_share([one.training()], [rank.training()], step)
+    assert found is not None and found.place is not None and found.place.line == line
 
 
 def test_samples_that_a_loader_reads_are_in_another_order() -> None:
     one, rank = (ops((20, "getitem", [4], value), (21, "sum", [], value), loads=20) for value in (1.0, 2.0))
-    found = first_other_share([one], [rank])
+    found = first_other_share([one], [rank], 1)
     assert found is not None and found.place is not None and found.place.line == 21
 
 

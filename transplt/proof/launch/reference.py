@@ -50,11 +50,6 @@ def _lines(output: str) -> list[tuple[str, list[str]]]:
     return [_skeleton(line) for line in parts if line.strip()]
 
 
-def measures(words: str) -> int:
-    """How many numbers of a line are results, at least one."""
-    return max(sum(MEASURE.search(before) is not None for before in words.split("#")[:-1]), 1)
-
-
 def printed_results(output: str) -> list[tuple[str, float]]:
     """(the line with its numbers and times left out, a number) for each number that a word such as `loss` precedes."""
     found: list[tuple[str, float]] = []

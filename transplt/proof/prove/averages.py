@@ -6,10 +6,10 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from transplt.proof.launch.reference import MEASURE, measures, printed_results
+from transplt.proof.launch.reference import MEASURE, printed_results
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.rank_conditions import read_source
@@ -40,12 +40,12 @@ def other_average(
     With `about` the batches are others: all figures of a line that is printed more than once are about so much larger.
     The loss of a step as it is, which may be a sum over a share, is left out.
     """
-    losses = [loss.value for step in rank.steps for loss in step.losses if about and isinstance(loss.value, float)]
-    figures = _figures(one, several, losses)
+    figures = _figures(one, several, rank if about else None)
+    last = next((event.place for event in asked_collectives(rank)[::-1] if event.fields["kind"] in _SUMS), None)
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
         for key, value, theirs in _times(figures, factor, about=about):
             what = f"one process prints {value:g} in {key[0]!r}, {world} print {theirs:g}: {cause}"
-            return Difference(what, _source(*key, rank, root, divided=factor < 1) or _last_sum(rank))
+            return Difference(what, _source(*key, rank, root, divided=factor < 1) or last)
     for key, line in () if about else figures.items():
         if len({value for value, _ in line}) < 2 or any(math.isclose(*each, rel_tol=_OFF) for each in line):
             continue
@@ -54,19 +54,22 @@ def other_average(
         if place is not None or far:
             why = "no share of the data is so far off" if far else "it comes of what all ranks have"
             what = f"one process prints {line[0][0]:g} in {key[0]!r}, {world} print {line[0][1]:g}: {why}"
-            return Difference(what, place or _last_sum(rank))
+            return Difference(what, place or last)
     return None
 
 
-def _figures(one: ScriptRun, several: ScriptRun, but: Collection[float]) -> dict[_Key, list[tuple[float, float]]]:
-    """The numbers of lines that both print, up to the first that is not in both, `but` for these of the second."""
+def _figures(one: ScriptRun, several: ScriptRun, but: Training | None) -> dict[_Key, list[tuple[float, float]]]:
+    """The numbers of lines that both print, up to the first that is not in both, `but` for the losses of that."""
+    steps = but.steps if but is not None else ()
+    losses = [loss.value for step in steps for loss in step.losses if isinstance(loss.value, float)]
     found: dict[_Key, list[tuple[float, float]]] = {}
     turns: Counter[str] = Counter()
     for (words, value), (others, theirs) in zip(*map(printed_results, (one.output, several.output)), strict=False):
         if words != others or not value:
             break
-        if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in but):
-            found.setdefault((words, turns[words] % measures(words)), []).append((value, theirs))
+        if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):
+            every = sum(MEASURE.search(before) is not None for before in words.split("#")[:-1])
+            found.setdefault((words, turns[words] % max(every, 1)), []).append((value, theirs))
         turns[words] += 1
     return found
 
@@ -87,12 +90,6 @@ def _source(words: str, turn: int, rank: Training, root: Path, *, divided: bool 
             if not {*way}.isdisjoint(asked):
                 return next(each for each in way if each in asked or (divided and "/" in lines[each.line - 1]))
     return None
-
-
-def _last_sum(rank: Training) -> Place | None:
-    """The last sum of one number over the ranks."""
-    sums = [event.place for event in asked_collectives(rank) if event.fields["kind"] in _SUMS]
-    return sums[-1] if sums else None
 
 
 def _times(

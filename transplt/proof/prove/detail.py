@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,17 +31,19 @@ def first_other_result(
     return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, kept)
 
 
-def first_other_share(one: Sequence[Training], ranks: Sequence[Training]) -> Difference | None:
+def first_other_share(one: Sequence[Training], ranks: Sequence[Training], step: int) -> Difference | None:
     """The first call of a rank whose result has the shape that it has in one process with the data of all, and other
     values: what a line makes of a share has another shape. What other ranks than the first draw for parameters is
-    overwritten by its own."""
-    known = dict(_numbered(one[0])) if one else {}
+    overwritten by its own; and behind steps that agree, single numbers are those of a share, as losses are."""
+    known, far = dict(_numbered(one[0])) if one else {}, 1e-4 if step == 1 else 1e-2  # roundings add up
     found: list[tuple[int, Difference]] = []
     for rank in ranks:
-        for key, event in _numbered(rank):
+        taken = max((each.index for each in rank.steps if each.number < step), default=len(rank.events))
+        for key, event in _numbered(rank.until(taken)):
             mine, fields = known.get(key), event.fields
             counts = rank is ranks[0] or (fields["grad"] and not fields["name"].endswith("_"))
-            if mine is not None and counts and mine.fields["shape"] == fields["shape"] and _apart(mine, event):
+            counts = counts and (step == 1 or math.prod(fields["shape"]) > 1)
+            if mine is not None and counts and mine.fields["shape"] == fields["shape"] and _apart(mine, event, far):
                 what = f"{_name(event)} gives a different result than with one process"
                 found.append((mine.index, Difference(what, event.place, callers=fields["by"])))
                 break
@@ -151,11 +154,11 @@ def _key(event: Event) -> tuple[str, tuple[int, ...]]:
     return event.fields["name"], tuple(event.fields["shape"])
 
 
-def _apart(mine: Event, theirs: Event) -> bool:
+def _apart(mine: Event, theirs: Event, far: float = 1e-5) -> bool:
     before: Sequence[float] = mine.fields["p"]
     after: Sequence[float] = theirs.fields["p"]
     if before == after:
         return False
-    bound = max(_ROUNDING.get(each.fields["dtype"], 1e-5) for each in (mine, theirs))
+    bound = max(_ROUNDING.get(each.fields["dtype"], far) for each in (mine, theirs))
     gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
     return not gap <= bound * max(before[0], after[0], 1e-12)

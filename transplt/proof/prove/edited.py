@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: What each port to many cards has, and has rightly nearly always.
 _KNOWN = re.compile(
     r"DistributedSampler|DistributedDataParallel|\bDDP\(|set_epoch|process_group|barrier\(|set_device|environ|sampler=|"
-    r"local_rank|rank\w* == 0|is_main|print\(|\b(?:rank|world\w*|device)\b[\w, ]* = "
+    r"local_rank|get_rank|get_world|rank\w* == 0|is_main|print\(|\b(?:rank|world\w*|device)\b[\w, ]* = "
 )
 #: What a difference tells, and what the line is seen by that causes it, be the others as many as they may.
 _SURE = tuple(
@@ -43,6 +44,8 @@ _SURE = tuple(
 )
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
+#: So many statements that a place hangs on are looked at.
+_NEAR = 12
 
 
 #: What a difference tells, and what lines that cause it do: the first row that its words fit counts.
@@ -204,8 +207,8 @@ def _surely(first: Difference, found: Sequence[Edit]) -> Difference | None:
             if words is not None and words.search(line.text):
                 return replace(first, place=Place(edit.path, line.number), original=None, cause=_seen(first))
         lost = [line.text for line in edit.lost if first.original == Place(edit.path, line.number)]
-        if lost and first.cause.endswith("is missing"):
-            texts = {line.text: line.number for line in edit.code}
+        if lost and first.cause.endswith(("is missing", "is not called")):
+            texts = {line.text: line.number for each in found if each.path == edit.path for line in each.code}
             for text in difflib.get_close_matches(lost[0], texts, 1):
                 return replace(first, place=Place(edit.path, texts[text]))
     return None
@@ -220,7 +223,7 @@ def _hung_on(
         return None
     texts = {line.number: line.text for edit in found if edit.path == place.path for line in edit.code}
     kept = {number: text for number, text in texts.items() if not _KNOWN.search(text)}
-    lines = [line for statement in hangs_on(place) for line in statement if line in kept]
+    lines = [line for statement in islice(hangs_on(place), _NEAR) for line in statement if line in kept]
     of_ranks = [line for line in lines if _OF_RANKS.search(kept[line])]
     return next((Place(place.path, line) for line in (*of_ranks, *lines)), None)
 

@@ -36,8 +36,9 @@ class Several:
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
         found = Findings(of_ranks=True)
-        faults = (Difference(each.text, each.place, event=each.condition is not None) for each in run.faults)
-        found.differences += faults
+        for fault in run.faults:  # a condition, or an error, has its line
+            sure = fault.condition is not None or fault.kind == "left"
+            found.differences.append(Difference(fault.text, fault.place, event=sure))
         not_run = ends.not_run(reference, run)
         stopped = ends.stopped(reference, run) if run.stop is not None else None
         late = not_run is None and stopped is not None and not run.faults and _trained(run)
@@ -235,10 +236,11 @@ class Several:
         if same is None or first.event or not first.step or first.figure[:1] == ("number",):
             return first
         self.announce(f"one process and {rank.world} again, line by line, up to step {first.step}")
-        line = first_other_share(*(run.trainings for run in at_once(
+        alone, several = at_once(
             partial(self.migrated.run, replay=same, detail=first.step),
             partial(self.migrated.run, rank.world, detail=first.step),
-        )))  # fmt: skip
+        )
+        line = first_other_share(alone.trainings, several.trainings, first.step)
         if line is None:
             return first
         return replace(first, place=line.place, original=None, cause=line.what, callers=line.callers)
