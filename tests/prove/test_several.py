@@ -15,7 +15,7 @@ from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Part
 from transplt.proof.prove.loaders import global_batches, same_order
-from transplt.proof.prove.noise import drawn_by_all
+from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
@@ -118,6 +118,26 @@ def test_ranks_without_a_loader_that_agree_at_first(other: Step, word: Word) -> 
     """Behind steps that agree the same loss is that of the same samples."""
     ranks = [told([{}, other], rank=rank, width=0) for rank in range(2)]
     assert against_one(told([{}, {}], width=0), ranks).verdict.word is word
+
+
+@pytest.mark.parametrize(
+    ("rows", "sums", "whole"),
+    [
+        (4, (7, 7), True),
+        (2, (7, 7), False),  # for the samples of a rank
+        (4, (7, 8), False),  # each rank other numbers
+        (0, (7, 7), False),
+    ],
+)
+def test_draws_for_the_global_batch(rows: int, sums: tuple[int, int], whole: bool) -> None:
+    """What all ranks draw alike for the samples of all is no reason not to compare."""
+    ranks = []
+    for rank in range(2):
+        made = Told().tell("group", rank=rank, world=2).made()
+        made.tell("batch", loader=0, epoch=0, indices=[2 * rank, 2 * rank + 1]).tell("draw", 9)
+        ranks.append(made.tell("noise", 9, step=0, number=0, sum=sums[rank], rows=rows).step().training())
+    assert of_the_global_batch(ranks) is whole
+    assert not of_the_global_batch([told([{}], rank=rank) for rank in range(2)])  # nothing is drawn
 
 
 @pytest.mark.parametrize(

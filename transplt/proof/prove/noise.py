@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place, Training
@@ -68,6 +68,15 @@ def of_its_own(ranks: Sequence[Training]) -> Difference | str:
                 compared += 1
             others.append((training.rank, draw))
     return "each rank draws its own random numbers" if compared else ""
+
+
+def of_the_global_batch(ranks: Sequence[Training]) -> bool:
+    """Whether numbers are drawn in training, all alike on all ranks, with a row for each sample of all of them."""
+    lines = {event.place for training in ranks for event in training.of("draw")}
+    every = [[draw for draw in draws(training) if draw.place in lines] for training in ranks]
+    alike = len({tuple(replace(draw, samples=()) for draw in each) for each in every}) == 1
+    whole = all(draw.rows == len(draw.samples) * len(ranks) for each in every for draw in each)
+    return alike and whole and {draw.place for draw in every[0]} == lines != set()
 
 
 def drawn_by_all(trainings: Sequence[Training]) -> bool:

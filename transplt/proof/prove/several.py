@@ -12,7 +12,7 @@ from transplt.proof.prove import averages, ends, loaders, precision, properties,
 from transplt.proof.prove.branches import draws_by_itself, matched
 from transplt.proof.prove.detail import first_other_share
 from transplt.proof.prove.found import Difference, Findings, Part
-from transplt.proof.prove.noise import drawn_by_all
+from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.printed import other_saved
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
@@ -149,8 +149,7 @@ class Several:
         """W processes against one that is given what they had. Of what is drawn for the samples of all, each rank takes
         rows that follow each other, or each W-th."""
         part = self._in_order(world, several, reference, in_turn=False)
-        drawn = several.trainings[0].of("draw") and drawn_by_all(several.trainings)
-        again = part.verdict.word is Word.DIFFERS and drawn
+        again = part.verdict.word is Word.DIFFERS and of_the_global_batch(several.trainings)
         return self._in_order(world, several, reference, in_turn=True) if again else part
 
     def _starter(self, reference: Run) -> Runner:
@@ -304,6 +303,6 @@ def _incomparable(trainings: list[Training], *, alike: bool) -> str:
     if uneven is not None:
         return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
-    if draws and not alike:
+    if draws and not alike and not of_the_global_batch(trainings):
         return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
     return ""
