@@ -85,8 +85,8 @@ class Edit:
         return Place(self.path, self.first)
 
     def is_near(self, place: Place | None, *, beside: bool = True) -> bool:
-        """Whether a line is one of it, or one beside."""
-        return place is not None and place.path == self.path and self.first - beside <= place.line <= self.last + beside
+        """Whether a line is one of it, or one beside; the one below always, which comes of it."""
+        return place is not None and place.path == self.path and self.first - beside <= place.line <= self.last + 1
 
 
 def edits(original: Path, migrated: Path) -> list[Edit]:
@@ -174,7 +174,7 @@ def pointed(
     near = next((edit for edit in found if edit.is_near(first.place, beside=beside)), None)
     if near is not None and first.place is not None:
         # Beside the only one it is that one.
-        here = min(max(first.place.line, near.first), near.last) if len(found) == 1 else first.place.line
+        here = min(max(first.place.line, near.first), near.last) if len(found) == 1 or not beside else first.place.line
         return replace(first, place=Place(near.path, here), original=first.original or Place(near.path, near.original))
     own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
     others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
