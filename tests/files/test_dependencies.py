@@ -734,21 +734,40 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "opencv-python==4.6.0.66\nopencv-python-headless~=4.5\ntorch\n",
         "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
         "torch\n",
-        "torch\ntensorboard==2.9.0\ntensorboardX==2.6\n",
+        "torch\ntensorboard==2.11.1\ntensorboardX==2.6\n",
         "torch\ntransformers==4.16.0\ndataclasses==0.6\nlibrosa==0.9.0\n",
         "torch\nlibrosa==0.8.0\nnumpy==1.22.0\n",
         "torch\ntensorboard>=2.5\ntensorboardX\n",
-        "torch\ntensorboard==2.5.0\nprotobuf==3.20.1\n",
+        "torch\ntensorboard==2.5.0\nprotobuf==3.20.1\nnumpy==1.23.5\n",
     ],
 )
 def test_pins_with_a_wheel_are_not(before: str) -> None:
     assert "NPU845" not in {each.code for each in migrate(before).findings}
 
 
-@pytest.mark.parametrize("pin", ["tensorboard==2.5.0", "tensorboardX==2.1", "tensorboard<2.9", "tensorboardX<=2.4"])
-def test_pins_that_protobuf_of_today_breaks(pin: str) -> None:
+@pytest.mark.parametrize(
+    ("pin", "fails", "bound"),
+    [
+        ("tensorboard==2.5.0", "protobuf 4 and NumPy 1.24", "protobuf<=3.20.3 and numpy<1.24"),
+        ("tensorboard==2.5.0\nprotobuf==3.20.1", "NumPy 1.24", "numpy<1.24"),
+        ("tensorboard==2.5.0\nnumpy==1.23.5", "protobuf 4", "protobuf<=3.20.3"),
+        ("tensorboard<2.9", "protobuf 4 and NumPy 2", "protobuf<=3.20.3 and numpy<2"),
+        ("tensorboard==2.9.0", "NumPy 2", "numpy<2"),
+        ("tensorboardX==2.1", "protobuf 4", "protobuf<=3.20.3"),
+        ("tensorboardX<=2.4", "protobuf 4", "protobuf<=3.20.3"),
+    ],
+)
+def test_pins_that_protobuf_and_numpy_of_today_break(pin: str, fails: str, bound: str) -> None:
     (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
-    assert note.message == f"{pin} fails at import with protobuf 4 or newer, which pip installs"
+    pin, _, _ = pin.partition("\n")
+    assert note.message == f"{pin} fails at import with {fails} or newer, which pip installs"
+    assert note.help.endswith(f", or add {bound}")
+
+
+@pytest.mark.parametrize("pin", ["gym==0.21.0", "gym<=0.21", "gym[atari]~=0.15.3", "pims==0.5"])
+def test_pins_of_sources_that_are_not_built_any_more(pin: str) -> None:
+    (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
+    assert note.message.startswith(pin.replace("[atari]", "") + ": no wheel for Python 3.10 or newer")
 
 
 @pytest.mark.parametrize("more", ["", "numpy==1.18.5\n"])  # such a numpy has to be a newer one, and has no np.complex

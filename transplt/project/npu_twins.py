@@ -248,7 +248,7 @@ def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
 def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
     """The lines of what CANN needs, and of bounds without which something older cannot be imported."""
     stays = (each for each in result.findings if normalised(each.api) not in raised)
-    bounds = [*dict.fromkeys(bound for each in stays if (bound := each.detail(BOUND_BY)))]
+    bounds = [*dict.fromkeys(bound for each in stays for bound in each.detail(BOUND_BY).split(" and ") if bound)]
     bounded = {re.split("[<>=]", each)[0] for each in bounds}
     left = [each for each in needs if each.partition("<")[0] not in bounded]
     return [OF_CANN, *left, *([_BOUNDS, *bounds] if bounds else [])]

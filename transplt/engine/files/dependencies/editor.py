@@ -203,17 +203,21 @@ def _without_wheels(requirements: list[Requirement], releases: Releases) -> Find
                 details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
             )  # fmt: skip
     old = {normalised(each.name) for each in older}
+    found: dict[Requirement, dict[str, tuple[str, str]]] = {}  # of a package that it fails with, the first bound alone
     for kept, since, advice, others in _BESIDE_NEWER:
         bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
         for each in [] if bounded else older_than(requirements, partial(beside_newer, other=others)):
-            # torch.utils.tensorboard refuses such a one.
-            other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
-            yield Note(
-                (each.start, each.end), PYTHON, Level.MANUAL,
-                f"{each.name}{each.specifier} fails at import with {since} or newer, which pip installs",
-                api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
-                details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
-            )  # fmt: skip
+            found.setdefault(each, {}).setdefault(kept, (since, advice))
+    for each, bounds in found.items():
+        since, advice = map(" and ".join, zip(*bounds.values(), strict=True))
+        # torch.utils.tensorboard refuses such a one.
+        other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
+        yield Note(
+            (each.start, each.end), PYTHON, Level.MANUAL,
+            f"{each.name}{each.specifier} fails at import with {since} or newer, which pip installs",
+            api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
+            details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
+        )  # fmt: skip
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
