@@ -29,9 +29,13 @@ from timm.models.vision_transformer import VisionTransformer
         "from scipy.misc import imread, imresize",
         "import scipy.misc\nx = scipy.misc.imsave(p, y)",
         "from scipy import misc\nx = misc.imresize(y, 2)",
+        "from scipy.misc import face",
+        "from sklearn.cross_validation import train_test_split",
+        "from scipy.integrate import simps",
+        "from datasets import load_dataset, load_metric",
         "from skimage.measure import compare_ssim as ssim",
         "from sklearn.externals import joblib",
-        "from torchvision import transforms\nclass Scale(transforms.Scale):\n    pass",
+        "from torchvision import models\nclass C(models.ConvBNReLU):\n    pass",
         "from torchvision.models.utils import load_state_dict_from_url",
         "from torchvision.transforms.functional_tensor import rgb_to_grayscale",
         "import librosa\nlibrosa.output.write_wav(p, y, 3)",
@@ -59,8 +63,20 @@ from timm.models.vision_transformer import VisionTransformer
         "from torchvision.utils import make_grid, save_image\ng = make_grid(x, 3, normalize=True, range=(0, 255))",
         "import torchvision\ntorchvision.utils.save_image(x, p, nrow=8, normalize=True, range=(-1, 1))",
         "from pkg_resources.extern import packaging",
-        "import torchvision.transforms as T\nt = T.Scale(256)",
-        "from torchvision.transforms import RandomSizedCrop",
+        "import numpy as np\nx = np.math.pi",
+        "import networkx as nx\nf = {'a': nx.from_numpy_matrix}",
+        "import gym\nenv = gym.make('CartPole-v1')",
+        "import gymnasium as gym\nenv = gym.make(name)\nstate, reward, done, info = env.step(action)",
+        "import gymnasium as gym\nenv = gym.make(name)\nenv.seed(1)",
+        "import bcolz",
+        "from visdom import Visdom",
+        "import torchnet as tnt",
+        "import pandas as pd\nwriter = pd.ExcelWriter(p)\ntable.to_excel(writer)\nwriter.save()",
+        "import pandas as pd\nframe = pd.read_csv(p)\nx = frame.as_matrix()",
+        "import pandas as pd\nframe = pd.DataFrame()\nfor row in rows:\n    frame = frame.append(row)",
+        "from torchvision import transforms\nt = transforms.ColorJitter.get_params(b, c, s, h)\nx = t(x)",
+        "from torchvision import transforms as T\nclass C(T.ColorJitter):\n    def __call__(self, x):\n"
+        "        self.t = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)",
         "from timm.data.transforms import _pil_interp",
         "import numpy as np\narea = np.trapz(y, x)",
         "from skimage.feature import greycomatrix",
@@ -83,13 +99,11 @@ def test_reported(source: str) -> None:
         "import pandas as pd\nx = pd.read_csv(p).drop(['date'], axis=1)\ny.append(x)\nz = s.replace(x, 1)",
         "import pandas as pd\nx = pd.concat([a, b], axis=1, ignore_index=True)\nd.drop(a, b)",
         "x = frame.drop(['date'], 1)\ny = x.append(row, ignore_index=True)",
-        "from scipy.misc import face, derivative",
         "import motmetrics as mm\nh = mm.metrics.create()",
         "from torchvision.utils import make_grid\ng = make_grid(x, 3, normalize=True, value_range=(0, 255))",
         "from torchvision.utils import save_image\nsave_image(x, p, normalize=True)",
         "from mine.utils import make_grid\ng = make_grid(x, range=(0, 255))",
         "from scipy.misc.pilutil import thing",
-        "import scipy.misc\nx = scipy.misc.face()",
         "try:\n    from scipy.misc import imread\nexcept ImportError:\n    from imageio import imread",
         "from .scipy.misc import imread",
         "from skimage.measure import label\nfrom skimage.metrics import structural_similarity",
@@ -115,6 +129,23 @@ def test_reported(source: str) -> None:
         "from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled",
         "try:\n    from a.integrations import b\nexcept ImportError:\n    from transformers.deepspeed import b",
         "from torchvision.models import resnet18",
+        "import gymnasium as gym\nenv = gym.make(name)\nstate, reward, ended, cut, info = env.step(action)",
+        "import gymnasium as gym\nenv = Old(gym.make(name))\nstate, reward, done, info = env.step(action)\nenv.seed(1)",
+        "import gymnasium as gym\nenv = gym.make(name)\nenv = Old(env)\nstate, reward, done, info = env.step(action)",
+        "import gymnasium as gym\nenv = gym.make(name)\nstate, *more = env.step(action)\nresult = env.step(action)",
+        "import gymnasium as gym\ndef f(env):\n    state, reward, done, info = env.step(action)\n    env.seed(1)",
+        "import gym.spaces\nspace = gym.spaces.Box(0, 1)\nclass Mine(gym.Env):\n    pass",
+        "try:\n    import visdom\nexcept ImportError:\n    visdom = None",
+        "from mine import visdom",
+        "import pandas as pd\nwith pd.ExcelWriter(p) as writer:\n    table.to_excel(writer)\nmodel.save()",
+        "import pandas as pd\nx = pd.read_csv(p).to_numpy()\nrows = []\nrows.append(pd.DataFrame())",
+        "import pandas as pd\ndef f(rotation):\n    return rotation.as_matrix()",
+        "from torchvision import transforms\norder, b, c, s, h = transforms.ColorJitter.get_params(b, c, s, h)",
+        "from torchvision import transforms\nclass C(transforms.ColorJitter):\n    def get_params(self): pass\n"
+        "    def f(self):\n        t = self.get_params()",
+        "from torchvision import transforms\nclass C(transforms.RandomCrop):\n    def f(self):\n"
+        "        place = self.get_params(x, y)",
+        "import numpy as np\nimport math\nx = math.pi\nnp.math = math\ny = mine.math",
         "import yaml\nc = yaml.load(f, Loader=yaml.FullLoader)",
         "import yaml\nc = yaml.load(f, yaml.Loader)",
         "import yaml\nc = yaml.load(*given)",
@@ -210,16 +241,33 @@ def test_what_an_evaluation_calls_stops_later(asked: str, blocks: list[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("numpy", "gym", "open_"),
+    [("", "", True), ("<2", "", False), ("==1.26.4", "", False), ("", "~=0.15.3", False), (">=2", ">=0.26", True)],
+)
+def test_gym_beside_an_older_numpy_and_an_older_gym(numpy: str, gym: str, open_: bool) -> None:
+    settings = Settings(pins=(("numpy", numpy), ("gym", gym)))
+    found = engine.migrate_source(b"import gym\nenv = gym.make(name)\n", "a.py", settings).findings
+    assert [each.code for each in found] == ["NPU293"] * open_
+
+
+@pytest.mark.parametrize(("gym", "found"), [("", 3), ("==0.25.2", 1), ("==0.21.0", 0)])
+def test_the_calls_of_gym_are_one_thing_to_decide(gym: str, found: int) -> None:
+    source = b"import gym\nenv = gym.make(name)\nenv.seed(1)\nstate, reward, done, info = env.step(action)\n"
+    each = engine.migrate_source(source, "a.py", Settings(pins=(("gym", gym),))).findings
+    assert [finding.api for finding in each] == ["gym.make"] * found
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("from scipy.stats import binom_test", True),
         ("from scipy import stats\np = stats.binom_test(1, 2)", True),
         ("from sklearn.utils import linear_assignment_", True),
-        ("from networkx import from_numpy_matrix", False),  # the table has no row of it
+        ("from networkx import from_numpy_matrix", True),
         ("from torchtext.data import Field", True),
         ("from diffusers import FlaxModelMixin", True),
-        ("import numpy\nx = numpy.msort(y)", True),
-        ("import numpy as np\nx = np.irr(y)", True),
+        ("import numpy\nx = numpy.asscalar(y)", True),
+        ("import numpy as np\nx = np.trapz(y)", True),
         ("import numpy as np\nx = np.sort(y)", False),
         ("from yaml import safe_load\nx = safe_load(y)", False),
         ("import json\nx = json.load(y)", False),

@@ -27,6 +27,26 @@ from tests.harness import check_noop, check_rewrite
         ("from numpy import Inf\nbest = Inf", "from numpy import inf as Inf\nbest = Inf"),
         ("import numpy as np\nx = np.infty, np.PINF, np.complex_, np.string_, np.unicode_",
          "import numpy as np\nx = np.inf, np.inf, np.complex128, np.bytes_, np.str_"),
+        ("import numpy as np\nx = np.bool8, np.product(y), np.longfloat, np.NAN, np.alltrue(z)",
+         "import numpy as np\nx = np.bool_, np.prod(y), np.longdouble, np.nan, np.all(z)"),
+        ("import numpy as np\nx = np.int0, np.uint0, np.singlecomplex, np.clongfloat, np.longcomplex, np.cfloat",
+         "import numpy as np\nx = np.intp, np.uintp, np.complex64, np.clongdouble, np.clongdouble, np.complex128"),
+        ("import numpy as np\nx = np.round_(y, 3), np.cumproduct(y), np.sometrue(y), np.mat(y)",
+         "import numpy as np\nx = np.round(y, 3), np.cumprod(y), np.any(y), np.asmatrix(y)"),
+        ("from PIL import Image\nx = Image.CUBIC, Image.LINEAR",
+         "from PIL import Image\nx = Image.BICUBIC, Image.BILINEAR"),
+        ("from PIL import Image\nx = y.resize((3, 3), Image.ANTIALIAS)",
+         "from PIL import Image\nx = y.resize((3, 3), Image.LANCZOS)"),
+        ("import scipy.special\nfrom scipy.misc import comb, logsumexp as total\nx = comb(3, 2), total(y)",
+         "import scipy.special\nfrom scipy.special import comb, logsumexp as total\nx = comb(3, 2), total(y)"),
+        ("from scipy import integrate\nx = integrate.trapz(y, x), integrate.cumtrapz(y)",
+         "from scipy import integrate\nx = integrate.trapezoid(y, x), integrate.cumulative_trapezoid(y)"),
+        ("import scipy.special\nfrom scipy.misc import factorial\nx = factorial(3)",
+         "import scipy.special\nfrom scipy.special import factorial\nx = factorial(3)"),
+        ("from torchvision import transforms\nclass Scale(transforms.Scale):\n    pass",
+         "from torchvision import transforms\nclass Scale(transforms.Resize):\n    pass"),
+        ("from torchvision.transforms import RandomSizedCrop\nx = RandomSizedCrop(8)",
+         "from torchvision.transforms import RandomResizedCrop as RandomSizedCrop\nx = RandomSizedCrop(8)"),
     ],
 )  # fmt: skip
 def test_names_that_moved(before: str, after: str) -> None:
@@ -57,6 +77,9 @@ GUARDED = [
     "import collections\nM = collections.Mapping if hasattr(collections, 'Mapping') else collections.abc.Mapping",
     "import numpy as np\nif hasattr(np, 'int'):\n    INT = np.int",
     "import numpy as np\ntry:\n    BEST = np.Inf\nexcept AttributeError:\n    BEST = np.inf",
+    "from PIL import Image\nSMOOTH = Image.LANCZOS if hasattr(Image, 'LANCZOS') else Image.ANTIALIAS",
+    "try:\n    from torchvision.transforms import Resize\nexcept ImportError:\n"
+    "    from torchvision.transforms import Scale as Resize",
 ]
 
 
@@ -66,6 +89,9 @@ GUARDED = [
         *GUARDED,
         "import collections\ncollections.Callable = collections.abc.Callable",
         "import numpy as np\nnp.Inf = np.inf",
+        "from PIL import Image\nImage.ANTIALIAS = Image.LANCZOS\nx = Image.Resampling.LANCZOS, y.ANTIALIAS",
+        "from mine import Image\nx = Image.ANTIALIAS",
+        "from mine import transforms\nclass Scale(transforms.Scale): pass",
         "from mine import numpy\nx = numpy.infty, numpy.PINF, numpy.complex_, numpy.string_, numpy.unicode_",
         "from collections import OrderedDict, defaultdict\nx = OrderedDict, defaultdict",
         "from collections.abc import Iterable\nx = Iterable",

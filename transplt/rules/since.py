@@ -11,9 +11,9 @@ def only_older(asked: str, first: str) -> bool:
 
     wanted = Version(first)
     return any(
-        version < wanted or (operator == "<" and version == wanted)
+        (operator in ("==", "===", "<=", "<") and version < wanted) or (operator == "<" and version == wanted)
+        or (operator == "~=" and version.release[:-1] < wanted.release[: len(version.release) - 1])
         for operator, version in _parts(asked)
-        if operator in ("==", "===", "<=", "<")
     )
 
 

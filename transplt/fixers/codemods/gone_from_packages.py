@@ -6,6 +6,7 @@ Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_name
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -15,12 +16,18 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
+from transplt.flow.last_value import last_value
 from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, of_kind, plain_name
+from transplt.syntax.scan import chain, parent
 
-#: What shows that a file may have a name of a package which most files name: only these are looked at.
-_SEEN = {"yaml": ("yaml.load",), "pandas": ("import pandas",)}
+#: What shows that a file may have a name of a package which most files name, or whose name is a part of other words.
+_SEEN = {
+    "yaml": ("yaml.load",), "pandas": ("import pandas", "from pandas"), "PIL": ("ImageMath",),
+    "matplotlib": ("MatplotlibDeprecationWarning",), "datasets": ("import datasets", "from datasets"),
+    "trl": (r"\btrl\b",),
+}  # fmt: skip
 
 
 @cache
@@ -36,6 +43,14 @@ def _words(name: str) -> tuple[str, ...]:
     return (f"np.{rest}", name) if package == "numpy" else _SEEN.get(package, (package,))
 
 
+#: What a row asks of a call that it holds for; `method` only that an object has it called.
+_CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method")
+
+
+def _unconditional() -> Iterator[str]:
+    return (name for row in every_row() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"])
+
+
 fixer = Fixer(
     __name__,
     code="NPU293",
@@ -46,16 +61,19 @@ fixer = Fixer(
 
 def packages() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    return frozenset(name for row in every_row() for name in (*row.get("until", ())[:1], *row.get("repository", ())))
+    bounded = (row[key][0] for row in every_row() for key in ("until", "from") if key in row)
+    return frozenset(bounded) | {name for row in every_row() for name in row.get("repository", ())}
+
+
+#: The methods of objects among the names.
+_METHODS = frozenset(
+    name.rpartition(".")[2] for row in every_row() if "taken" in row or "method" in row for name in row["names"]
+)
 
 
 @cache
 def _rows(version: str) -> dict[str, dict[str, Any]]:
     return {name: row for row in every_row() if since(first_torch(row), version) for name in row["names"]}
-
-
-#: What a row asks of a call that it holds for.
-_CONDITIONS = ("lacks", "keyword", "positional", "hands_on")
 
 
 def _row(work: Work, name: str) -> dict[str, Any] | None:
@@ -67,19 +85,33 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     pins = dict(work.settings.pins)
     if any(pins.get(each) == "@" for each in row.get("repository", ())):
         return None  # its last release is not what the project installs
+    if "from" in row and only_older(pins.get(row["from"][0], ""), row["from"][1]):
+        return None
     asked = pins.get(package, "")
     return row if only_older(asked, oldest) or not only_older(asked, first) else None
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
-    """True for a call that a row is about: a function that is gone is met by its module's name alone."""
+    """True for a call that a row with a condition is about."""
     if "lacks" in row:
         return lacks(call, row["lacks"], row["index"]) is True
     if "keyword" in row:
         return keyword_of(call, row["keyword"]) is not None
     if "positional" in row:
         return len(call.args) > int(row["positional"])
-    return isinstance(call.func, ast.Attribute)  # else its import is reported
+    if "taken" in row:
+        return _taken_as(call) == int(row["taken"])
+    return "method" in row
+
+
+def _taken_as(call: ast.Call) -> int:
+    """How many things take the result of a call; 0 where that cannot be seen."""
+    match parent(call):
+        case ast.Assign(targets=[ast.Tuple(elts=names)]) if not [*of_kind(ast.Starred, names)]:
+            return len(names)
+        case ast.Assign(targets=[ast.Name() | ast.Attribute()]):
+            return 1
+    return 0
 
 
 def _about(row: dict[str, Any], name: str) -> str:
@@ -102,6 +134,20 @@ def _of_a_frame(work: Work, call: ast.Call) -> str:
     return ""
 
 
+def _of_an_object(work: Work, called: ast.expr) -> str:
+    """`pandas.ExcelWriter.save`, for `writer.save` of what was made above; the method of a base, for that of self."""
+    match called:
+        case ast.Attribute(value=ast.Name() as name, attr=method) if method in _METHODS:
+            owner = next(of_kind(ast.ClassDef, chain(called)), None)
+            match last_value(work.scan, name), owner:
+                case ast.Call(func=made), _:
+                    return f"{work.names.qualified(made)}.{method}"
+                case None, ast.ClassDef(bases=[base], body=body) if name.id == "self":
+                    own = any(getattr(each, "name", "") == method for each in body)
+                    return "" if own else f"{work.names.qualified(base)}.{method}"
+    return ""
+
+
 @fixer.on(ast.Import)
 def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
@@ -114,25 +160,26 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
         yield from _missing(work, node, name)
 
 
-@fixer.on(ast.ClassDef)
-def inherited(work: Work, node: ast.ClassDef) -> Finds:
-    """Report `class Scale(transforms.Scale):`, whose statement fails."""
-    for base in of_kind(ast.Attribute, node.bases):
-        yield from _missing(work, base, work.names.qualified(base) or "")
+@fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _unconditional()}))
+def read(work: Work, node: ast.Attribute) -> Finds:
+    """Report `scipy.misc.imread(...)`, `np.math.pi`, and `class C(Pretrained.Base):`, whose statement fails."""
+    if isinstance(node.ctx, ast.Load):
+        yield from _missing(work, node, work.names.qualified(node) or "")
 
 
 def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Finds:
-    """What is reported of a statement that fails where a name is gone."""
+    """What is reported where a name is gone: an import, or a class made from it, fails as the module is loaded."""
     row = _row(work, name)
     if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
-        blocks = "import" if work.scan.scope_of(node).kind == "module" else ""
+        holds = isinstance(node, ast.stmt) or isinstance(parent(node), ast.ClassDef)
+        blocks = "import" if holds and work.scan.scope_of(node).kind == "module" else row.get("blocks", "")
         yield work.note(node, fixer.code, row["message"], api=_about(row, name), help=row["help"], blocks=blocks)
 
 
 @fixer.on(ast.Call)
 def called(work: Work, call: ast.Call) -> Finds:
-    """Report `scipy.misc.imread(...)`, `yaml.load(f)`, and `mel(22050, 1024)` of librosa."""
-    name = work.names.qualified(call.func) or _of_a_frame(work, call)
+    """Report `yaml.load(f)`, `mel(22050, 1024)` of librosa, and `writer.save()`."""
+    name = work.names.qualified(call.func) or _of_an_object(work, call.func) or _of_a_frame(work, call)
     row = _row(work, name)
     if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
         api, blocks = _about(row, name), row.get("blocks", "")

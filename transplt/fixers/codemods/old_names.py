@@ -1,11 +1,11 @@
-"""Names of older releases of Python and NumPy that a new environment does not have.
+"""Names of older releases of Python, NumPy and others that a new environment does not have.
 
 What moved is renamed by rules/python_gone.json: `collections.Mapping` is in collections.abc alone since Python 3.10
-(docs.python.org/3/whatsnew/3.10.html), `np.Inf` is np.inf alone since NumPy 2.0 (release/2.0.0-notes.html). Here is
-what those rules leave alone, the names of a program that knows of the change (`try: from collections.abc import
-Mapping`), and NumPy's names for Python's own types: `np.float` was `float` itself and is gone since NumPy 1.24
-(numpy.org/doc/stable/release/1.24.0-notes.html, expired deprecations). `np.bool`
-and `np.long` are other types from NumPy 2.0 on, and stay.
+(docs.python.org/3/whatsnew/3.10.html), `np.Inf` is np.inf alone since NumPy 2.0 (release/2.0.0-notes.html),
+`Image.ANTIALIAS` is Image.LANCZOS alone since Pillow 10. Here is what those rules leave alone, the names of a program
+that knows of the change (`try: from collections.abc import Mapping`), and NumPy's names for Python's own types:
+`np.float` was `float` itself and is gone since NumPy 1.24 (numpy.org/doc/stable/release/1.24.0-notes.html, expired
+deprecations). `np.bool` and `np.long` are other types from NumPy 2.0 on, and stay.
 
 torch 2.9 and newer have a torch_npu for Python 3.10 and newer alone (rules/support/versions.json), for which a NumPy of
 that time has no wheel (rules/support/companions.json).
@@ -28,7 +28,6 @@ from transplt.syntax.scan import chain, parent
 
 #: NumPy's names, and what they were.
 _TYPES = {"float": "float", "int": "int", "object": "object", "str": "str", "complex": "complex", "unicode": "str"}
-_MOVED = ("collections.", "numpy.")
 _ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 #: What a question for the release holds.
 _ASKS = ("version", "PY2", "PY3", "hasattr")
@@ -68,7 +67,7 @@ def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
 
 @cache
 def _moved(version: str) -> tuple[str, ...]:
-    return tuple(name for name in builtin_rules(version).names if name.startswith(_MOVED))
+    return tuple(name for name, rule in builtin_rules(version).names.items() if rule.code == fixer.code)
 
 
 @fixer.on(ast.Module)
