@@ -25,8 +25,8 @@ START = """
 import sys, time
 from transplt.base import stages
 from transplt.faces.cli.main import entry_point
-from transplt.project import worker
-real = worker.engine.migrate_source
+from transplt.engine import engine
+real = engine.migrate_source
 
 def migrate_source(data, path, settings, project):
     stages.enter(stages.EDITED)
@@ -42,8 +42,8 @@ def migrate_source(data, path, settings, project):
         time.sleep(60)
     return real(data, path, settings, project)
 
-worker.engine.migrate_source = migrate_source
-worker.engine.survey_source = migrate_source
+engine.migrate_source = migrate_source
+engine.survey_source = migrate_source
 sys.exit(entry_point())
 """
 

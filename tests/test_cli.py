@@ -303,7 +303,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number:
     (project / "b.py").write_text("# is slow\n")
     script = (
         "import sys, transplt.project.worker\nfrom tests import standin_engine\n"
-        "transplt.project.worker.engine = standin_engine\n"
+        "transplt.engine.engine = standin_engine\n"
         "from transplt.faces.cli.main import entry_point\nsys.exit(entry_point())\n"
     )
     process = start("-i", project, script=script)

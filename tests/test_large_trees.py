@@ -57,7 +57,7 @@ def test_the_output_is_that_of_a_small_tree(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_worker_that_dies_costs_its_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.project.worker, "engine", standin_engine)
+    monkeypatch.setattr(transplt.engine, "engine", standin_engine)
     monkeypatch.setattr(passes, "LARGE_TREE_BYTES", 0)
     files = {f"m{number}.py": "torch.cuda\n" for number in range(6)} | {"m2.py": "# dies\ntorch.cuda\n"}
     result = run(write(tmp_path / "proj", files), tmp_path / "out", 2)

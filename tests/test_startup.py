@@ -64,6 +64,12 @@ def test_a_check_that_shows_no_edit_imports_nothing_heavy(tmp_path: Path, source
     assert heavy(modules) == []
 
 
+def test_a_clean_file_is_told_by_the_words_alone(tmp_path: Path) -> None:
+    modules, _ = imported("import os\nprint(os.getcwd())\n", tmp_path, "check", "--no-cache", "train.py")
+    looking = ("transplt.fixers.codemods", "transplt.edits.work", "transplt.engine.engine", "transplt.flow.facts")
+    assert heavy(modules) == [] and [name for name in looking if name in modules] == []
+
+
 @pytest.mark.parametrize("form", ["text", "concise", "json", "sarif"])
 def test_common_edits_are_shown_with_libcst_alone(tmp_path: Path, form: str) -> None:
     modules, out = imported(COMMON_EDITS, tmp_path, "check", "train.py", "--format", form)

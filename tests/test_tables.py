@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from scripts import fixer_words
 from scripts.build_packages import package_rules
 from scripts.npu_operators import read_page
 from scripts.release_check import aged, months
@@ -347,6 +348,11 @@ def test_the_operators_that_are_documented_for_torch_npu() -> None:
 def test_a_page_of_an_operator_is_read(page: str, fact: dict[str, object]) -> None:
     assert read_page(page, beta=False) == fact
     assert read_page(page, beta=True) == fact | {"beta": True}
+
+
+def test_the_words_of_the_prefilter_are_those_that_the_fixers_state() -> None:
+    """Whoever changes the words of a fixer writes them down again: `python -m scripts.fixer_words --write`."""
+    assert fixer_words.PAGE.read_text(encoding="ascii") == fixer_words.table()
 
 
 def test_the_rules_for_packages_are_built_from_the_table() -> None:

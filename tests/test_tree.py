@@ -42,7 +42,7 @@ REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspl
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.project.worker, "engine", standin_engine)
+    monkeypatch.setattr(transplt.engine, "engine", standin_engine)
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -116,7 +116,7 @@ def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     (source / "link.py").symlink_to("m1.py")
     script = (
         "import sys, transplt.project.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
-        "transplt.project.worker.engine = standin_engine\n"
+        "transplt.engine.engine = standin_engine\n"
         "from transplt.project.options import Options, make_plan\nfrom transplt.project.tree import migrate_tree\n"
         "migrate_tree(make_plan(Options(Path(sys.argv[1]), Path(sys.argv[2]))))\n"
     )

@@ -13,6 +13,9 @@ APEX_LEVEL = "NPU773"
 #: The help of an edit that is made on request, where it says nothing else.
 ON_REQUEST = "applied with --unsafe-fixes"
 
+#: What kernels in Triton say to a GPU: a project for NPUs too may have other kernels for them.
+KERNEL_CODES = ("NPU56", "NPU57")
+
 
 class Level(str, Enum):
     """How far a finding may be trusted to a machine."""

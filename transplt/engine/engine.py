@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from transplt.base import stages
-from transplt.base.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, TokenVerdict
+from transplt.base.finding import Cause, FileResult, Finding, Status, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
-from transplt.base.text.source import UnreadableSource, read_source
+from transplt.base.text.source import UnreadableSource
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.device_choosers import chooses_npus, names_of_chooser
 from transplt.edits.groups import MANY_CARDS
@@ -18,7 +18,7 @@ from transplt.edits.helper_file import defined_in, is_helper
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import kernels_said
-from transplt.engine.analysis.project import concerns, join, support_facts
+from transplt.engine.analysis.project import join, support_facts
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
 from transplt.engine.old_code import readable, result_for_old
@@ -26,6 +26,7 @@ from transplt.engine.option_guards import mark_options
 from transplt.engine.picked_edits import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
+from transplt.engine.silent import concerns, unreadable_result, why_unread
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import NameUse
 from transplt.flow.definition_uses import definition_uses
@@ -48,7 +49,6 @@ from transplt.syntax.configurations import is_configuration
 from transplt.syntax.files import File, Files
 from transplt.syntax.modules import imported_names
 from transplt.syntax.nodes import has_main_guard
-from transplt.syntax.parse import parse
 
 __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]
 
@@ -201,7 +201,7 @@ def _finished(
         return result
     recalled = project.files.take(path, data)
     if _says_nothing(data, path, settings, project, recalled):
-        if (error := _readable(data, alone=not project.known)) is not None:
+        if (error := why_unread(data, alone=not project.known)) is not None:
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
@@ -277,29 +277,3 @@ def _analysed(
     if file is None:
         return result
     return replace(result, findings=mark_options(file, result.findings, project, settings.torch_version))
-
-
-def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
-    """Why Python does not read a file without a literal. Of a project it is not parsed, only its bytes are looked at;
-    of a file that is given alone somebody wants to know.
-    """
-    try:
-        if alone:
-            parse(read_source(data))
-        elif not data.isascii() or b"\0" in data or b"coding" in data[:1000]:
-            read_source(data)
-    except UnreadableSource as error:
-        return error
-    return None
-
-
-def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
-    """A file that stays as it is, with the reason; its tokens are unknown."""
-    span = Span(error.line, error.column, error.line, error.column, 0, 0)
-    help_ = error.help or "the file is not changed: fix it and run transplt again"
-    details = (("python", error.python),) if error.python else ()
-    finding = Finding(
-        path, span, error.code, Level.MANUAL, error.reason, effort=Effort.MEDIUM, help=help_, details=details
-    )  # fmt: skip
-    ledger, count = ledger_of(data, Cause(TokenVerdict.MANUAL, error.code))
-    return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from itertools import accumulate
 
-from transplt.base.finding import Effort, Level
+from transplt.base.finding import KERNEL_CODES, Effort, Level
 from transplt.base.text.source import Source
 from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.edits.groups import ADAPTORS, TUNINGS
@@ -29,9 +29,7 @@ REASON = "cuda-side"
 CODE = "NPU200"
 #: What is undecided where nobody knows how a program does on NPUs: plugins, values of variables, and words.
 _UNDECIDED = frozenset({"NPU203", "NPU208", "NPU221", "NPU302", "NPU512"})
-#: What kernels in Triton say to a GPU: a project for NPUs too may have other kernels for them. Of the edits some change
-#: nothing of what a kernel computes: where they are not made, there is nothing to do.
-OF_KERNELS = ("NPU56", "NPU57")
+#: Of the edits of kernels some change nothing of what one computes: where they are not made, there is nothing to do.
 _NO_EFFECT = frozenset({"NPU561", "NPU566", "NPU567"})
 #: Names of CUDA that nobody asks for where a condition has said that there is none.
 _NEVER_RUN = frozenset({"NPU501", "NPU502", "NPU503", "NPU506"})
@@ -70,7 +68,7 @@ def leave_npu_code(work: Work) -> None:
 
 def _handled(note: Note) -> Note:
     """A note in a project that trains on NPUs: a remark where it is undecided whether there is something to do."""
-    if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(OF_KERNELS)):
+    if note.level is not Level.MANUAL or (note.code not in _UNDECIDED and not note.code.startswith(KERNEL_CODES)):
         return note
     return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {HANDLED}")
 

@@ -8,7 +8,6 @@ from transplt.base.finding import Level
 from transplt.base.plan_decisions import APPLY
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source
-from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Kept
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.helper import load_at_entry
@@ -16,6 +15,7 @@ from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import answer, offer, refuse
 from transplt.engine.npu_ready_code import leave_npu_code
 from transplt.engine.other_makers import leave_other_cards
+from transplt.engine.prefilter import CODEMODS, KERNELS, OF_KERNELS
 from transplt.fixers.tunings.table import TUNINGS
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.own_packages import beside_own_packages
@@ -27,8 +27,6 @@ from transplt.syntax.nodes import is_unbound
 from transplt.syntax.scan import Scan
 
 _OF_COPIES = ("NPU0", "NPU28")
-#: One of these is in every file that a fixer for kernels in Triton looks at.
-OF_KERNELS = Texts(b"triton", b"atomic_", b"static_range")
 
 
 def plan(
@@ -92,7 +90,7 @@ def in_force(torch_version: str, added: tuple[tuple[str, str, str, str], ...], *
     """The fixers of every migration that hold for the torch version, in the order in which they look, with those that
     are `added`; those for kernels in Triton are imported where a file may hold some.
     """
-    fixers = fixers_of("transplt.fixers.codemods", *(["transplt.fixers.triton.codemods"] if kernels else []))
+    fixers = fixers_of(CODEMODS, *([KERNELS] if kernels else []))
     if added:
         from transplt.edits.added_fixers import Added, added_fixers
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
+from pkgutil import iter_modules
 
 from transplt.base.settings import Settings
 from transplt.base.text.text_search import Texts, joined, names_in
-from transplt.engine.plan import OF_KERNELS, in_force
 from transplt.rules.rule_set import RuleSet, compile_rules
+from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
 
 _TOOL, _GPU = "transplt", "gpu"
+#: What the fixers of each package state, by scripts/fixer_words.py: their modules are for files with something in them.
+WORDS = "support/fixer_words.json"
+CODEMODS, KERNELS = "transplt.fixers.codemods", "transplt.fixers.triton.codemods"
+#: One of these is in every file that a fixer for kernels in Triton looks at.
+OF_KERNELS = Texts(b"triton", b"atomic_", b"static_range")
 _NPU = frozenset({b"npu", b"NPU", b"torch_npu"})
 #: So many names are known to say nothing.
 _MOST_PLAIN = 200_000
@@ -87,12 +96,10 @@ def _known(
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
     rules, needing = compile_rules(settings), dict[tuple[bytes, ...], set[bytes]]()
     literals = {*rules.literals}
-    for fixer in in_force(torch_version, fixers, kernels=kernels):
-        words = {word.lower().encode() for word in fixer.words}
-        if fixer.needs:
-            needing.setdefault(fixer.needs, set()).update(words)
-        else:
-            literals.update(words)
+    for versions, needs, listed in _stated(fixers, kernels=kernels):
+        if not versions or torch_version in versions_of(versions):
+            into = needing.setdefault(tuple(map(str.encode, needs)), set()) if needs else literals
+            into.update(word.lower().encode() for word in listed)
     shortest = [each for each in sorted(literals) if not any(other in each for other in literals - {each})]
     of_gpus = Texts(*(each for each in shortest if b"gpu" in each))
     others = Texts(*(each for each in shortest if b"gpu" not in each))
@@ -101,6 +108,25 @@ def _known(
     parts.update(name for texts, _ in beside for name in texts.names)
     names = frozenset().union(rules.words, *rules.words.values())
     return _Known(others, of_gpus, beside, names, (*parts,), set(), _standard(rules))
+
+
+def _stated(
+    added: tuple[tuple[str, str, str, str], ...], *, kernels: bool
+) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+    """The versions of torch, the texts that a file must hold, and the words of the fixers of every migration."""
+    new = list[str]()
+    for package in (CODEMODS, *([KERNELS] if kernels else [])):
+        known = read_table(WORDS)[package]
+        for each in iter_modules(import_module(package).__path__):
+            yield from known.get(each.name, ())
+            new += () if each.name in known else (f"{package}.{each.name}",)
+    if new or added:
+        from transplt.edits.added_fixers import Added, added_fixers
+        from transplt.edits.fixer import fixers_in
+
+        ours = (fixer for module in new for fixer in fixers_in(module))
+        for fixer in (*ours, *added_fixers([Added(*each) for each in added])):
+            yield fixer.versions, [need.decode("latin-1") for need in fixer.needs], fixer.words
 
 
 def _standard(rules: RuleSet) -> dict[bytes, re.Pattern[bytes]]:

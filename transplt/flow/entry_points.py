@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transplt.base.closure import closure
-from transplt.flow.entry_text import PROSE, Entry, named_aside, of_others
+from transplt.flow.entry_text import Entry, of_others
+from transplt.flow.named_files import PROSE, named_aside
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import outermost_package

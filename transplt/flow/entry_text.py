@@ -16,22 +16,15 @@ from typing import NamedTuple
 from transplt.base.text.text_search import Texts, on_lines_with
 from transplt.flow.asked_names import Asked, asked_in, end_of_block
 from transplt.flow.callees import FRAMEWORKS
+from transplt.flow.named_files import named_aside
 from transplt.flow.option_defaults import Option, options_in
 from transplt.flow.torch_branches import line_fails
 from transplt.rules.packages import floors_met, holds_whole_files
 from transplt.rules.tables import read_table
 from transplt.syntax.modules import absolute
 
-#: Folders and files that a training script does not run, whatever stands in them.
-_NAMED = re.compile(
-    r"(^|/)(tests?|testing|unittests?|docs?|benchmark(?:s|ing)?|old|legacy|deprecated|archived?|backup|attic"
-    r"|\.[\w-]+)/"
-    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml|[^/]*\.(?:ps1|bat|cmd))$"
-)
 #: Folders in which a project has its own package.
 _LAYOUTS = ("src", "python", "lib", "packages")
-#: Files for people: what is to do in them is tidying, wherever they lie.
-PROSE = (".md", ".rst")
 _IMPORT = re.compile(
     rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#(;]*)"
     rb"|import[ \t]+(?P<whole>[^\n#;]+))",
@@ -124,11 +117,6 @@ _STARTING = re.compile(
     r"(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
     r"|(?:docker-)?compose[^/]*\.ya?ml)$|^\.github/workflows/[^/]+$"
 )
-#: Of these what runs elsewhere than where the project is installed.
-_JOB = re.compile(
-    r"(?:^|/)(?:[^/]*docker[^/]*(?<!\.py)|[^/]*\.(?:slurm|sbatch|pbs|lsf|def)|cog\.ya?ml|(?:docker-)?compose[^/]*\.ya?ml)$"
-    r"|^\.(?:github|devcontainer|circleci)/|^[.]?(?:appveyor|travis|gitlab-ci|azure-pipelines)\.ya?ml$"
-)
 
 
 class Entry(NamedTuple):
@@ -209,16 +197,6 @@ def scripts_started(data: bytes, path: str) -> tuple[tuple[str, str], ...]:
         words = rest[0].replace(b"\\\n", b" ").decode("utf-8", "replace") if rest is not None else ""
         found[name.decode("ascii", "replace").removeprefix("./"), " ".join(words.split())] = None
     return tuple(found)
-
-
-def of_a_job(path: str) -> bool:
-    """True for what a container, a scheduler or a service reads, and nobody who starts the program itself."""
-    return _JOB.search(path.lower()) is not None
-
-
-def named_aside(path: str) -> bool:
-    """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
-    return _NAMED.search(path) is not None and not path.endswith(PROSE)
 
 
 def _imports(data: bytes, path: str) -> Iterator[tuple[re.Match[bytes], list[str]]]:

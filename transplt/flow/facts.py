@@ -13,13 +13,14 @@ from transplt.flow.attributes import unify_attributes
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
 from transplt.flow.entry_points import Aside, aside_of
-from transplt.flow.entry_text import Entry, named_aside
+from transplt.flow.entry_text import Entry
 from transplt.flow.gates.code import CodeFacts
 from transplt.flow.gates.cuda_reach import Reach
 from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
+from transplt.flow.named_files import named_aside
 from transplt.flow.option_defaults import Constant, Option, met_options
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.saved_files import options_published

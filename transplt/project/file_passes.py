@@ -13,15 +13,13 @@ from transplt.base.disk.walk import Entry
 from transplt.base.errors import CannotFinish, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
-from transplt.engine.engine import join_facts
-from transplt.flow.facts import ModuleFacts, ProjectFacts
-from transplt.flow.packed_facts import sharing
 from transplt.project.pool import Pool, share_out
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import Died, Unread, unread_finding
 from transplt.project.worker import FileWorker
 
 if TYPE_CHECKING:
+    from transplt.flow.facts import ModuleFacts, ProjectFacts  # a file that is given alone says nothing to others
     from transplt.project.executor_shares import Shares
     from transplt.project.executors import Where
 
@@ -94,6 +92,8 @@ def project_of(facts: Iterable[ModuleFacts], settings: Settings, chose: bool | N
     An output of ours chooses between CUDA and the NPU where its input did: half of what was migrated looks as if it
     chose.
     """
+    from transplt.engine.engine import join_facts
+
     project = join_facts(facts, settings)
     if chose is not None:
         project.portable = chose
@@ -104,6 +104,8 @@ def facts_of_files(
     pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, Died], step: Callable[[], None]
 ) -> dict[str, ModuleFacts | None]:
     """The first pass over the files that may have facts; a file on which it failed goes to `lost`."""
+    from transplt.flow.packed_facts import sharing
+
     facts: dict[str, ModuleFacts | None] = {}
     texts = dict[str, str]()
     for entry, fact in pool.run("index", [[entry for entry in share if entry.has_facts] for share in shares]):
@@ -111,7 +113,7 @@ def facts_of_files(
         if isinstance(fact, Died):
             lost[entry.path] = fact
         else:
-            facts[entry.path] = sharing(fact, texts) if isinstance(fact, ModuleFacts) else fact
+            facts[entry.path] = sharing(fact, texts) if fact is not None else fact
     return facts
 
 

@@ -17,14 +17,13 @@ from transplt.base.errors import UsageError, reason, shown
 from transplt.base.plan_decisions import Decided
 from transplt.base.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.fixers.adaptors.table import parse_adaptors
-from transplt.fixers.codemods import gone_from_packages
 from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
 from transplt.project.line_length import line_length
 from transplt.project.own_settings import budget_for
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
-from transplt.rules import adaptors, default_devices, gpu_words
+from transplt.rules import adaptors, default_devices, gone_from_packages, gpu_words
 from transplt.rules.card_limits import card_named
 from transplt.rules.own_card import ran_on_own_card
 

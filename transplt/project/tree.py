@@ -28,7 +28,7 @@ from transplt.edits.imports import CODE as IMPORTED
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependencies.versions import TORCH_NPU
 from transplt.engine.files.kind import FileKind
-from transplt.flow.entry_text import named_aside
+from transplt.flow.named_files import named_aside
 from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through

@@ -5,10 +5,10 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from transplt.base import stages
 from transplt.base.budget import Budget
@@ -18,21 +18,15 @@ from transplt.base.finding import Cause, Effort, FileResult, Finding, HelperUse,
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import read_regular
 from transplt.base.text.token_rows import ledger_of
-from transplt.edits.fixer import fixers_of
-from transplt.edits.helper_used import used_of_helper
-from transplt.edits.trees.lazy import load
-from transplt.engine import engine
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.engine.files.python_in import other_facts, python_of_cells
 from transplt.engine.prefilter import worth_a_look
-from transplt.flow.entry_points import TO_TRAIN
-from transplt.flow.facts import ModuleFacts, ProjectFacts
-from transplt.flow.import_layout import TESTS, layout_of
-from transplt.flow.import_text import GUARD
-from transplt.flow.packed_facts import packed
+from transplt.engine.silent import silent_result
 from transplt.project.garbage_collection import collect_often, collect_some
 from transplt.project.unread_files import TOP, Died, Unread
 from transplt.syntax.files import Files
+
+if TYPE_CHECKING:
+    from transplt.flow.facts import ModuleFacts  # what looks into files is imported for one that is worth it
 
 _Record = TypeVar("_Record")
 
@@ -83,6 +77,9 @@ class FileWorker(Generic[_Record]):
         LibCST waits for the first edit: its import costs more than many a file costs to migrate. Where several
         processes share what this one knows, some file has one.
         """
+        from transplt.edits.fixer import fixers_of
+        from transplt.edits.trees.lazy import load
+
         if not self.survey and (not self.large or self.project is not None):
             load()
         worth_a_look(b"", self.settings)
@@ -104,6 +101,10 @@ class FileWorker(Generic[_Record]):
 
     def index(self, entry: Entry) -> ModuleFacts | Died | None:
         """The facts of the Python of a file; None when there is none, or the file cannot be opened."""
+        from transplt.engine import engine
+        from transplt.engine.files.python_in import other_facts
+        from transplt.flow.packed_facts import packed
+
         try:
             stages.enter(stages.READ)
             data = self.known[entry.path] if entry.path in self.known else self.read(entry)
@@ -132,34 +133,15 @@ class FileWorker(Generic[_Record]):
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
         try:
             stages.enter(stages.READ)
-            file = self._placed(read_and_migrate(self, entry))
+            file = read_and_migrate(self, entry)
+            if self.project is not None:
+                from transplt.project.placed_findings import placed
+
+                file = placed(file, self.project)
             stages.enter(stages.KEPT)
             return self.keep(self.root, file)
         except OSError as error:
             return Unread(entry.path, reason(error))
-
-    def _placed(self, file: MigratedFile) -> MigratedFile:
-        """The file, whose findings say whether a training script of the project reaches it."""
-        found = file.result.findings
-        if self.project is None or not found:
-            return file
-        aside, late = self.project.aside.holds(file.entry.path), self.project.aside.late(file.entry.path)
-        if self.project.portable and late != "guard" and not self.project.once(layout_of).ours:
-            late = "handled"  # a port that has just been written is no proof that it trains
-        chosen = self.project.aside.chosen.get(file.entry.path, "")
-        late = "branch" if chosen and late == "other" else late
-        aside = aside or _is_idle(file, self.project)
-        tried = len(file.data) if aside or late else _tried_from(file, self.project)
-        if not aside and not late and not chosen and tried >= len(file.data):
-            return file
-        findings = tuple(
-            replace(
-                each, aside=aside, late=late if each.span.start < tried else "other",
-                option=each.option or (chosen if each.open else ""),
-            )
-            for each in found
-        )  # fmt: skip
-        return replace(file, result=replace(file.result, findings=findings))
 
     def copy(self, entry: Entry, why: str, over: bool = False) -> _Record | Unread:
         """Keeps a file as it is, because of a defect of ours, or because it is `over` its budget."""
@@ -169,25 +151,6 @@ class FileWorker(Generic[_Record]):
             return Unread(entry.path, reason(error))
         kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
         return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why, over)))
-
-
-def _tried_from(file: MigratedFile, project: ProjectFacts) -> int:
-    """Where the part of a module begins that tries it out, behind a main guard: others import the module, and the part
-    trains nothing. The end of the file where there is none.
-    """
-    path, guard = file.entry.path, GUARD.search(file.data)
-    imported = any(not TESTS.search(each) for each in project.once(layout_of).importers.get(path, ()))
-    if guard is None or not imported or TO_TRAIN.search(path) or b"backward(" in file.data[guard.start() :]:
-        return len(file.data)
-    return guard.start()
-
-
-def _is_idle(file: MigratedFile, project: ProjectFacts) -> bool:
-    """True for a module of a package that does not parse, is imported by nobody, and is no script."""
-    path = file.entry.path
-    if path in project.aside.taken or not any(each.code == "NPU901" for each in file.result.findings):
-        return False
-    return f"{path.rpartition('/')[0]}/__init__.py" in project.modules.values() and b"__main__" not in file.data
 
 
 def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
@@ -201,17 +164,20 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
         data = worker.read(entry)
     if entry.is_python:
         result = _migrated(worker, entry.path, data)
-        helper = used_of_helper(result.data, entry.path, worker.settings, worker.project, before=data)
-        return MigratedFile(entry, FileKind.PYTHON, data, result, helper=helper)
+        return MigratedFile(entry, FileKind.PYTHON, data, result, helper=_helper(worker, result, data, result.data))
     return _looked_through(worker, entry, data)
 
 
 def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
     """What the engine makes of a Python file; a finding reports it when it fails."""
-    work = engine.survey_source if worker.survey else engine.migrate_source
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if worker.project is None and (silent := silent_result(data, path, worker.settings)) is not None:
+                return silent
+            from transplt.engine import engine
+
+            work = engine.survey_source if worker.survey else engine.migrate_source
             return work(data, path, worker.settings, worker.project)
     except Exception as error:
         return internal_result(path, data, f"it ended with {_where(error)}")
@@ -228,10 +194,21 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     except Exception as error:
         result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
     helper = None
-    if kind is FileKind.NOTEBOOK and result.changed and (before := python_of_cells(data)) is not None:
-        after = python_of_cells(result.data) or b""
-        helper = used_of_helper(after, path, worker.settings, worker.project, before=before)
+    if kind is FileKind.NOTEBOOK and result.changed:
+        from transplt.engine.files.python_in import python_of_cells
+
+        if (before := python_of_cells(data)) is not None:
+            helper = _helper(worker, result, before, python_of_cells(result.data) or b"")
     return MigratedFile(entry, kind, data, result, prose, helper=helper)
+
+
+def _helper(worker: FileWorker[Any], result: FileResult, before: bytes, after: bytes) -> HelperUse | None:
+    """What the output of a file calls of the functions of a port; only a project has a place for them."""
+    if worker.project is None:
+        return None
+    from transplt.edits.helper_used import used_of_helper
+
+    return used_of_helper(after, result.path, worker.settings, worker.project, before=before)
 
 
 def _kind_of_other(path: str, data: bytes) -> FileKind:

@@ -16,7 +16,8 @@ from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, WRAP
 from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
-from transplt.flow.entry_text import of_a_job, third_party
+from transplt.flow.entry_text import third_party
+from transplt.flow.named_files import of_a_job
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from transplt.base.finding import Effort, Finding, Level
+from transplt.base.finding import KERNEL_CODES, Effort, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import LEADS, SOURCE_SUFFIXES, Engines, Kernels, Unit
-from transplt.engine.npu_ready_code import OF_KERNELS
 from transplt.flow.entry_points import named_after
-from transplt.flow.entry_text import named_aside, of_a_job, of_others
+from transplt.flow.entry_text import of_others
+from transplt.flow.named_files import named_aside, of_a_job
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -116,7 +116,7 @@ def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
     """By path: the codes of what kernels in Triton say to a GPU, which are one port of the kernels of a file."""
     codes: dict[str, set[str]] = {}
     for each in findings:
-        if each.edit is None and each.code.startswith(OF_KERNELS):
+        if each.edit is None and each.code.startswith(KERNEL_CODES):
             codes.setdefault(each.path, set()).add(each.code)
     return codes
 

@@ -16,11 +16,11 @@ from transplt.engine.analysis.advice import advice_on
 from transplt.engine.analysis.affinity import form_of
 from transplt.engine.analysis.known_apis import OF_APIS, OF_CARDS, Fact, existing, rule_tables
 from transplt.fixers.adaptors.table import adaptors
-from transplt.fixers.codemods.gone_from_packages import every_row
 from transplt.fixers.tunings.table import tunings
 from transplt.rules import support_tables as tables
 from transplt.rules import weighing
 from transplt.rules.fault_finding import guidance_on, names_with_guidance
+from transplt.rules.gone_from_packages import every_row
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.package_releases import asked_for, freshest, needs_of, sets_of, stand_ins, torch_of

@@ -13,14 +13,6 @@ from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
-#: A file without any of these has nothing to do with torch, nor with the packages on top of it.
-_WORDS = (b"torch", b"transformers", b"accelerate", b"diffusers", b"deepspeed", b"lightning", b"mmengine", b"mmcv")
-
-
-def concerns(data: bytes, path: str) -> bool:
-    """True for a file that the analysis has to read: it names torch, or passes on what others define."""
-    return any(word in data for word in _WORDS) or (path.endswith("__init__.py") and b"import" in data)
-
 
 def support_facts(scan: Scan, names: Names) -> SupportFacts:
     """The facts of a scanned file; `names` without what its project passes on."""

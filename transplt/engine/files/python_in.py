@@ -17,9 +17,10 @@ from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
 from transplt.flow.chooser_place import is_of_a_package
 from transplt.flow.cuda_builds import is_without_cuda
-from transplt.flow.entry_text import PROSE, scripts_started
+from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing
+from transplt.flow.named_files import PROSE
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files

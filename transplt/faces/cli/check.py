@@ -209,7 +209,7 @@ def _changed(given: Check, look: Callable[..., CheckResult], result: CheckResult
 
 def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, styled: bool, fixing: bool) -> None:
     """The patch, the text with its edits, or the findings; on stderr what they come to."""
-    from transplt.engine.npu_ready_code import OF_KERNELS
+    from transplt.base.finding import KERNEL_CODES
     from transplt.project.report.formats import render
     from transplt.project.report.formats.findings_text import footer
 
@@ -226,7 +226,7 @@ def _print(given: Check, inputs: list[Path], result: CheckResult, data: bytes, s
             for line in footer(result, styled, fixing, given.fix_only, given.verbose):
                 to_stderr(line)
         every = (*result.items, *result.info)
-        if not given.compiled and any(each.finding.code.startswith(OF_KERNELS) for each in every):
+        if not given.compiled and any(each.finding.code.startswith(KERNEL_CODES) for each in every):
             from transplt.proof.compiler.place import hint
 
             to_stderr(hint())

@@ -164,7 +164,7 @@ def migrate(
     from transplt.project.garbage_collection import collect_rarely
 
     collect_rarely()
-    from transplt.engine.npu_ready_code import OF_KERNELS
+    from transplt.base.finding import KERNEL_CODES
     from transplt.project.options import Options, make_plan
     from transplt.project.report.console import progress_bar
     from transplt.project.report.summary import summary
@@ -196,7 +196,7 @@ def migrate(
         with spoken_on(sys.stderr):
             for line in summary(result, verbose, width):
                 to_stderr(line)
-        if not compiled and any(each.code.startswith(OF_KERNELS) for each in result.findings):
+        if not compiled and any(each.code.startswith(KERNEL_CODES) for each in result.findings):
             to_stderr(f"  {hint('transplt check --compile')}")
     if proof is not None:
         from transplt.proof.prove.proof_text import as_text

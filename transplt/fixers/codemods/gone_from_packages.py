@@ -17,8 +17,8 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.flow.last_value import last_value
+from transplt.rules.gone_from_packages import every_row
 from transplt.rules.since import only_older
-from transplt.rules.tables import read_table
 from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
@@ -28,13 +28,6 @@ _SEEN = {
     "matplotlib": ("MatplotlibDeprecationWarning",), "datasets": ("import datasets", "from datasets"),
     "trl": (r"\btrl\b",),
 }  # fmt: skip
-
-
-@cache
-def every_row() -> tuple[dict[str, Any], ...]:
-    """What wheels say, and behind it what people wrote, which counts where both speak of a name."""
-    tables = ("support/gone_names.json", "support/refused_calls.json")
-    return tuple(row for table in tables for row in read_table(table)["packages"])
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -57,12 +50,6 @@ fixer = Fixer(
     rank=366,
     words=tuple(sorted({word for row in every_row() for name in row["names"] for word in _words(name)})),
 )
-
-
-def packages() -> frozenset[str]:
-    """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
-    bounded = (row[key][0] for row in every_row() for key in ("until", "from") if key in row)
-    return frozenset(bounded) | {name for row in every_row() for name in row.get("repository", ())}
 
 
 #: The methods of objects among the names.

@@ -17,7 +17,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.flow.entry_text import named_aside
+from transplt.flow.named_files import named_aside
 from transplt.project.checking.checked_file import (
     CheckedFile,
     adds_torch_npu,

@@ -19,7 +19,7 @@ from transplt.base.text.regular_file import REQUIREMENTS, SOURCE, read_regular
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependency_files import LOCK_FILES, PIP, requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.flow.entry_text import named_aside
+from transplt.flow.named_files import named_aside
 from transplt.program.outside_packages import outside_packages
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import package_installed_as

@@ -14,7 +14,8 @@ from transplt.base.text.lexer import one_plain_literal
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import read_source
 from transplt.fixers.tunings.table import tunings
-from transplt.flow.entry_text import entry_of, named_aside
+from transplt.flow.entry_text import entry_of
+from transplt.flow.named_files import named_aside
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.plan_file.places import Lines, lines_of
 from transplt.project.report.migration_record import Progress, RunResult

@@ -1,0 +1,47 @@
+"""What the prefilter asks of the fixers of every migration, as one table: a clean file is told by it alone, and pays
+for no module of theirs.
+
+    python -m scripts.fixer_words [--write]
+
+The fixers state their words (transplt/edits/fixer.py); this writes them down in rules/support/fixer_words.json: by
+module rows of torch versions, texts that a file must hold too, and words. A module that is not in it is imported for
+them. Without --write it exits 1 when the table is another one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from transplt.edits.fixer import fixers_of
+from transplt.engine.prefilter import CODEMODS, KERNELS, WORDS
+
+PAGE = Path(__file__).resolve().parent.parent / "rules" / WORDS
+
+
+def rows_of(package: str) -> dict[str, list[list[object]]]:
+    """By module: what each of its fixers states that has words."""
+    found: dict[str, list[list[object]]] = {}
+    for fixer in sorted(fixers_of(package), key=lambda fixer: fixer.module):
+        rows = found.setdefault(fixer.name, [])
+        if fixer.words:
+            needs = [need.decode("latin-1") for need in fixer.needs]
+            rows.append([fixer.versions, needs, [*dict.fromkeys(map(str.lower, fixer.words))]])
+    return found
+
+
+def table() -> str:
+    """A line for each module."""
+    packages = [
+        f" {json.dumps(package)}: {{\n"
+        + ",\n".join(f"  {json.dumps(name)}: {json.dumps(rows)}" for name, rows in rows_of(package).items())
+        for package in (CODEMODS, KERNELS)
+    ]
+    return "{\n" + "\n },\n".join(packages) + "\n }\n}\n"
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(table(), encoding="ascii")
+    sys.exit(PAGE.read_text(encoding="ascii") != table())
