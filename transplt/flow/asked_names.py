@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 
 from transplt.base.text.text_search import on_lines_with, words_of
@@ -78,11 +79,14 @@ def _definitions(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Where the classes and functions of a module are that nothing in it mentions: `@Name` opens each."""
     mentions = Counter(words_of(data))
     for match in _DEFINES.finditer(data):
-        decorated = (match["above"] or b"").lstrip().startswith((b"@", b")"))
-        end = end_of_block(data, match.end() + 1, 0)
-        others = mentions[match["name"]] - 1
-        if not decorated and (not others or words_of(data[match.end() : end]).count(match["name"]) == others):
-            yield match.end(), end, f"@{match['name'].decode()}"
+        if (match["above"] or b"").lstrip().startswith((b"@", b")")):
+            continue
+        name, end = match["name"], end_of_block(data, match.end() + 1, 0)
+        others = mentions[name] - 1
+        # as bytes it stands there at least as often as by itself
+        inside = others and data.count(name, match.end(), end) >= others
+        if not others or (inside and words_of(data[match.end() : end]).count(name) == others):
+            yield match.end(), end, f"@{name.decode()}"
 
 
 def asked_for(files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[str, Option]) -> dict[str, str]:
@@ -128,11 +132,11 @@ def _unmet(condition: str, options: Mapping[str, Option], known: Mapping[str, st
 
 def end_of_block(data: bytes, at: int, depth: int) -> int:
     """Where a block ends that begins at a line, below a header that is indented that far."""
-    while 0 < at < len(data):
-        end = data.find(b"\n", at)
-        text = data[at : end if end >= 0 else len(data)]
-        held = text.lstrip(b" \t\r")
-        if held and not held.startswith(b"#") and len(text) - len(held) <= depth:
-            return at
-        at = end + 1
-    return len(data)
+    found = _line_within(depth).search(data, at - 1) if 0 < at < len(data) else None
+    return found.start() + 1 if found is not None else len(data)
+
+
+@cache
+def _line_within(depth: int) -> re.Pattern[bytes]:
+    """A line that is indented so far at most, and holds more than a comment."""
+    return re.compile(rb"\n[ \t\r]{0,%d}[^ \t\r\n#]" % depth)

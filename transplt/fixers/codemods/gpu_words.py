@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from transplt.base.text.commands import flags_of, logical_lines
+from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
@@ -66,12 +68,17 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
 
 def _strings(work: Work, tree: ast.Module, imported: set[str]) -> list[ast.Constant]:
     """The strings of a file that are words of the table by what it imports, in the order of the file."""
-    text, keys = work.source.utf8, places_of(KeyPlace)
+    keys = places_of(KeyPlace)
     wanted = {place.value for place, _ in places_of(ComparePlace)}
     wanted.update(place.key for place, _ in keys if not place.imports or not imported.isdisjoint(place.imports))
-    if not any(f"{quote}{each}{quote}".encode() in text for each in wanted for quote in "\"'"):
+    if not _quoted(frozenset(wanted)).in_(work.source.utf8):
         return []
     return by_place(node for node in work.scan.texts if node.value in wanted)
+
+
+@lru_cache(maxsize=64)
+def _quoted(words: frozenset[str]) -> Texts:
+    return Texts(*(f"{quote}{each}{quote}".encode() for each in sorted(words) for quote in "\"'"))
 
 
 def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
