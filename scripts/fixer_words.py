@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from transplt.edits.fixer import fixers_of
 from transplt.engine.prefilter import CODEMODS, KERNELS, WORDS
@@ -22,12 +24,11 @@ PAGE = Path(__file__).resolve().parent.parent / "rules" / WORDS
 
 def rows_of(package: str) -> dict[str, list[list[object]]]:
     """By module: what each of its fixers states that has words."""
-    found: dict[str, list[list[object]]] = {}
-    for fixer in sorted(fixers_of(package), key=lambda fixer: fixer.module):
-        rows = found.setdefault(fixer.name, [])
-        if fixer.words:
-            needs = [need.decode("latin-1") for need in fixer.needs]
-            rows.append([fixer.versions, needs, [*dict.fromkeys(map(str.lower, fixer.words))]])
+    fixers = [fixer for fixer in fixers_of(package) if fixer.words]
+    found: dict[str, list[list[object]]] = {each.name: [] for each in iter_modules(import_module(package).__path__)}
+    for fixer in sorted(fixers, key=lambda fixer: fixer.module):
+        needs = [need.decode("latin-1") for need in fixer.needs]
+        found[fixer.name].append([fixer.versions, needs, [*dict.fromkeys(map(str.lower, fixer.words))]])
     return found
 
 

@@ -63,8 +63,8 @@ def used(root: Path) -> frozenset[str]:
     from transplt.base.text.source import UnreadableSource
     from transplt.engine.analysis.api_uses import api_uses, chains
     from transplt.engine.analysis.receivers import Receivers
-    from transplt.flow.named_files import named_aside
     from transplt.syntax.files import File
+    from transplt.syntax.modules import named_aside
     from transplt.syntax.names import Names
 
     found: set[str] = set()

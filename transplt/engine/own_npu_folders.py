@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from transplt.flow.named_files import named_aside
+from transplt.syntax.modules import named_aside
 
 _NPU = re.compile(r"(?<![A-Za-z])(?:npus?|ascend)(?![A-Za-z])", re.I)
 

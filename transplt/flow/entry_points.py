@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 from transplt.base.closure import closure
 from transplt.flow.entry_text import Entry, of_others
-from transplt.flow.named_files import PROSE, named_aside
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
-from transplt.syntax.modules import outermost_package
+from transplt.syntax.modules import PROSE, named_aside, outermost_package
 
 #: Scripts for what comes after training, by the names that they are given, in whatever language.
 _AFTER = re.compile(

@@ -16,12 +16,11 @@ from typing import NamedTuple
 from transplt.base.text.text_search import Texts, on_lines_with
 from transplt.flow.asked_names import Asked, asked_in, end_of_block
 from transplt.flow.callees import FRAMEWORKS
-from transplt.flow.named_files import named_aside
 from transplt.flow.option_defaults import Option, options_in
 from transplt.flow.torch_branches import line_fails
 from transplt.rules.packages import floors_met, holds_whole_files
 from transplt.rules.tables import read_table
-from transplt.syntax.modules import absolute
+from transplt.syntax.modules import absolute, named_aside
 
 #: Folders in which a project has its own package.
 _LAYOUTS = ("src", "python", "lib", "packages")

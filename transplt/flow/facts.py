@@ -20,14 +20,13 @@ from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
-from transplt.flow.named_files import named_aside
 from transplt.flow.option_defaults import Constant, Option, met_options
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.saved_files import options_published
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
-from transplt.syntax.modules import module_name
+from transplt.syntax.modules import module_name, named_aside
 from transplt.syntax.names import SELF
 
 

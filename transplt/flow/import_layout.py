@@ -5,14 +5,16 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from transplt.base.closure import closure
+from transplt.base.finding import Finding
 from transplt.flow.components import Components
+from transplt.flow.entry_points import TO_TRAIN
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.import_text import Placing
+from transplt.flow.import_text import GUARD, Placing
 from transplt.flow.libraries import is_library
 from transplt.syntax.modules import outermost_package
 
@@ -271,3 +273,41 @@ def is_below(path: str, folder: str) -> bool:
 def in_folder(folder: str, name: str, suffix: str = ".py") -> str:
     """The path of a file in a folder."""
     return f"{folder}/{name}{suffix}" if folder else f"{name}{suffix}"
+
+
+def placed(found: Sequence[Finding], path: str, data: bytes, project: ProjectFacts) -> tuple[Finding, ...]:
+    """The findings of a file, which say whether a training script of the project reaches it."""
+    aside, late = project.aside.holds(path), project.aside.late(path)
+    if project.portable and late != "guard" and not project.once(layout_of).ours:
+        late = "handled"  # a port that has just been written is no proof that it trains
+    chosen = project.aside.chosen.get(path, "")
+    late = "branch" if chosen and late == "other" else late
+    aside = aside or _is_idle(found, path, data, project)
+    tried = len(data) if aside or late else _tried_from(path, data, project)
+    if not aside and not late and not chosen and tried >= len(data):
+        return tuple(found)
+    return tuple(
+        replace(
+            each, aside=aside, late=late if each.span.start < tried else "other",
+            option=each.option or (chosen if each.open else ""),
+        )
+        for each in found
+    )  # fmt: skip
+
+
+def _tried_from(path: str, data: bytes, project: ProjectFacts) -> int:
+    """Where the part of a module begins that tries it out, behind a main guard: others import the module, and the part
+    trains nothing. The end of the file where there is none.
+    """
+    guard = GUARD.search(data)
+    imported = any(not TESTS.search(each) for each in project.once(layout_of).importers.get(path, ()))
+    if guard is None or not imported or TO_TRAIN.search(path) or b"backward(" in data[guard.start() :]:
+        return len(data)
+    return guard.start()
+
+
+def _is_idle(found: Sequence[Finding], path: str, data: bytes, project: ProjectFacts) -> bool:
+    """True for a module of a package that does not parse, is imported by nobody, and is no script."""
+    if path in project.aside.taken or not any(each.code == "NPU901" for each in found):
+        return False
+    return f"{path.rpartition('/')[0]}/__init__.py" in project.modules.values() and b"__main__" not in data

@@ -23,9 +23,10 @@ from transplt.project.line_length import line_length
 from transplt.project.own_settings import budget_for
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
-from transplt.rules import adaptors, default_devices, gone_from_packages, gpu_words
+from transplt.rules import adaptors, default_devices, gpu_words
 from transplt.rules.card_limits import card_named
 from transplt.rules.own_card import ran_on_own_card
+from transplt.rules.since import packages_gone
 
 _Path = str | os.PathLike[str]
 
@@ -173,7 +174,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     version = torch.version
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
-    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *gone_from_packages.packages()}
+    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *packages_gone()}
     values["pins"] = asked_versions(folder, {"torch", *listed})
     settings = Settings(**values)
     if options.style is not None and options.style not in STYLES:

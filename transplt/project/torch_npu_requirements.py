@@ -14,7 +14,7 @@ from transplt.base.text.requirement import normalised
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependency_files import BUILD, INSTALLING, LOCK_FILES, requirements_of
 from transplt.engine.files.kind import FileKind
-from transplt.flow.named_files import named_aside
+from transplt.syntax.modules import named_aside
 
 _TORCH_NPU = "torch-npu"
 #: The name of the list that everybody gets who installs a project.

@@ -28,7 +28,6 @@ from transplt.edits.imports import CODE as IMPORTED
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependencies.versions import TORCH_NPU
 from transplt.engine.files.kind import FileKind
-from transplt.flow.named_files import named_aside
 from transplt.project.completed_choosers import with_completed_choosers
 from transplt.project.excluded_files import kept_back
 from transplt.project.file_passes import work_through
@@ -46,6 +45,7 @@ from transplt.project.unmatched_rules import unmatched
 from transplt.project.unread_files import unread_finding
 from transplt.project.worker import FileWorker, MigratedFile
 from transplt.syntax.files import Files
+from transplt.syntax.modules import named_aside
 
 if TYPE_CHECKING:
     from transplt.project.executors import Where

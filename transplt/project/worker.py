@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -134,10 +134,11 @@ class FileWorker(Generic[_Record]):
         try:
             stages.enter(stages.READ)
             file = read_and_migrate(self, entry)
-            if self.project is not None:
-                from transplt.project.placed_findings import placed
+            if self.project is not None and file.result.findings:
+                from transplt.flow.import_layout import placed
 
-                file = placed(file, self.project)
+                found = placed(file.result.findings, entry.path, file.data, self.project)
+                file = replace(file, result=replace(file.result, findings=found))
             stages.enter(stages.KEPT)
             return self.keep(self.root, file)
         except OSError as error:

@@ -1,8 +1,11 @@
-"""Versions of a package that a project asks for, against the first one that can do something."""
+"""Versions of a package that a project asks for, against the first one that can do something, or can no more."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
+
+from transplt.rules.tables import read_table
 
 
 def only_older(asked: str, first: str) -> bool:
@@ -44,3 +47,16 @@ def _parts(asked: str) -> list[tuple[str, Any]]:
         return [(part.operator, Version(part.version.removesuffix(".*"))) for part in SpecifierSet(asked)]
     except (InvalidSpecifier, InvalidVersion):
         return []
+
+
+@cache
+def rows_of_gone() -> tuple[dict[str, Any], ...]:
+    """What wheels say, and behind it what people wrote, which counts where both speak of a name."""
+    tables = ("support/gone_names.json", "support/refused_calls.json")
+    return tuple(row for table in tables for row in read_table(table)["packages"])
+
+
+def packages_gone() -> frozenset[str]:
+    """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
+    bounded = (row[key][0] for row in rows_of_gone() for key in ("until", "from") if key in row)
+    return frozenset(bounded) | {name for row in rows_of_gone() for name in row.get("repository", ())}

@@ -17,9 +17,9 @@ from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.actions.kernels import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import third_party
-from transplt.flow.named_files import of_a_job
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
 from transplt.rules.support_tables import canonical
+from transplt.syntax.modules import of_a_job
 
 #: Hours of each further file, by effort, after those of the first place; what comes again in a file costs nothing more.
 _FURTHER = {Effort.LOW: 0.05, Effort.MEDIUM: 0.25, Effort.HIGH: 1.0}

@@ -14,10 +14,10 @@ from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import LEADS, SOURCE_SUFFIXES, Engines, Kernels, Unit
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import of_others
-from transplt.flow.named_files import named_aside, of_a_job
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
+from transplt.syntax.modules import named_aside, of_a_job
 from transplt.syntax.parse import NEWER_PYTHON, python_of
 
 #: The kind of the one group of edits that --fix makes.

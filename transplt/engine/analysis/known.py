@@ -20,7 +20,6 @@ from transplt.fixers.tunings.table import tunings
 from transplt.rules import support_tables as tables
 from transplt.rules import weighing
 from transplt.rules.fault_finding import guidance_on, names_with_guidance
-from transplt.rules.gone_from_packages import every_row
 from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.package_releases import asked_for, freshest, needs_of, sets_of, stand_ins, torch_of
@@ -28,6 +27,7 @@ from transplt.rules.packages import function_notes, package_holding, package_ins
 from transplt.rules.pages import all_codes, class_page, load
 from transplt.rules.releases import CPU_INDEX, release_of
 from transplt.rules.silent_errors import silent_errors
+from transplt.rules.since import rows_of_gone
 from transplt.rules.tables import read_table
 from transplt.rules.versions import in_order
 
@@ -97,7 +97,7 @@ def known_names() -> tuple[str, ...]:
     found |= {each for setting in host_settings() for each in (setting.name, *setting.variables)}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *existing()}
     found |= {key for row in packages() for key in _keys_of(row)} | {*function_notes()}
-    found |= {*read_table(_OPTIONS)["options"]} | {name for row in every_row() for name in row["names"]}
+    found |= {*read_table(_OPTIONS)["options"]} | {name for row in rows_of_gone() for name in row["names"]}
     found |= {*read_table("support/npu_operators.json")["operators"], *names_with_guidance(), *_RELEASED, *asked_for()}
     found |= {name for row in silent_errors() for name in row.operators}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
@@ -139,7 +139,7 @@ def _gone(name: str) -> Iterator[Fact]:
     """A call that a release of torch refuses, a name that a package gave up, or a module of it that had such names."""
     found: dict[tuple[str, str], list[str]] = {}
     rows = [(row["name"], row) for row in read_table("support/refused_calls.json")["calls"]]
-    counting = {each: row for row in every_row() for each in row["names"]}  # the last that speaks of a name
+    counting = {each: row for row in rows_of_gone() for each in row["names"]}  # the last that speaks of a name
     for each, row in (*rows, *counting.items()):
         owner, _, last = each.rpartition(".")
         if name and name in (each, owner):

@@ -20,11 +20,10 @@ from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing
-from transplt.flow.named_files import PROSE
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
-from transplt.syntax.modules import module_name
+from transplt.syntax.modules import PROSE, module_name
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")

@@ -17,8 +17,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.flow.last_value import last_value
-from transplt.rules.gone_from_packages import every_row
-from transplt.rules.since import only_older
+from transplt.rules.since import only_older, rows_of_gone
 from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
@@ -41,26 +40,26 @@ _CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method")
 
 
 def _unconditional() -> Iterator[str]:
-    return (name for row in every_row() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"])
+    return (name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"])
 
 
 fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
-    words=tuple(sorted({word for row in every_row() for name in row["names"] for word in _words(name)})),
+    words=tuple(sorted({word for row in rows_of_gone() for name in row["names"] for word in _words(name)})),
 )
 
 
 #: The methods of objects among the names.
 _METHODS = frozenset(
-    name.rpartition(".")[2] for row in every_row() if "taken" in row or "method" in row for name in row["names"]
+    name.rpartition(".")[2] for row in rows_of_gone() if "taken" in row or "method" in row for name in row["names"]
 )
 
 
 @cache
 def _rows(version: str) -> dict[str, dict[str, Any]]:
-    return {name: row for row in every_row() if since(first_torch(row), version) for name in row["names"]}
+    return {name: row for row in rows_of_gone() if since(first_torch(row), version) for name in row["names"]}
 
 
 def _row(work: Work, name: str) -> dict[str, Any] | None:

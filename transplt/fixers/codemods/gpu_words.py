@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from transplt.base.text.commands import flags_of, logical_lines
-from transplt.base.text.text_search import Texts
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
@@ -47,7 +45,7 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
         for node in (*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())):
             if not head or work.names.qualified(node) == place.name:
                 yield from note_of(work, node, word, place.name.lstrip("."))
-    strings = _strings(work, tree, imported)
+    strings = _strings(work, imported)
     yield from _comparisons(work, strings)
     for key, word in places_of(KeyPlace) if strings else ():
         if not key.imports or not imported.isdisjoint(key.imports):
@@ -66,19 +64,12 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
 # --- strings ---------------------------------------------------------------------------------------------------------
 
 
-def _strings(work: Work, tree: ast.Module, imported: set[str]) -> list[ast.Constant]:
+def _strings(work: Work, imported: set[str]) -> list[ast.Constant]:
     """The strings of a file that are words of the table by what it imports, in the order of the file."""
     keys = places_of(KeyPlace)
     wanted = {place.value for place, _ in places_of(ComparePlace)}
     wanted.update(place.key for place, _ in keys if not place.imports or not imported.isdisjoint(place.imports))
-    if not _quoted(frozenset(wanted)).in_(work.source.utf8):
-        return []
     return by_place(node for node in work.scan.texts if node.value in wanted)
-
-
-@lru_cache(maxsize=64)
-def _quoted(words: frozenset[str]) -> Texts:
-    return Texts(*(f"{quote}{each}{quote}".encode() for each in sorted(words) for quote in "\"'"))
 
 
 def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:

@@ -17,7 +17,6 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
 from transplt.base.settings import Settings
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.flow.named_files import named_aside
 from transplt.project.checking.checked_file import (
     CheckedFile,
     adds_torch_npu,
@@ -37,6 +36,7 @@ from transplt.project.project_findings import as_they_block, of_the_whole
 from transplt.project.report.check_results import ChangedFile, CheckedFinding, CheckResult, NumberedEdit
 from transplt.project.report.migration_record import Progress
 from transplt.project.unread_files import unread_finding
+from transplt.syntax.modules import named_aside
 
 if TYPE_CHECKING:
     from transplt.base.disk.cache_folder import Cache

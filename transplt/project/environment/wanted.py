@@ -19,10 +19,10 @@ from transplt.base.text.regular_file import REQUIREMENTS, SOURCE, read_regular
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependency_files import LOCK_FILES, PIP, requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.flow.named_files import named_aside
 from transplt.program.outside_packages import outside_packages
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import package_installed_as
+from transplt.syntax.modules import named_aside
 
 #: Packages that are built together with one release of torch.
 OF_TORCH = ("torchvision", "torchaudio")

@@ -15,11 +15,11 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import read_source
 from transplt.fixers.tunings.table import tunings
 from transplt.flow.entry_text import entry_of
-from transplt.flow.named_files import named_aside
 from transplt.project.options import Options, Plan, make_plan
 from transplt.project.plan_file.places import Lines, lines_of
 from transplt.project.report.migration_record import Progress, RunResult
 from transplt.project.tree import analyse_tree, diff_tree
+from transplt.syntax.modules import named_aside
 
 #: Codes of what mixed precision writes.
 _AMP = "NPU74"
