@@ -17,9 +17,9 @@ included), the median of the rounds; in each round all are run, one after the ot
 Of each program the same command on a project of one line is taken off: start-up is not what is measured. What is left
 is given in parts of `ast.parse`, which a faster machine does not change.
 
---write puts the table into docs/reference/performance.md. --check exits 1 where a migration costs more than
-MOST_AST_PARSES, or LibCST's parse with qualified names less than LEAST_LIBCST migrations: what stands, with room for
-noise.
+--write puts the table into docs/reference/performance.md, whose second half is written by hand and stays. --check exits
+1 where a migration costs more than MOST_AST_PARSES, or LibCST's parse with qualified names less than LEAST_LIBCST
+migrations: what stands, with room for noise.
 """
 
 from __future__ import annotations
@@ -50,41 +50,8 @@ PAGE = ROOT / "docs" / "reference" / "performance.md"
 _ANEW = "PYTHONDONTWRITEBYTECODE"
 MOST_AST_PARSES = 9.0
 LEAST_LIBCST = 9.0
-#: Measured by hand in November 2026: stacks sampled every half a millisecond of CPU time, and trials.
-_WHERE_IT_GOES = """\
-## Where it goes, and what was tried
-
-Of the CPU time of accelerate's migration, the facts that files tell each other take 23 % (what code leads to alone
-12 %), the plan of edits and findings 18 %, parsing and scanning 10 %, the reports 7 %, what programs start and import
-5 %, the analysis of support 5 %, joining the facts 4 %. A second look at what was edited takes up to 11 % (litgpt). The
-rest is spread over some two hundred functions. The aim was to be no dearer than pyupgrade, and at most 1.4 times as
-dear for litgpt and BasicSR. Measured are 1.3 to 1.4 times for detectron2, fairseq, mmengine and stable-baselines3, 1.8
-and 1.9 for BasicSR, accelerate and yolov7, 2.3 for litgpt. What was tried:
-
-- ten of the modules in which most time is spent, compiled by mypyc: 5 % less;
-- reading what code leads to only where it may reach code for CUDA, by the names that it uses: in accelerate,
-  detectron2, fairseq and mmengine 76 to 94 % of the code may;
-- Python's garbage collector: it does not run in a migration of this size;
-- not looking again at files with edits by rename alone: in eighteen projects the second look took nothing back. It
-  stays, for what it would find is an edit that a second run changes.
-
-A small repository pays for tables, patterns and templates that a run reads once, about a quarter of a second: there the
-ratio is highest and the time is shortest. Of the CPU time of a check of one clean file two fifths make our 220
-dataclasses, and a sixth compiles 500 regular expressions.
-
-What one process does for all (imports, the join of all facts, the reports) is a fifth of fairseq's CPU time with two
-jobs, and a quarter of litgpt's: by these figures two jobs are some 1.5 to 1.6 times as fast as one.
-
-## Other commands
-
-CPU seconds, each pair measured one after the other on the same machine:
-
-- `compare` beside msprobe 26.2's own compare on the same dumps: statistics of 20,000 operators (60,000 tensors) 4 s and
-  14 s; 2 GB of tensors of 1,100 operators 3 s and 62 s.
-- `run` of 20 steps of a small convolutional network: 1.1 times what these steps take without it, and 1.3 s more to
-  start. `prove`, which runs them on both sides: 2.0 times, and 3 s more to start; again with the same original 1.1
-  times, since its records are kept.
-"""
+#: From here on the page is written by hand, and stays.
+_BY_HAND = "## Where it goes"
 #: Programs of others, with what they are told; they edit the copy of a tree that stands behind it.
 TOOLS = {
     "ruff": ("check", "--no-cache", "--quiet", "--exit-zero", "--isolated", "--select", "F,UP"),
@@ -223,7 +190,7 @@ def versions(programs: dict[str, str]) -> str:
 
 
 def page(trees: list[Tree], programs: dict[str, str], repeat: int) -> str:
-    """The text of docs/reference/performance.md."""
+    """The text of docs/reference/performance.md; what is measured otherwise stays as it is."""
     import libcst
 
     names = [_TRANSPLT, *programs, _LIBCST]
@@ -250,7 +217,7 @@ as after `pip install`. ruff ran as `ruff check --select F,UP`, pyupgrade with `
 `python -m benchmarks.speed FOLDER... --write` wrote this page. Without folders it measures the wheels of
 `tests/wheels.txt`, for which its check fails from {MOST_AST_PARSES:g} times `ast.parse` on.
 
-{_WHERE_IT_GOES}"""
+{_BY_HAND}{PAGE.read_text(encoding="utf-8").partition(_BY_HAND)[2]}"""
 
 
 def main() -> None:

@@ -53,6 +53,7 @@ def migrate_source(
     from transplt.base.settings import DEFAULT_TORCH_VERSION, TorchTarget
     from transplt.base.text.source import UnreadableSource
     from transplt.engine import engine
+    from transplt.engine.silent import unreadable_result
     from transplt.project.config import Config
     from transplt.project.options import settings_of
     from transplt.project.torch_version import check_version
@@ -71,7 +72,7 @@ def migrate_source(
         assert isinstance(source, str)
         what = f"the text contains half of a surrogate pair (U+{ord(source[error.start]):04X}), which no file can store"
         why = UnreadableSource("NPU902", source.count("\n", 0, error.start) + 1, what)
-        return engine.unreadable_result(source.encode("utf-8", "surrogatepass"), path, why)
+        return unreadable_result(source.encode("utf-8", "surrogatepass"), path, why)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the compiler, about what it reads
         return engine.migrate_source(data, path, settings)

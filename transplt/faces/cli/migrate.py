@@ -169,7 +169,6 @@ def migrate(
     from transplt.project.report.console import progress_bar
     from transplt.project.report.summary import summary
     from transplt.project.tree import diff_tree, migrate_tree
-    from transplt.proof.compiler.place import hint
 
     options = Options(**given)
     if diff and options.report_only:
@@ -197,6 +196,8 @@ def migrate(
             for line in summary(result, verbose, width):
                 to_stderr(line)
         if not compiled and any(each.code.startswith(KERNEL_CODES) for each in result.findings):
+            from transplt.proof.compiler.place import hint
+
             to_stderr(f"  {hint('transplt check --compile')}")
     if proof is not None:
         from transplt.proof.prove.proof_text import as_text
