@@ -6,10 +6,9 @@ Read from bytes, for files that nobody parses as well. A name that a file mentio
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 
 from transplt.base.text.text_search import on_lines_with, words_of
 from transplt.flow.option_defaults import HOLDERS, Option
@@ -27,10 +26,11 @@ _OPENS = re.compile(
     re.M,
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
-#: A class or a function of a module, and the line above it.
-_DEFINES = re.compile(rb"^(?:(?P<above>[^\n]+)\n)?(?:class|def)[ \t]+(?P<name>\w+)[^\n]*:[ \t]*(?:#[^\n]*)?$", re.M)
-#: So many branches in each other are looked at.
-_DEEP = 4
+_OF_A_NAME = re.compile(rb"[\w\x80-\xff]")
+#: A class or a function of a module.
+_DEFINES = re.compile(rb"^(?:class|def)[ \t]+(?P<name>\w+)[^\n]*:[ \t]*(?:#[^\n]*)?$", re.M)
+#: So many branches in each other are looked at, and so many definitions of a file.
+_DEEP, _MOST = 4, 200
 #: By name: for each place that mentions it, the conditions of which one opens none of them by default.
 Asked = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
 
@@ -77,16 +77,23 @@ def _blocks(data: bytes) -> list[tuple[int, int, str]]:
 
 def _definitions(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Where the classes and functions of a module are that nothing in it mentions: `@Name` opens each."""
-    mentions = Counter(words_of(data))
-    for match in _DEFINES.finditer(data):
-        if (match["above"] or b"").lstrip().startswith((b"@", b")")):
-            continue
-        name, end = match["name"], end_of_block(data, match.end() + 1, 0)
-        others = mentions[name] - 1
-        # as bytes it stands there at least as often as by itself
-        inside = others and data.count(name, match.end(), end) >= others
-        if not others or (inside and words_of(data[match.end() : end]).count(name) == others):
-            yield match.end(), end, f"@{name.decode()}"
+    for match in islice(_DEFINES.finditer(data), _MOST):
+        above = data[data.rfind(b"\n", 0, max(match.start() - 1, 0)) + 1 : match.start()]
+        if not above.lstrip().startswith((b"@", b")")):
+            (first, last), name = match.span("name"), match["name"]
+            end = end_of_block(data, match.end() + 1, 0)
+            spans = ((0, first), (last, match.end()), (end, len(data)))
+            if not any(_mentions(data, name, *span) for span in spans):
+                yield match.end(), end, f"@{name.decode()}"
+
+
+def _mentions(data: bytes, name: bytes, start: int, end: int) -> bool:
+    """True where a name stands between two places, and is no part of another."""
+    while (at := data.find(name, start, end)) >= 0:
+        start = at + len(name)
+        if not _OF_A_NAME.match(data, start) and not (at and _OF_A_NAME.match(data, at - 1)):
+            return True
+    return False
 
 
 def asked_for(files: Collection[tuple[Asked, Iterable[str]]], options: Mapping[str, Option]) -> dict[str, str]:
