@@ -51,8 +51,10 @@ def migrated(folder: str, out: str, jobs: int) -> Figures:
         shares.update((each, share_out(entries, each)) for each in JOBS)
         return share_out(entries, number)
 
-    FileWorker.index, FileWorker.finish = timed(FileWorker.index), timed(FileWorker.finish)  # type: ignore[method-assign]
-    file_passes.share_out = shared
+    worker: Any = FileWorker
+    worker.index, worker.finish = timed(worker.index), timed(worker.finish)
+    passes: Any = file_passes
+    passes.share_out = shared
     sys.argv = ["transplt", "-q", "-i", folder, "-o", out, "--jobs", str(jobs)]
     entry_point()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -22,10 +22,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields, replace
 from functools import partial, wraps
 from importlib import import_module
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +207,9 @@ def facts_of(folder: Path, style: str, only: tuple[str, ...] = ()) -> dict[str, 
     from transplt.flow.entry_text import Entry
     from transplt.flow.facts import ModuleFacts
     from transplt.flow.gates.code import CodeFacts
-    from transplt.project import file_passes
+    from transplt.project import file_passes as known
 
+    file_passes: Any = known
     names = [("", each.name) for each in fields(ModuleFacts) if each.name not in ("path", "module")]
     names += [("entry", each) for each in Entry._fields]
     names += [("code", each.name) for each in fields(CodeFacts) if each.name != "module"]
@@ -261,16 +262,16 @@ def main() -> None:
     work = partial(facts_of if args.facts else questions_of, style=args.style, only=tuple(args.only))
     folders.sort(key=lambda folder: sum(path.stat().st_size for path in folder.rglob("*.py") if path.is_file()))
     each: dict[str, dict[str, Row]] = {}
-    with ProcessPoolExecutor(args.jobs, max_tasks_per_child=1) as pool:
-        for folder, rows in zip(folders, pool.map(work, folders), strict=True):
+    with Pool(args.jobs, maxtasksperchild=1) as pool:
+        for folder, rows in zip(folders, pool.imap(work, folders), strict=True):
             each[folder.name] = rows
             if args.json is not None:
                 args.json.write_text(json.dumps(each, indent=1) + "\n", encoding="ascii")
     print(f"| question | asked | with an answer | files that change | in projects of {len(each)} |")
     print("|---|---:|---:|---:|---:|")
     for question in next(iter(each.values())):
-        rows = [of_one[question] for of_one in each.values()]
-        figures = [*(sum(row[at] for row in rows) for at in range(3)), sum(row[2] > 0 for row in rows)]
+        found = [of_one[question] for of_one in each.values()]
+        figures = [*(sum(row[at] for row in found) for at in range(3)), sum(row[2] > 0 for row in found)]
         print(f"| {question} | " + " | ".join(f"{figure:,}" for figure in figures) + " |")
 
 

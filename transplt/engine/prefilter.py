@@ -126,7 +126,7 @@ def _stated(
 
         ours = (fixer for module in new for fixer in fixers_in(module))
         for fixer in (*ours, *added_fixers([Added(*each) for each in added])):
-            yield fixer.versions, [need.decode("latin-1") for need in fixer.needs], fixer.words
+            yield fixer.versions, [need.decode() for need in fixer.needs], fixer.words
 
 
 def _standard(rules: RuleSet) -> dict[bytes, re.Pattern[bytes]]:

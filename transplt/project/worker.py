@@ -164,8 +164,12 @@ def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
     if data is None:
         data = worker.read(entry)
     if entry.is_python:
-        result = _migrated(worker, entry.path, data)
-        return MigratedFile(entry, FileKind.PYTHON, data, result, helper=_helper(worker, result, data, result.data))
+        result, helper = _migrated(worker, entry.path, data), None
+        if worker.project is not None:
+            from transplt.edits.helper_used import used_of_helper
+
+            helper = used_of_helper(result.data, entry.path, worker.settings, worker.project, before=data)
+        return MigratedFile(entry, FileKind.PYTHON, data, result, helper=helper)
     return _looked_through(worker, entry, data)
 
 
@@ -196,20 +200,13 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
         result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
     helper = None
     if kind is FileKind.NOTEBOOK and result.changed:
+        from transplt.edits.helper_used import used_of_helper
         from transplt.engine.files.python_in import python_of_cells
 
         if (before := python_of_cells(data)) is not None:
-            helper = _helper(worker, result, before, python_of_cells(result.data) or b"")
+            after = python_of_cells(result.data) or b""
+            helper = used_of_helper(after, path, worker.settings, worker.project, before=before)
     return MigratedFile(entry, kind, data, result, prose, helper=helper)
-
-
-def _helper(worker: FileWorker[Any], result: FileResult, before: bytes, after: bytes) -> HelperUse | None:
-    """What the output of a file calls of the functions of a port; only a project has a place for them."""
-    if worker.project is None:
-        return None
-    from transplt.edits.helper_used import used_of_helper
-
-    return used_of_helper(after, result.path, worker.settings, worker.project, before=before)
 
 
 def _kind_of_other(path: str, data: bytes) -> FileKind:
