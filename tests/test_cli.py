@@ -302,7 +302,7 @@ def start(*arguments: object, script: str = "") -> subprocess.Popen[str]:
 def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number: signal.Signals) -> None:
     (project / "b.py").write_text("# is slow\n")
     script = (
-        "import sys, transplt.project.worker\nfrom tests import standin_engine\n"
+        "import sys, transplt.engine.engine\nfrom tests import standin_engine\n"
         "transplt.engine.engine = standin_engine\n"
         "from transplt.faces.cli.main import entry_point\nsys.exit(entry_point())\n"
     )

@@ -115,7 +115,7 @@ def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     source = write(tmp_path / "proj", {f"m{i}.py": USES_CUDA for i in range(5)})
     (source / "link.py").symlink_to("m1.py")
     script = (
-        "import sys, transplt.project.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
+        "import sys, transplt.engine.engine\nfrom pathlib import Path\nfrom tests import standin_engine\n"
         "transplt.engine.engine = standin_engine\n"
         "from transplt.project.options import Options, make_plan\nfrom transplt.project.tree import migrate_tree\n"
         "migrate_tree(make_plan(Options(Path(sys.argv[1]), Path(sys.argv[2]))))\n"
