@@ -561,6 +561,19 @@ def test_numbers_of_the_global_batch_are_drawn_alike() -> None:
         assert [each.partition(", for")[0] for each in broken(OWN, *ranks)] == found
 
 
+@pytest.mark.parametrize(
+    ("single", "found"),
+    [
+        ([batch(0, 1), noise(7), STEP], 0),  # one process draws the same for the samples of both ranks
+        ([batch(0, 1), noise(8), STEP], 1),
+        ([batch(0), noise(7), STEP], 1),  # for as many samples as a rank has
+        ([batch(2, 3), STEP, batch(0, 1), noise(7, 1), STEP], 1),
+    ],
+)
+def test_numbers_that_one_process_draws_for_all_samples(single: Events, found: int) -> None:
+    assert len(broken(single, *([batch(rank), noise(7), STEP] for rank in range(2)))) == found
+
+
 def test_a_schedule_that_one_rank_steps_alone() -> None:
     stepped = ("scheduler", {"kind": "StepLR", "s": 0})
     each, alone, behind = [batch(0), STEP, stepped, STEP], [batch(1), STEP, STEP], [batch(1), STEP, STEP, stepped]

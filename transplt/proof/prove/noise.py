@@ -51,16 +51,20 @@ def evaluates_with_draws(training: Training) -> bool:
     return drawn
 
 
-def of_its_own(ranks: Sequence[Training]) -> Difference | str:
+def of_its_own(ranks: Sequence[Training], one: Training | None = None) -> Difference | str:
     """A rank that draws what another draws at the same line of the same step, for other samples; else how many draws
-    were compared, "" for none. Where all draw the numbers of the global batch, each may take its rows of them."""
+    were compared, "" for none. Where all draw the numbers of the global batch, each may take its part of them: those
+    with a row for each sample, and those that `one` process draws in the same step for as many samples as all have."""
+    whole = {(draw.step, draw.checksum, len(draw.samples)) for draw in (draws(one) if one is not None else ())}
     known: dict[tuple[Place | None, int, int], list[tuple[int, Draw]]] = {}
     compared = 0
     for training in ranks:
         for draw in draws(training):
             others = known.setdefault((draw.place, draw.step, draw.number), [])
             for rank, other in others:
-                if draw.samples == other.samples or draw.rows == len(draw.samples) * len(ranks) > 0:
+                every = len(draw.samples) * len(ranks)
+                of_all = draw.rows == every > 0 or (draw.step, draw.checksum, every) in whole
+                if draw.samples == other.samples or of_all:
                     continue
                 if draw.checksum == other.checksum:
                     what = f"rank {training.rank} draws the random numbers of rank {rank} at step {draw.step + 1}"

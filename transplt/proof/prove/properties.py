@@ -107,7 +107,7 @@ def _order(first: Training, one: Training | None) -> Difference | str:
 
 
 def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | str:
-    found = noise.of_its_own(trainings)
+    found = noise.of_its_own(trainings, one)
     if isinstance(found, Difference) or one is None:
         return found
     return next(filter(None, (noise.drawn_again(training, one) for training in trainings)), found)

@@ -146,11 +146,14 @@ class Several:
         return _agreeing(title, found, held, "the original's")
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
-        """W processes against one that is given what they had. Of what is drawn for the samples of all, each rank takes
-        rows that follow each other, or each W-th."""
+        """W processes against one that is given what they had. Of what is drawn for the samples of all, and of what
+        hangs on their order, each rank takes rows that follow each other, or each W-th: one of them has to agree."""
         part = self._in_order(world, several, reference, in_turn=False)
-        again = part.verdict.word is Word.DIFFERS and of_the_global_batch(several.trainings)
-        return self._in_order(world, several, reference, in_turn=True) if again else part
+        if part.verdict.word is not Word.DIFFERS or not several.trainings[0].of("batch"):
+            return part
+        other = self._in_order(world, several, reference, in_turn=True)
+        differs = other.verdict.word is Word.DIFFERS and not of_the_global_batch(several.trainings)
+        return part if differs else other
 
     def _starter(self, reference: Run) -> Runner:
         """Of one process: the original's, but where that stops, or begins a group, or draws other numbers."""
