@@ -50,11 +50,9 @@ _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)
 _OF_CARDS = re.compile(
     r"npu|cudnn|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
 )
-#: What a port changes as a matter of course.
-_OF_A_PORT = re.compile(rf"{_OF_CARDS.pattern}|scaler|print|log", re.IGNORECASE)
 _OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|threads|/", re.IGNORECASE)
-#: So many other statements, and such a share of all, are no port's.
-_DRIFTED, _DRIFTED_SHARE = 40, 0.065
+#: Fewer statements are no program that could be another one.
+_DRIFTED = 40
 _OF_MANY = re.compile(r"ampler|shuffle|world|npu|batch")
 #: A checkpoint that each process reads to its own card, and one that all read to the same.
 _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
@@ -169,16 +167,14 @@ def differences(original: Side, port: Side) -> Differences:
     origin = {new: old for old, new in found.successors.items()}
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
     around = _around(both, fresh := {*changed} - {*renamed.values()})
-    found.drift = _drift(both)
-    told: list[Otherwise] = []
-    if not found.drift:
-        values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
-        computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
-        both.apart, told = computed.apart, computed.told
+    found.drift = _drift(original, port, both)
+    values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
+    computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
+    both.apart = computed.apart
     _options(found, both)
     _misleads(found, both, around)
     _settings(found, original, port)
-    _computed(found, both, told, around)
+    _computed(found, both, computed.told, around)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     found.unread = original.unread | port.unread
@@ -187,19 +183,27 @@ def differences(original: Side, port: Side) -> Differences:
     return found
 
 
-def _drift(both: _Both) -> str:
-    """Why the original is probably another release than the one that was ported; empty where it is not.
+def _drift(original: Side, port: Side, both: _Both) -> str:
+    """Why the original is probably another program than the one that was ported; empty where it is not.
 
-    A port changes lines with devices, and adds some. Eight ports of ModelZoo held against the release that they were
-    made from change up to 5 % of the other statements, against other releases from 8 % on.
+    Where one or two files were rewritten, the others are as they were; another program has neither the files nor the
+    functions. Such a file or function has no twin: less than half of its statements are anywhere in the port.
     """
-    common = [each for each in both.theirs if each.path not in both.lost]
-    plain = [each for each in both.apart.gone if each.path not in both.lost and not _OF_A_PORT.search(each.raw)]
-    if len(plain) < _DRIFTED or len(plain) < _DRIFTED_SHARE * len(common):
+    same = [path for path in original.python if original.files[path] == port.files.get(path)]
+    gone = {id(each) for each in both.apart.gone}
+    files, functions = defaultdict[str, list[bool]](list), defaultdict[tuple[str, str], list[bool]](list)
+    for each in both.theirs:
+        files[each.path].append(id(each) not in gone)
+        functions[each.place].append(id(each) not in gone)
+    if sum(map(len, files.values())) < _DRIFTED:
+        return ""
+    twins_of = [sum(2 * sum(told) >= len(told) for told in side.values()) for side in (files, functions)]
+    if 2 * (len(same) + twins_of[0]) >= len(same) + len(files) or 2 * twins_of[1] >= len(functions):
         return ""
     return (
-        f"ORIGINAL is probably not what was ported: {len(plain)} of {many(len(common), 'statement')} of the files of "
-        "both are others and name no device; name the commit that PORT was made from"
+        f"ORIGINAL is probably not what was ported: {many(len(functions) - twins_of[1], 'function')} of "
+        f"{len(functions)} in {many(len(files), 'file')} have nothing like them in PORT; name the commit that PORT was "
+        "made from"
     )
 
 

@@ -20,7 +20,9 @@ Form = tuple[Any, ...]
 NOTHING: Form = ("$",)
 _PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
-_CHOICES = re.compile(r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$")
+_CHOICES = re.compile(
+    r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$|\.requires?_grads?(?<!\.requires_grad)$"
+)
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
@@ -80,7 +82,7 @@ class Reader:
                 return ("$with", *map(self._of, items))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
                 return ("$said", *self._computed(statement))
-            case ast.If(test=test, orelse=[]) if re.search(r"__name__|\.is_(?:npu|cuda)$", ast.unparse(test)):
+            case ast.If(test=test, orelse=[]) if re.search(r"__name__|(?<![^.])(?:is|use)_(?:npu|cuda)$", ast.unparse(test)):
                 return NOTHING
             case ast.Try(handlers=caught, finalbody=last) if all(map(_ends, caught)) and not any(map(_leaves, last)):
                 return NOTHING
@@ -211,7 +213,7 @@ class Reader:
             return self._of(node.args[0])
         owner = function.value if isinstance(function, ast.Attribute) else None
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
-        if name in self.own:
+        if name in self.own and name != "forward":
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
         of = () if owner is None or plain_name(root_name(owner)) in _LIBRARIES else (self._of(owner),)
         forms = (*of, *map(self._of, given))
@@ -224,6 +226,9 @@ class Reader:
         """A call in the form that several ways to write it have in common."""
         if called in ("range", "arange") and forms[:1] == (("#0.0",),) and not forms[2:]:
             forms = forms[1:]
+        scale = [each[1] for each in forms if each[0] == "alpha="] if called in ("Add", "Sub") else ()
+        if scale and len(forms) > len("xy"):
+            forms = forms[0], sorted_form(("Mult", forms[1], scale[0]))
         power = self.words["powers"].get(called) if len(forms) == 1 else None
         return sorted_form((called, *forms)) if power is None else ("Pow", *forms, of_constant(power))
 
