@@ -25,6 +25,7 @@ _CHOICES = re.compile(
 )
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
+_ON = re.compile(r"f?['\"]npu(?:\W|$)")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
 _LIBRARIES = frozenset("torch nn F functional np numpy math optim dist os random time torchvision self cls".split())
 #: What holds settings, or is the object itself.
@@ -55,12 +56,13 @@ class Reader:
             FUSED.sub("", neutral(each.asname or each.name).partition(".")[0])
             for told in statements if isinstance(told.node, (ast.Import, ast.ImportFrom)) for each in told.node.names
         }  # fmt: skip
-        values = (
+        values = [
             (told.parts[0], ast.unparse(told.parts[-1])) for told in statements if isinstance(told.node, ast.Assign)
-        )
+        ]
         self.cards = {
             name_of(target) for target, value in values if isinstance(target, ast.expr) and _CARD.match(value)
         }
+        self.devices = {name_of(target) for target, value in values if isinstance(target, ast.expr) and _ON.match(value)}
         functions = (node.func for told in statements for node in told.inside() if isinstance(node, ast.Call))
         self.attributes = {each.attr for each in functions if isinstance(each, ast.Attribute)}
         self.words = read_table(TABLE)["operations"]
@@ -212,6 +214,8 @@ class Reader:
         if name in self.words["handed on"] and node.args:
             return self._of(node.args[0])
         owner = function.value if isinstance(function, ast.Attribute) else None
+        if name == "to" and owner is not None and len(node.args) == 1 and last_name(node.args[0]) in self.devices:
+            return self._of(owner)
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own and name != "forward":
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]

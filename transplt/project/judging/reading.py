@@ -43,6 +43,7 @@ class Reading:
         self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
         self.fields = defaultdict[str, set[str]](set)
         self._inside: dict[Scope, list[Statement]] = defaultdict(list)
+        self.sizes = Counter(each.place for each in statements)
         for each in statements:
             self._inside[each.place].append(each)
             self.names[each.place].update(names := {*_names(each)})
@@ -66,6 +67,10 @@ class Reading:
         if id(statement) not in self._forms:
             self._forms[id(statement)] = self.reader.form(statement)
         return self._forms[id(statement)]
+
+    def does(self, statement: Statement) -> frozenset[tuple[str, int]]:
+        """What a statement does, whatever to."""
+        return frozenset(operations(self.form(statement)).items() or [(statement.text, 0)])
 
     def plain_tests(self, place: Scope) -> set[str]:
         """The conditions in a function that leave nothing out behind them."""

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from transplt.project.judging.forms import Form, apart, blank, nodes
 from transplt.project.judging.otherwise import Otherwise
-from transplt.project.judging.statements import TABLE, Statement
+from transplt.project.judging.statements import TABLE, TRAINS, Statement, neutral
 from transplt.rules.tables import read_table
 
 #: What is done in a function, by the statements that do it.
@@ -20,6 +20,9 @@ Done = list[tuple[Statement, Counter[str]]]
 _KINDS, _NAMES = 4, 5
 #: What no gradient comes from, with a block around it or without.
 _OF_DATA = re.compile(r"\.data\b")
+#: Functions that train nothing, and what tells processes apart.
+MEASURES = re.compile(r"(?:vali|valid|validate|test|eval|evaluate|predict|infer|inference)$")
+_OF_RANKS = re.compile(r"rank|distribut|world")
 _NAME: Form = ("$",)
 #: What is done, but for names and for what is stored under them.
 _COUNTED = re.compile(r"(?!\$).*(?<!=)", re.DOTALL)
@@ -62,6 +65,14 @@ def undecided(told: Sequence[Otherwise], things: Mapping[int, str], ways: str, n
     return [form or _may_be_form(each, names) for each in told]
 
 
+def share_body(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two conditions have something below them in common; anything else has nothing below it."""
+    if not isinstance(one, ast.If) or not isinstance(other, ast.If):
+        return True
+    below = [{neutral(ast.unparse(each)) for each in node.body} for node in (one, other)]
+    return not below[0].isdisjoint(below[1])
+
+
 def _may_be_form(told: Otherwise, names: AbstractSet[str]) -> bool:
     """Whether a thing that stands alone comes to nothing by itself: a value got a name, or has it no more; no gradient
     for what has none."""
@@ -69,5 +80,13 @@ def _may_be_form(told: Otherwise, names: AbstractSet[str]) -> bool:
         case ast.Assign(targets=[ast.Name(id=name)]) if not (told.before and told.after):
             return told.after is None or name not in names
         case ast.With() as block:
-            return _OF_DATA.search(ast.unparse(block)) is not None
+            return _OF_DATA.search(ast.unparse(block)) is not None or MEASURES.search(told.at.scope) is not None
+        case ast.If(test=test):
+            asked = [each.attr for each in ast.walk(test) if isinstance(each, ast.Attribute)]
+            alone = told.before is None or told.after is None or share_body(told.before.node, told.after.node)
+            return not alone or (bool(asked) and all(map(_OF_RANKS.search, asked)))
+        case ast.Try(body=body):
+            return told.after is None and not TRAINS.search(ast.unparse(ast.Module(body, [])))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name.endswith("_") and told.before:
+            return isinstance(told.before.node, ast.Assign)  # the same in place
     return False

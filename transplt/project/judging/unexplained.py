@@ -12,7 +12,7 @@ from transplt.project.judging.forms import Form, apart, blank, nodes, operations
 from transplt.project.judging.order import disordered, outdated, step_of
 from transplt.project.judging.otherwise import Otherwise, other_text
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
-from transplt.project.judging.rewritten import Done, one_thing, undecided
+from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_body, undecided
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
@@ -28,10 +28,13 @@ _OF_CARDS = re.compile(r"device|rank|gpu|npu|world|local|dist|worker|backend", r
 _NOT_TRAINED = re.compile(rf"{TESTS.pattern}|(?:^|/)setup\.py$")
 #: Forms of what tells people something.
 _SILENT = ("$", "$said")
+_ASIDE = [(each,) for each in _SILENT]
 #: Statements with fewer operations in common than this share of all are no pair.
 _ALIKE = 0.5
 #: Statements with fewer kinds of operations have no order that counts.
 _SEVERAL = 3
+#: A function that has lost so many statements, and most of them, was written anew.
+_MUCH = 4
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
@@ -44,6 +47,7 @@ _EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad"), ("optimizer", "learnin
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
+_KINDS = {"draw": _IS_DRAWN, "matrix": re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?")}
 _TURNED = "the same operations are combined differently"
 
 
@@ -139,7 +143,7 @@ class Unexplained:
                     fields = {old, new} <= self.theirs.fields[one.path] & self.mine.fields[other.path]
                     host = _OF_CARDS if {old, new} <= self.theirs.values.keys() else _OF_HOST
                     if old != new and (fields or {old, new} <= known) and not host.search(f"{old} {new}"):
-                        if target(one) != target(other):
+                        if target(one) != target(other) or not share_body(one.node, other.node):
                             return None
                         found = f"{new} stands where {old} stood"
                 case "#", "#":
@@ -231,12 +235,14 @@ class Unexplained:
     ) -> None:  # fmt: skip
         """Tell what is `left`, and leave open what is in functions that were written anew."""
         less, more = said
-        changed = {*self._steps(self.theirs)} ^ {*self._steps(self.mine)}
+        changed = ({*self._steps(self.theirs)} ^ {*self._steps(self.mine)}) | self._one_sided()
+        moved = self._in_functions_of_one()
         #: Statements that the other program does not have, by the functions of the port.
         loose = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
-        for side, mine, homes in zip(loose, (self.apart.gone, self.apart.new), (self._places, {}), strict=True):
+        sides = (self.theirs, self.apart.gone, self._places), (self.mine, self.apart.new, {})
+        for side, (reading, mine, homes) in zip(loose, sides, strict=True):
             for each in mine:
-                aside = each.said or self._is_idle(each) or _OF_CARD.search(each.text)
+                aside = self._is_idle(each) or _OF_CARD.search(each.text) or reading.form(each) in _ASIDE
                 if not aside and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
                     side[homes.get(each.place, each.place)].append(each)
         for place, both in left.items():
@@ -245,24 +251,37 @@ class Unexplained:
                 counts -= found
                 other -= found
             first, sides = len(self.told), (less[place], more[place])
+            for side, done, known in zip(loose, sides, (self._places, self._homes), strict=True):
+                side[place] += [each for each, _ in done if each.place not in known and not _OF_CARD.search(each.text)]
             self._tell(sides, *both, pairs)
             if not self.told[first:]:
                 self.told += self._in_another_form(sides)
-            self.told[first:] = self._weighed(place, self.told[first:], [each[place] for each in loose], changed)
+            self.told[first:] = self._weighed(place, self.told[first:], [each[place] for each in loose], changed, moved)
 
     def _weighed(
-        self, place: Scope, told: list[Otherwise], loose: list[list[Statement]], changed: set[str]
-    ) -> Iterator[Otherwise]:
+        self, place: Scope, told: list[Otherwise], loose: list[list[Statement]], changed: set[str],
+        moved: tuple[set[str], set[str]],
+    ) -> Iterator[Otherwise]:  # fmt: skip
         """What is told of a function, and of what is not sure where that is. `loose`: its statements that the other
-        program does not have; `changed`: what only one of the programs does at all."""
+        program does not have, and those of functions that only one has; `changed`: what only one of the programs does
+        at all; `moved`: what is in functions that only the other one has, for the original and for the port."""
         pairs = [(each.before, each.after) for each in told if each.before and each.after]
         things = {id(after): one_thing(self.theirs.form(before), self.mine.form(after)) for before, after in pairs}
+        does = [Counter(map(reading.does, side)) for reading, side in zip((self.theirs, self.mine), loose, strict=True)]
+        loose = [
+            [each for each in side if not does[0][reading.does(each)] == does[1][reading.does(each)]]
+            for reading, side in zip((self.theirs, self.mine), loose, strict=True)
+        ]
         paired = {id(each) for pair in pairs for each in pair}
         ways = "".join("-+"[at] for at, side in enumerate(loose) if any(id(each) not in paired for each in side))
-        names = self.theirs.names[self._homes.get(place, place)]
+        names = self.theirs.names[home := self._homes.get(place, place)]
+        gone = sum(each.place == home for each in loose[0])
+        ways += "-+" * (gone >= _MUCH and 2 * gone > self.theirs.sizes[home])
         for each, form in zip(told, undecided(told, things, ways, names), strict=True):
             helper = each.after is not None and each.after.place not in self._homes
-            sure = not (form or helper) or not changed.isdisjoint((step_of(each.at), *each.words))
+            there = moved[each.after is not None] if not (each.before and each.after) else ()
+            form = form or helper or not {*each.words, _name_at(each.at)}.isdisjoint(there)
+            sure = not form or not changed.isdisjoint((step_of(each.at), *each.words))
             yield each if sure else replace(each, rewritten=place[1].rpartition(".")[2] or "the module")
 
     def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
@@ -278,11 +297,33 @@ class Unexplained:
         if len(found) == len(does) and found[1].place not in self._homes:
             yield Otherwise(found[0], found[1], "written in another form")
 
+    def _one_sided(self) -> set[str]:
+        """What only went away, or only came in, and is nothing that other operations come to: random numbers that are
+        drawn, matrices that are taken apart; calls of functions that both programs have, and the port calls nowhere."""
+        kinds = [
+            {word: _kind_of(word) for each in side for word in nodes(reading.form(each))}
+            for reading, side in ((self.theirs, self.apart.gone), (self.mine, self.apart.new))
+        ]
+        both = {*kinds[0].values()} & {*kinds[1].values()}
+        called = {word for each in self.mine.statements for word in _asked_for(each)}
+        unused = {word for word in kinds[0] if word in self.theirs.reader.known - called and not hasattr(list, word)}
+        return unused | {word for side in kinds for word, kind in side.items() if kind and kind not in both}
+
+    def _in_functions_of_one(self) -> tuple[set[str], set[str]]:
+        """What functions do that only one program has, and their names: those of the port, then of the original."""
+        found = set[str](), set[str]()
+        for words, reading, known in zip(found, (self.mine, self.theirs), (self._homes, self._places), strict=True):
+            inside = [each for each in reading.statements if each.place not in known]
+            words.update(word.strip("#=") for each in inside for word in operations(reading.form(each)))
+            words.update(each.scope.rpartition(".")[2] for each in inside)
+            words.update(each.node.name for each in inside if isinstance(each.node, ast.FunctionDef))
+        return found
+
     @staticmethod
     def _steps(side: Reading) -> Iterator[str]:
         """What a program does, anywhere, that each training of its kind has to do."""
         for each in side.statements:
-            words = nodes(side.form(each))
+            words = nodes(side.form(each)) if not MEASURES.search(each.scope) else ()
             yield from (word for word in words if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
             yield step_of(each)
 
@@ -464,6 +505,20 @@ def _joined(phrases: list[str]) -> str:
 def _said(word: str) -> str:
     """A number or a text as people write it."""
     return word[1:].removesuffix(".0")
+
+
+def _kind_of(word: str) -> str:
+    return next((kind for kind, form in _KINDS.items() if form.fullmatch(word)), "")
+
+
+def _asked_for(each: Statement) -> Iterator[str]:
+    """The names that a statement makes use of."""
+    return (getattr(node, "id", "") or getattr(node, "attr", "") for node in each.inside())
+
+
+def _name_at(each: Statement) -> str:
+    """The last name of what a statement sets or defines."""
+    return str(target(each)).rpartition(".")[2]
 
 
 def _called(form: Form) -> set[str]:
